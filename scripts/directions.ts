@@ -1,0 +1,94 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+/**
+ * Holds the import directions of the house: folder → what it may import of ours, and the one file (or folder)
+ * in which each foreign package may appear.
+ */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  'src/core': ['src/core'],
+  'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting'],
+  'src/daemon': ['src/daemon', 'src/core'],
+  'src/cli': ['src/cli', 'src/daemon', 'src/core', 'package.json'],
+  'src/env.ts': ['src/core'],
+  'src/reporting.ts': ['src/core'],
+}
+
+/** Rooms of core beyond the leaf files at its root, which every room may import. */
+const CORE_ROOMS: Record<string, readonly string[]> = {
+  env: ['mail/address.ts'],
+  health: ['env', 'mail/transport.ts', 'course', 'store/store.ts'],
+  mail: ['env'],
+  course: ['mail', 'env'],
+  store: ['course', 'mail', 'env', 'analytics', 'health', 'access'],
+  analytics: [],
+  reporting: ['analytics'],
+  access: ['env'],
+}
+
+const ONE_HOME: Record<string, string> = {
+  'better-sqlite3': 'src/core/store/sqlite/',
+  pg: 'src/core/store/postgres/',
+  nodemailer: 'src/core/mail/',
+  mjml: 'src/core/mail/',
+  undici: 'src/core/',
+  jose: 'src/core/access/',
+  'node-cron': 'src/daemon/schedule.ts',
+  hono: 'src/daemon/http/',
+  '@hono/node-server': 'src/daemon/listen.ts',
+  pino: 'src/daemon/',
+  'prom-client': 'src/daemon/metrics.ts',
+  commander: 'src/cli/',
+}
+
+const faults: string[] = []
+for (const file of globSync('src/**/*.ts').map((name) => name.split(path.sep).join('/'))) {
+  const { module } = parseSync(file, readFileSync(file, 'utf8'))
+  const requests = [
+    ...module.staticImports.map((one) => one.moduleRequest.value),
+    ...module.staticExports.flatMap((one) =>
+      one.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    ),
+    ...module.dynamicImports.map((one) =>
+      readFileSync(file, 'utf8').slice(one.moduleRequest.start + 1, one.moduleRequest.end - 1),
+    ),
+  ]
+  for (const request of requests) {
+    if (request.startsWith('.')) checkOurs(file, path.posix.join(path.posix.dirname(file), request))
+    else checkForeign(file, request)
+  }
+}
+
+function checkOurs(file: string, target: string): void {
+  const home = Object.keys(MAY_IMPORT).find((prefix) => file === prefix || file.startsWith(`${prefix}/`))
+  const allowed = MAY_IMPORT[home ?? ''] ?? []
+  if (!allowed.some((prefix) => target === prefix || target.startsWith(`${prefix}/`))) {
+    faults.push(`${file} imports ${target}: ${home ?? 'this folder'} may import only ${allowed.join(', ')}`)
+  }
+  const [room, other] = [coreRoom(file), coreRoom(target)]
+  if (room === undefined || other === undefined || room === other) return
+  const inside = target.slice('src/core/'.length)
+  if (!(CORE_ROOMS[room] ?? []).some((prefix) => inside === prefix || inside.startsWith(`${prefix}/`))) {
+    faults.push(
+      `${file} imports ${target}: core/${room} may import of core only its leaf files and ${CORE_ROOMS[room]?.join(', ') || 'nothing'}`,
+    )
+  }
+}
+
+function checkForeign(file: string, request: string): void {
+  const name = request
+    .split('/')
+    .slice(0, request.startsWith('@') ? 2 : 1)
+    .join('/')
+  const home = ONE_HOME[name]
+  if (home !== undefined && !file.startsWith(home))
+    faults.push(`${file} imports ${name}: it may appear only in ${home}`)
+}
+
+function coreRoom(file: string): string | undefined {
+  return /^src\/core\/([^/]+)\//.exec(file)?.[1]
+}
+
+for (const fault of faults) console.log(fault)
+process.exitCode = faults.length === 0 ? 0 : 1

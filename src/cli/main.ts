@@ -1,0 +1,52 @@
+import { systemClock } from '../core/clock.ts'
+import { systemRandom } from '../core/random.ts'
+import type { Context, Output } from './context.ts'
+import { EXIT } from './exit.ts'
+import { runProgram } from './program.ts'
+
+/** Colour is decided once: a flag beats NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), which beat CI and the terminal. */
+export function wantsColour(argv: readonly string[], env: Context['env'], stream: Output): boolean {
+  if (argv.includes('--no-color')) return false
+  if (argv.includes('--color')) return true
+  if (env.NO_COLOR) return false
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0'
+  return stream.isTTY === true && !env.CI && env.TERM !== 'dumb'
+}
+
+/** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
+export async function start(): Promise<void> {
+  const argv = process.argv.slice(2)
+  const interrupt = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    // The first signal asks for a clean end; the second means it.
+    if (interrupt.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
+    interrupt.abort(new Error(`ended by ${signal}`))
+  }
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+  // A reader that went away (`| head`) is no fault of ours.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) =>
+      process.exit(error.code === 'EPIPE' ? 0 : EXIT.internal),
+    )
+  }
+
+  process.exitCode = await runProgram(
+    argv.filter((word) => word !== '--color' && word !== '--no-color'),
+    {
+      env: process.env,
+      cwd: process.cwd(),
+      stdin: process.stdin,
+      stdout: process.stdout,
+      stderr: process.stderr,
+      colour: {
+        stdout: wantsColour(argv, process.env, process.stdout),
+        stderr: wantsColour(argv, process.env, process.stderr),
+      },
+      clock: systemClock,
+      random: systemRandom,
+      signal: interrupt.signal,
+    },
+  )
+  // A name resolution that hangs holds the process open for tens of seconds and cannot be cancelled.
+  setTimeout(() => process.exit(), 250).unref()
+}

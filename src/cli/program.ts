@@ -1,0 +1,94 @@
+import { Command, CommanderError } from 'commander'
+import packageJson from '../../package.json' with { type: 'json' }
+import type { Context } from './context.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
+
+/**
+ * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
+ * beyond parsing its options it imports when it runs, so that `--help` stays instant.
+ */
+export type Configure = (command: Command, context: Context, settle: (code: ExitCode) => void) => void
+
+interface Row {
+  readonly name: string
+  readonly summary: string
+  readonly load: () => Promise<{ readonly configure: Configure }>
+}
+
+/** The command tree: one row a command, one file each, loaded only when it is called. */
+export const COMMANDS: readonly Row[] = [
+  {
+    name: 'demo',
+    summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
+    load: () => import('./commands/demo.ts'),
+  },
+]
+
+/** Builds the program with the named command configured (`undefined`: all of them). */
+export async function buildProgram(
+  context: Context,
+  name: string | undefined,
+  settle: (code: ExitCode) => void,
+): Promise<Command> {
+  const program = new Command('platformctl')
+    .description(
+      'Validate, run and look after a small web platform: every integration optional, every degradation visible.',
+    )
+    .version(packageJson.version, '-V, --version', 'print the version')
+    .option('--no-color', 'write without colour (as NO_COLOR does)')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .showHelpAfterError('(add --help for usage)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+      getOutHelpWidth: () => context.stdout.columns ?? 100,
+      getErrHelpWidth: () => context.stderr.columns ?? 100,
+      getOutHasColors: () => context.colour.stdout,
+      getErrHasColors: () => context.colour.stderr,
+    })
+  for (const row of COMMANDS) {
+    const command = program.command(row.name).summary(row.summary).description(row.summary)
+    if (name === undefined || name === row.name) (await row.load()).configure(command, context, settle)
+  }
+  return program
+}
+
+/** Runs one command line and gives its exit code; writes faults as one sentence, without a stack trace. */
+export async function runProgram(argv: readonly string[], context: Context): Promise<ExitCode> {
+  let code: ExitCode = EXIT.passed
+  const named = argv[0] === 'help' ? argv[1] : argv[0]
+  try {
+    const program = await buildProgram(context, named ?? '', (settled) => {
+      code = settled
+    })
+    if (argv.length === 0) {
+      program.outputHelp()
+      return EXIT.passed
+    }
+    await program.parseAsync(argv, { from: 'user' })
+    return code
+  } catch (error) {
+    return report(error, context)
+  }
+}
+
+function report(error: unknown, context: Context): ExitCode {
+  // Commander has written its own message already; help and version are not failures.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.passed : EXIT.usage
+  if (error instanceof CommandError) {
+    context.stderr.write(`platformctl: ${error.message}\n`)
+    return error.exitCode
+  }
+  context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')
+  // The stack's frames say where; its first line is left out because an error's message can quote a value.
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  context.stderr.write(`${error instanceof Error ? error.name : typeof error}\n`)
+  for (const frame of stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, 12))
+    context.stderr.write(`${frame}\n`)
+  return EXIT.internal
+}

@@ -1,0 +1,31 @@
+import type { Service } from './service.ts'
+
+export type Severity = 'error' | 'warning' | 'notice'
+
+/** Where a finding points: 1-based line and column of a file, as compilers print it. */
+export interface Location {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/**
+ * One error or warning of a validator or linter (CONTRACT §2). `id` is stable and explained by
+ * `platformctl env explain ID`. No field ever holds a value, a part of one or its length.
+ */
+export interface Finding {
+  readonly id: string
+  readonly severity: Severity
+  readonly services: readonly Service[]
+  /** The group of variables concerned (`mail`), or the room that speaks (`template`). */
+  readonly group: string
+  readonly present: readonly string[]
+  readonly missing: readonly string[]
+  /** One sentence: what is wrong. */
+  readonly cause: string
+  /** One sentence: what to do about it. */
+  readonly fix: string
+  readonly location?: Location
+  /** The line at `location` with every value masked. */
+  readonly excerpt?: string
+}

@@ -1,0 +1,30 @@
+import type { Mailbox } from './address.ts'
+import type { TemplateName } from './catalog.ts'
+import type { Message, Outcome } from './transport.ts'
+
+/** What is to be mailed, before it is rendered. */
+export interface Mail {
+  readonly template: TemplateName
+  readonly slots: Readonly<Record<string, string>>
+  readonly to: Mailbox
+  /** What this message is about (`sub_1.2.day-3`): the idempotency key and Message-ID derive from it. */
+  readonly about: string
+  /** The Date header: stored with the first attempt, so that a retry has the same bytes. */
+  readonly date: Date
+  /** Present on course mail: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
+  readonly unsubscribeUrl?: string
+}
+
+/** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
+export interface Mailer {
+  readonly configured: boolean
+  /** Why not, when not configured. */
+  readonly reason: string | undefined
+  compose(mail: Mail): Message
+  send(
+    mail: Mail,
+    signal?: AbortSignal,
+  ): Promise<Outcome | { readonly kind: 'not_configured'; readonly reason: string }>
+  verify(signal?: AbortSignal): Promise<void>
+  close(): Promise<void>
+}

@@ -1,0 +1,44 @@
+import type { Mailbox } from './address.ts'
+
+/** One complete message. The same `key` always comes with the same bytes (CONTRACT §5, Delivery). */
+export interface Message {
+  /** Provider idempotency key, ≤ 256 characters of `[A-Za-z0-9._:-]`: stable over attempts. */
+  readonly key: string
+  /** Without angle brackets; derived from the key. */
+  readonly messageId: string
+  readonly date: Date
+  readonly from: Mailbox
+  readonly to: Mailbox
+  readonly replyTo: Mailbox | undefined
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+  /** Further headers (List-Id, List-Unsubscribe …); values hold no CR, LF or NUL. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * What became of one send. `unknown`: the connection broke after the message was handed over, so it may
+ * have been delivered. A transient outcome with `scope: 'connection'` (421, 429) burns no attempt: the
+ * transport pauses instead. `hardBounce` marks a dead address (5.1.1).
+ */
+export type Outcome =
+  | { readonly kind: 'sent'; readonly id: string }
+  | {
+      readonly kind: 'transient'
+      readonly reason: string
+      readonly scope: 'message' | 'connection'
+      readonly retryAfterMs?: number
+    }
+  | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** Carries messages to a provider. `send` never rejects: every fault is an outcome. */
+export interface Transport {
+  /** `smtp`, `api`, or the embedding program's own name. Only `api` honours the idempotency key. */
+  readonly kind: string
+  send(message: Message, signal?: AbortSignal): Promise<Outcome>
+  /** Connects and authenticates without sending; rejects with a reason free of secrets. */
+  verify(signal?: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
