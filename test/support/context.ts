@@ -1,0 +1,34 @@
+import type { Context } from '../../src/cli/context.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { systemRandom } from '../../src/core/random.ts'
+
+/** A context with captured streams and an empty environment; any part can be given. */
+export function testContext(parts: Partial<Context> = {}): {
+  context: Context
+  stdout: () => string
+  stderr: () => string
+} {
+  const written = { stdout: '', stderr: '' }
+  const stream = (name: 'stdout' | 'stderr') => ({
+    write(text: string) {
+      written[name] += text
+      return true
+    },
+  })
+  return {
+    context: {
+      env: {},
+      cwd: process.cwd(),
+      stdin: (async function* () {})(),
+      stdout: stream('stdout'),
+      stderr: stream('stderr'),
+      colour: { stdout: false, stderr: false },
+      clock: systemClock,
+      random: systemRandom,
+      signal: new AbortController().signal,
+      ...parts,
+    },
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+  }
+}
