@@ -22,6 +22,11 @@ export const COMMANDS: readonly Row[] = [
     summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
     load: () => import('./commands/demo.ts'),
   },
+  {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: () => import('./commands/completion.ts'),
+  },
 ]
 
 /** Builds the program with the named command configured (`undefined`: all of them). */

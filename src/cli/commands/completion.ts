@@ -1,0 +1,25 @@
+import { Argument } from 'commander'
+import { completionScript, SHELLS, type Shell } from '../completion/scripts.ts'
+import { commandTree } from '../completion/tree.ts'
+import { EXIT } from '../exit.ts'
+import { buildProgram, type Configure } from '../program.ts'
+
+export const configure: Configure = (command, context, settle) => {
+  command
+    .description('Print a completion script for a shell; it completes without starting platformctl.')
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  source <(platformctl completion bash)                                              for this bash
+  platformctl completion bash > ~/.local/share/bash-completion/completions/platformctl   for every bash
+  platformctl completion zsh > "\${fpath[1]}/_platformctl"                            for every zsh
+  platformctl completion fish > ~/.config/fish/completions/platformctl.fish           for every fish`,
+    )
+    .action(async (shell: Shell) => {
+      const program = await buildProgram(context, undefined, settle)
+      context.stdout.write(completionScript(shell, commandTree(program)))
+      settle(EXIT.passed)
+    })
+}

@@ -1,0 +1,43 @@
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { testContext } from '../support/context.ts'
+
+async function script(shell: string): Promise<string> {
+  const { context, stdout } = testContext()
+  expect(await runProgram(['completion', shell], context)).toBe(0)
+  return stdout()
+}
+
+/** What bash would offer for the words typed so far, the last one unfinished. */
+async function offered(words: string[]): Promise<string[]> {
+  const typed = words.map((word) => `'${word}'`).join(' ')
+  const { stdout } = await execa('bash', [
+    '--norc',
+    '-c',
+    `${await script('bash')}
+COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _platformctl; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  ])
+  return stdout.split('\n')
+}
+
+test('bash completes commands, their options and the closed sets of their arguments', async () => {
+  expect(await offered(['platformctl', 'dem'])).toEqual(['demo'])
+  expect(await offered(['platformctl', 'demo', '--a'])).toEqual(['--address'])
+  expect(await offered(['platformctl', 'completion', 'z'])).toEqual(['zsh'])
+})
+
+test('zsh and fish name every command with its summary', async () => {
+  for (const shell of ['zsh', 'fish']) {
+    const text = await script(shell)
+    expect(text).toContain('demo')
+    expect(text).toContain('print a completion script for bash, zsh or fish')
+  }
+})
+
+test('a shell it does not know is wrong usage that names those it knows', async () => {
+  const { context, stdout, stderr } = testContext()
+  expect(await runProgram(['completion', 'cmd'], context)).toBe(2)
+  expect(stderr()).toMatch(/Allowed choices are bash, zsh, fish/)
+  expect(stdout()).toBe('')
+})

@@ -1,0 +1,140 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { execa } from 'execa'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { type Installed, installPacked } from './install.ts'
+
+let installed: Installed
+
+beforeAll(async () => {
+  installed = await installPacked()
+}, 180_000)
+afterAll(() => installed?.remove())
+
+const run = (args: string[], options: { env?: Record<string, string>; timeout?: number } = {}) =>
+  execa(process.execPath, [installed.bin, ...args], { cwd: installed.folder, reject: false, ...options })
+
+test('the tarball holds the built package and nothing of its making', () => {
+  const folders = new Set(installed.files.map((file) => file.split('/')[0]))
+  expect([...folders].sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'bin',
+    'dist',
+    'package.json',
+    'runbooks',
+    'templates',
+  ])
+  expect(installed.files.filter((file) => /\.test\.|\.tsbuildinfo$|(^|\/)\.env/.test(file))).toEqual([])
+})
+
+test('--version prints the version of the package', async () => {
+  const result = await run(['--version'])
+  expect(result).toMatchObject({ exitCode: 0, stdout: packageJson.version, stderr: '' })
+})
+
+test('preflight passes an empty environment file and fails a half-configured one', async () => {
+  await writeFile(path.join(installed.folder, 'empty.env'), '')
+  await writeFile(
+    path.join(installed.folder, 'half.env'),
+    'SHAREDSTORE_REST_URL=https://limits.example.com\n',
+  )
+  expect(await run(['preflight', '--env-file', 'empty.env'])).toMatchObject({ exitCode: 0 })
+  const half = await run(['preflight', '--env-file', 'half.env'])
+  expect(half.exitCode).toBe(1)
+  expect(half.stdout).toContain('SHAREDSTORE_REST_TOKEN')
+})
+
+test('the demo runs the seven-day course and leaves nothing behind', async () => {
+  const before = await demoFolders()
+  const demo = await run(['demo', '--exit', '--day', '0.05'], { timeout: 60_000 })
+  expect(demo.stderr).toMatch(/day 7 of 7/)
+  expect(demo.exitCode).toBe(0)
+  expect(await demoFolders()).toEqual(before)
+})
+
+const demoFolders = async () =>
+  (await readdir(tmpdir())).filter((name) => name.startsWith('platformctl-demo-'))
+
+test('imports as a library, and serves health without listening', async () => {
+  await writeFile(
+    path.join(installed.folder, 'use.js'),
+    `import { openPlatform } from 'platformctl'
+import { validateAll, readEnv } from 'platformctl/env'
+import { reportError } from 'platformctl/reporting'
+const platform = openPlatform({ env: {} })
+const response = await platform.web.fetch(new Request('http://web.example/api/health'))
+reportError(new Error('nobody listens'))
+console.log(JSON.stringify({ status: response.status, body: await response.json(), ok: validateAll({}).ok, read: [...readEnv('A=1').values] }))
+await platform.close()
+`,
+  )
+  const result = await execa(process.execPath, ['use.js'], { cwd: installed.folder })
+  expect(JSON.parse(result.stdout)).toMatchObject({
+    status: 200,
+    body: { service: 'web' },
+    ok: true,
+    read: [['A', '1']],
+  })
+})
+
+test('its types hold a consumer to the documented shapes', async () => {
+  await writeFile(
+    path.join(installed.folder, 'right.ts'),
+    `import { openPlatform } from 'platformctl'
+import { validateWeb } from 'platformctl/env'
+const platform = openPlatform({ env: process.env })
+const answer: Promise<Response> = platform.api.fetch(new Request('http://api.example/'))
+const ok: boolean = validateWeb({}).ok
+const sent = await platform.sendEmail({ template: 'welcome', to: 'a@example.com', inputs: {} } as never)
+if (sent.sent) { const id: string = sent.id; void id } else { const reason: string = sent.reason; void reason }
+void answer; void ok
+`,
+  )
+  await writeFile(
+    path.join(installed.folder, 'wrong.ts'),
+    `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\n`,
+  )
+  const tsc = (file: string) =>
+    execa(
+      process.execPath,
+      [
+        typescript(),
+        '--noEmit',
+        '--strict',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2024',
+        '--types',
+        'node',
+        file,
+      ],
+      {
+        cwd: installed.folder,
+        reject: false,
+      },
+    )
+  expect((await tsc('right.ts')).stdout).toBe('')
+  expect((await tsc('wrong.ts')).stdout).toMatch(/wrong\.ts\(2,\d+\): error TS/)
+})
+
+const typescript = () =>
+  path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+
+test('an older Node is told so in one sentence, exit 2', async () => {
+  // The same check that runs first in the bin, on the version an old Node would report.
+  await writeFile(
+    path.join(installed.folder, 'old.cjs'),
+    `Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`,
+  )
+  const result = await execa(process.execPath, ['--require', './old.cjs', installed.bin, 'preflight'], {
+    cwd: installed.folder,
+    reject: false,
+  })
+  expect(result.exitCode).toBe(2)
+  expect(result.stderr).toMatch(/^platformctl needs Node 22\.18 or newer and this is 20\.20\.2: .*\.$/)
+})
