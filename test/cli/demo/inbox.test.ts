@@ -1,0 +1,61 @@
+import { createTransport } from 'nodemailer'
+import { expect, onTestFinished, test } from 'vitest'
+import { openInbox } from '../../../src/cli/demo/inbox.ts'
+
+async function inboxWithOneMail() {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const transport = createTransport(inbox.smtpUrl)
+  await transport.sendMail({
+    from: 'course@example.com',
+    to: 'ada@example.com',
+    subject: 'Grüße <b>& more</b>',
+    html: '<html><head></head><body><script>alert(1)</script><a href="https://example.com">link</a></body></html>',
+    text: 'plain',
+  })
+  transport.close()
+  return inbox
+}
+
+test('a mail that arrives over SMTP is decoded and shown in every view', async () => {
+  const inbox = await inboxWithOneMail()
+  expect(inbox.mails).toMatchObject([
+    {
+      id: 1,
+      from: 'course@example.com',
+      to: 'ada@example.com',
+      subject: 'Grüße <b>& more</b>',
+      text: 'plain\n',
+    },
+  ])
+  const list = (await (await fetch(`${inbox.pageUrl}/mails.json`)).json()) as { subject: string }[]
+  expect(list.map((mail) => mail.subject)).toEqual(['Grüße <b>& more</b>'])
+  expect(await (await fetch(`${inbox.pageUrl}/mails/1.eml`)).text()).toBe(inbox.mails[0]?.source)
+})
+
+test('what a mail contains is shown without script, network or the page’s origin', async () => {
+  const inbox = await inboxWithOneMail()
+  const response = await fetch(`${inbox.pageUrl}/mails/1.html`)
+  expect(response.headers.get('content-security-policy')).toMatch(
+    /^sandbox allow-popups[^;]*; default-src 'none'/,
+  )
+  expect(await response.text()).toContain('<head><base target="_blank">')
+})
+
+test('a mail that does not exist and an unknown path are 404', async () => {
+  const inbox = await inboxWithOneMail()
+  for (const path of ['/mails/2.html', '/mails/0.eml', '/mails/-1.html', '/nope']) {
+    expect((await fetch(inbox.pageUrl + path)).status).toBe(404)
+  }
+})
+
+test('a page port that is taken is refused, and the inbox closes with open streams', async () => {
+  const inbox = await inboxWithOneMail()
+  await expect(openInbox({ pagePort: Number(new URL(inbox.pageUrl).port) })).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  })
+  const events = await fetch(`${inbox.pageUrl}/events`)
+  expect(events.status).toBe(200)
+  await inbox.close()
+  await expect(events.text()).rejects.toThrow()
+})

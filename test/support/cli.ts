@@ -1,0 +1,77 @@
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
+
+const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+
+export interface Run {
+  readonly cwd: string
+  readonly env?: Record<string, string>
+}
+
+export interface Finished {
+  readonly exitCode: number | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the built CLI with an environment of its own: nothing of the test runner's leaks in. */
+export async function platformctl(args: readonly string[], { cwd, env = {} }: Run): Promise<Finished> {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [bin, ...args], {
+    cwd,
+    env: bare(env),
+    extendEnv: false,
+    reject: false,
+    timeout: 30_000,
+  })
+  return { exitCode, stdout, stderr }
+}
+
+/** The daemon of the built CLI, once it has said where it listens. */
+export interface Daemon {
+  readonly urls: Readonly<Record<'web' | 'api' | 'agent', string>>
+  /** Every line of standard output so far, parsed. */
+  readonly lines: readonly Record<string, unknown>[]
+  /** Sends the signal and gives the exit code. */
+  stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | undefined>
+}
+
+export async function startDaemon(args: readonly string[], { cwd, env = {} }: Run): Promise<Daemon> {
+  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
+  const child = execa(process.execPath, [bin, 'daemon', ...ports, ...args], {
+    cwd,
+    env: bare(env),
+    extendEnv: false,
+    reject: false,
+    buffer: { stdout: false },
+  })
+  const lines: Record<string, unknown>[] = []
+  const stopped = child.then((result) => result)
+  const listening = await new Promise<Record<string, unknown>>((resolve, reject) => {
+    void (async () => {
+      for await (const line of child.iterable()) {
+        const parsed = JSON.parse(line) as Record<string, unknown>
+        lines.push(parsed)
+        if (parsed.event === 'listening') resolve(parsed)
+      }
+      const { stderr, exitCode } = await stopped
+      reject(new Error(`the daemon ended with ${exitCode} before it listened: ${stderr}`))
+    })().catch(reject)
+  })
+  return {
+    urls: { web: String(listening.web), api: String(listening.api), agent: String(listening.agent) },
+    lines,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      return (await stopped).exitCode
+    },
+  }
+}
+
+function bare(env: Record<string, string>): Record<string, string> {
+  // What a program needs of its surroundings on any system, and nothing that configures the platform.
+  const kept = ['PATH', 'HOME', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'].flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...Object.fromEntries(kept), ...env }
+}
