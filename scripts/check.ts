@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 const checks: Record<string, string> = {
   types: 'tsc',
   'types (browser)': 'tsc -p src/browser',
-  'lint and format': 'biome ci --error-on-warnings --log-level=error .',
+  'lint and format': 'biome ci --colors=off --error-on-warnings --log-level=error .',
   'import directions': 'node scripts/directions.ts',
   'dead code': 'knip --no-progress',
 }
