@@ -18,6 +18,11 @@ interface Row {
 /** The command tree: one row a command, one file each, loaded only when it is called. */
 export const COMMANDS: readonly Row[] = [
   {
+    name: 'preflight',
+    summary: 'validate the environment of the three services before a deploy',
+    load: () => import('./commands/preflight.ts'),
+  },
+  {
     name: 'demo',
     summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
     load: () => import('./commands/demo.ts'),

@@ -1,7 +1,77 @@
+import { domainToASCII } from 'node:url'
+
 /** A parsed address: handed to transports as an object, never as a string to be parsed again. */
 export interface Mailbox {
   /** Display name, without CR, LF or NUL; undefined for a bare address. */
   readonly name: string | undefined
-  /** `local@domain` exactly as stored; never case-folded for sending. */
+  /** `local@domain` exactly as given; never case-folded for sending. */
   readonly address: string
+}
+
+export type ParsedAddress =
+  | {
+      readonly ok: true
+      readonly mailbox: Mailbox
+      /** Compares addresses: ASCII letters folded, domain in its ASCII form (UTS-46). Never sent to. */
+      readonly identity: string
+    }
+  | { readonly ok: false; readonly reason: string }
+
+/** RFC 5321 §4.5.3.1: octets of the local part, and of the whole path less its brackets. */
+const LONGEST_LOCAL = 64
+const LONGEST_ADDRESS = 254
+
+/** atext (RFC 5322 §3.2.3) and, for internationalised mail, anything above ASCII (RFC 6531 §3.3). */
+const DOT_ATOM =
+  /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+(\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+)*$/u
+/** Quoted local part (RFC 5321 §4.1.2): printable ASCII, quotes and backslashes escaped. */
+const QUOTED = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/
+const HOST = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** Parses one bare address (`local@domain`), as a visitor types it; surrounding spaces are dropped. */
+export function parseAddress(text: string): ParsedAddress {
+  const address = text.trim()
+  if (address === '') return refuse('an address is needed')
+  if (hasControl(address)) return refuse('an address holds no control characters')
+  const at = address.lastIndexOf('@')
+  if (at < 1) return refuse('an address has the form name@example.com')
+  const local = address.slice(0, at)
+  const domain = address.slice(at + 1)
+  if (Buffer.byteLength(local) > LONGEST_LOCAL || Buffer.byteLength(address) > LONGEST_ADDRESS) {
+    return refuse(`an address has at most ${LONGEST_LOCAL} octets before the @ and ${LONGEST_ADDRESS} in all`)
+  }
+  if (!(DOT_ATOM.test(local) || QUOTED.test(local))) return refuse('the part before the @ is malformed')
+  const ascii = domainToASCII(domain)
+  if (!HOST.test(ascii) || /^[\d.]+$/.test(ascii)) return refuse('the part after the @ is not a domain name')
+  return { ok: true, mailbox: { name: undefined, address }, identity: `${foldAscii(local)}@${ascii}` }
+}
+
+/** Parses an address with an optional display name (`Course <course@example.com>`), as configuration gives it. */
+export function parseMailbox(text: string): ParsedAddress {
+  const named = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<>"@]*?))\s*<([^<>]+)>\s*$/.exec(text)
+  if (named === null) return parseAddress(text)
+  const name = (named[1]?.replace(/\\(.)/g, '$1') ?? named[2] ?? '').trim()
+  if (hasControl(name)) return refuse('a display name holds no control characters')
+  const parsed = parseAddress(named[3] ?? '')
+  return parsed.ok
+    ? { ...parsed, mailbox: { ...parsed.mailbox, name: name === '' ? undefined : name } }
+    : parsed
+}
+
+/** A to z only: beyond ASCII, lower-casing merges letters that mail servers tell apart (the Kelvin sign becomes k). */
+function foldAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+function hasControl(text: string): boolean {
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    // C0, DEL, C1, and the line and paragraph separators, which some software treats as line ends.
+    if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return true
+  }
+  return false
+}
+
+function refuse(reason: string): ParsedAddress {
+  return { ok: false, reason }
 }

@@ -1,0 +1,111 @@
+import { readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
+import type { Environment } from '../core/env/settings.ts'
+import type { Origin } from '../core/env/validate.ts'
+import type { Finding } from '../core/finding.ts'
+import { SERVICES } from '../core/service.ts'
+import type { Context } from './context.ts'
+import { CommandError, EXIT } from './exit.ts'
+
+/** More than any env file holds; beyond it somebody named the wrong file. */
+const LARGEST_FILE_BYTES = 4 * 1024 * 1024
+
+export interface LoadedEnvironment {
+  readonly env: Environment
+  /** What the files themselves gave rise to: unreadable lines, duplicates, shadowed values. */
+  readonly findings: readonly Finding[]
+  readonly origin: Origin
+}
+
+/**
+ * The process's environment and the files named. A later file wins over an earlier one; the process's
+ * environment wins over every file, as with Node's own --env-file. Unreadable input is a CommandError, exit 2.
+ */
+export async function loadEnvironment(
+  context: Context,
+  files: readonly string[],
+  { withProcess = true } = {},
+): Promise<LoadedEnvironment> {
+  const findings: Finding[] = []
+  const placed = new Map<string, Assignment>()
+  for (const file of files) {
+    const read = parseEnvFile(await readText(context, file), file)
+    findings.push(...read.findings)
+    for (const assignment of read.assignments) {
+      const earlier = placed.get(assignment.name)
+      if (earlier && earlier.location.file !== file)
+        findings.push(shadowed(earlier, `line ${assignment.location.line} of ${file}`))
+      placed.set(assignment.name, assignment)
+    }
+  }
+  const values = new Map([...placed].map(([name, { value }]) => [name, value]))
+  if (withProcess) {
+    for (const [name, value] of Object.entries(context.env)) {
+      if (value === undefined || value.trim() === '') continue
+      const inFile = placed.get(name)
+      if (inFile && inFile.value !== value) findings.push(shadowed(inFile, 'the process environment'))
+      if (inFile) placed.delete(name)
+      values.set(name, value)
+    }
+  }
+  return {
+    // Built entry by entry, because a file may well contain the name __proto__.
+    env: Object.assign(Object.create(null) as Record<string, string>, Object.fromEntries(values)),
+    findings,
+    origin: (name) => {
+      const assignment = placed.get(name)
+      return assignment && { location: assignment.location, excerpt: assignment.excerpt }
+    },
+  }
+}
+
+function shadowed(loser: Assignment, winner: string): Finding {
+  return {
+    id: 'shadowed-value',
+    severity: 'warning',
+    services: SERVICES,
+    group: 'file',
+    present: [loser.name],
+    missing: [],
+    cause: `This value of ${loser.name} is not used: ${winner} sets it too and wins.`,
+    fix: 'Keep one of the two.',
+    location: loser.location,
+    excerpt: loser.excerpt,
+  }
+}
+
+async function readText(context: Context, file: string): Promise<string> {
+  const full = path.resolve(context.cwd, file)
+  try {
+    const { size } = await stat(full)
+    if (size > LARGEST_FILE_BYTES) {
+      throw new CommandError(
+        EXIT.usage,
+        `${file} is larger than an env file can be (${LARGEST_FILE_BYTES / 1024 / 1024} MB): is it the right file?`,
+      )
+    }
+    const bytes = await readFile(full)
+    if (bytes.includes(0))
+      throw new CommandError(EXIT.usage, `${file} is a binary file: name a text file with NAME=value lines.`)
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    } catch {
+      throw new CommandError(EXIT.usage, `${file} is not valid UTF-8: save it as UTF-8.`)
+    }
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError(EXIT.usage, `cannot read ${file}: ${reason(error)}.`, { cause: error })
+  }
+}
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const sentences: Record<string, string> = {
+    ENOENT: 'there is no such file; check the path',
+    EACCES: 'permission denied; check who owns it',
+    EPERM: 'permission denied; check who owns it',
+    EISDIR: 'it is a folder; name a file',
+  }
+  return sentences[code] ?? `the system says ${code || 'no more'}`
+}

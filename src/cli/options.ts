@@ -1,0 +1,51 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { isService, SERVICES, type Service } from '../core/service.ts'
+
+/** Collects a repeatable option into a list. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
+
+/** `--env-file F`, repeatable: the same wherever an environment is read. */
+export function envFileOption(): Option {
+  return new Option(
+    '--env-file <file>',
+    'an env file; repeatable, a later one wins, the process environment wins over all',
+  )
+    .argParser(collect)
+    .default([], 'none')
+}
+
+/** `--service S`, repeatable; also `web,api`. */
+export function serviceOption(): Option {
+  return new Option('--service <service>', 'web, api or agent; repeatable; all when not given').argParser(
+    parseServices,
+  )
+}
+
+function parseServices(value: string, before: readonly Service[] = []): readonly Service[] {
+  const named = value.split(',').map((word) => {
+    const service = word.trim()
+    if (!isService(service)) throw new InvalidArgumentError(`Services are ${SERVICES.join(', ')}.`)
+    return service
+  })
+  return SERVICES.filter((service) => before.includes(service) || named.includes(service))
+}
+
+export function formatOption<Format extends string>(formats: readonly [Format, ...Format[]]): Option {
+  return new Option('--format <format>', 'how the result is written').choices(formats).default(formats[0])
+}
+
+/** A whole number within bounds, both included. */
+export function wholeNumber(low: number, high: number): (value: string) => number {
+  return (value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= low && number <= high))
+      throw new InvalidArgumentError(`A whole number from ${low} to ${high} is needed.`)
+    return number
+  }
+}
+
+export function port(value: string): number {
+  return wholeNumber(0, 65_535)(value)
+}

@@ -1,0 +1,93 @@
+import { Chalk, type ChalkInstance } from 'chalk'
+import type { Report } from '../../core/env/validate.ts'
+import type { Finding } from '../../core/finding.ts'
+
+export interface TextOptions {
+  readonly colour: boolean
+  readonly columns: number
+  /** Notices too: what is absent and what that means. */
+  readonly notices: boolean
+  readonly strict: boolean
+}
+
+/** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
+export function reportText(report: Report, options: TextOptions): string {
+  const paint = new Chalk({ level: options.colour ? 1 : 0 })
+  const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
+  const parts = [
+    `${paint.bold('Services')}  ${report.services.join(', ')}`,
+    groupTable(report, paint, options.columns),
+    ...shown.map((finding) => findingText(finding, paint, options.columns)),
+    verdict(report, paint, options.strict),
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+const SIGN = { configured: '●', 'half-configured': '◐', absent: '○' } as const
+
+function groupTable(report: Report, paint: ChalkInstance, columns: number): string {
+  const width = Math.max(...report.groups.map(({ name }) => name.length)) + 2
+  const state = 'half-configured'.length + 2
+  const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
+  return report.groups
+    .map((group) => {
+      const [first = '', ...rest] = wrap(group.meaning, Math.max(24, columns - width - state - 2))
+      const lead = `${colour[group.state](SIGN[group.state])} ${group.name.padEnd(width)}${colour[group.state](group.state.padEnd(state))}`
+      return [
+        lead + paint.dim(first),
+        ...rest.map((line) => ' '.repeat(width + state + 2) + paint.dim(line)),
+      ].join('\n')
+    })
+    .join('\n')
+}
+
+const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' } as const
+
+export function findingText(finding: Finding, paint: ChalkInstance, columns: number): string {
+  const colour = { error: paint.red, warning: paint.yellow, notice: paint.dim }[finding.severity]
+  const { location } = finding
+  const lines = [
+    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${location ? paint.cyan(`  ${location.file}:${location.line}:${location.column}`) : ''}  ${paint.dim(finding.services.join(', '))}`,
+  ]
+  if (finding.excerpt !== undefined && location)
+    lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)
+  const list = (label: string, text: string) => {
+    const [first = '', ...rest] = wrap(text, columns - 11)
+    lines.push(`  ${paint.dim(label.padEnd(9))}${first}`, ...rest.map((line) => ' '.repeat(11) + line))
+  }
+  list('cause', finding.cause)
+  if (finding.severity !== 'notice') {
+    if (finding.present.length > 0) list('present', finding.present.join(', '))
+    if (finding.missing.length > 0) list('missing', finding.missing.join(', '))
+  }
+  list('fix', finding.fix)
+  return lines.join('\n')
+}
+
+function verdict(report: Report, paint: ChalkInstance, strict: boolean): string {
+  const count = (severity: Finding['severity']) =>
+    report.findings.filter((finding) => finding.severity === severity).length
+  const [errors, warnings] = [count('error'), count('warning')]
+  const configured = report.groups.filter(({ state }) => state === 'configured').length
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured`
+  return errors > 0 || (strict && warnings > 0)
+    ? paint.red.bold(`✖ failed: ${found}`)
+    : paint.green.bold(`✔ passed: ${found}`)
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Breaks at spaces; a word longer than the width stays whole, so that names can be copied. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}

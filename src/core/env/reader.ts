@@ -1,0 +1,162 @@
+import type { Finding, Location } from '../finding.ts'
+import { SERVICES } from '../service.ts'
+
+/** One assignment of an env file, with where it stands. */
+export interface Assignment {
+  readonly name: string
+  readonly value: string
+  readonly location: Location
+  /** The line with the value masked. */
+  readonly excerpt: string
+}
+
+export interface EnvFile {
+  /** In the order of the file; a name may occur twice. */
+  readonly assignments: readonly Assignment[]
+  readonly findings: readonly Finding[]
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
+const MASK = '••••'
+
+/**
+ * Reads the text of an env file: `NAME=value`, `export`, single, double and back quotes over several lines,
+ * `#` comments, a BOM, CRLF. Nothing is executed and nothing is expanded. Each character is looked at a bounded
+ * number of times, so the cost is linear. Lines that are not assignments become findings and lose nothing else.
+ */
+export function parseEnvFile(text: string, file: string): EnvFile {
+  const assignments: Assignment[] = []
+  const findings: Finding[] = []
+  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  for (let index = 0; index < lines.length; index += 1) {
+    const line = lines[index] ?? ''
+    const lead = /^\s*(?:export\s+)?/.exec(line)?.[0].length ?? 0
+    const rest = line.slice(lead)
+    if (rest === '' || rest.startsWith('#')) continue
+    const location = { file, line: index + 1, column: lead + 1 }
+    const name = NAME.exec(rest)?.[0]
+    const equals = name === undefined ? undefined : /^[ \t]*=[ \t]*/.exec(rest.slice(name.length))?.[0]
+    if (name === undefined || equals === undefined) {
+      findings.push(
+        complaint(
+          'unreadable-line',
+          location,
+          'This line is not an assignment, and readers skip or refuse it.',
+          'Write it as NAME=value, or put a # before it.',
+          name,
+        ),
+      )
+      continue
+    }
+    const excerpt = `${line.slice(0, lead)}${name}=${MASK}`
+    const start = rest.slice(name.length + equals.length)
+    const quote = start[0]
+    if (quote !== '"' && quote !== "'" && quote !== '`') {
+      assignments.push({ name, value: start.replace(/(^|\s)#.*$/, '').trim(), location, excerpt })
+      continue
+    }
+    const quoted = readQuoted(lines, index, start.slice(1), quote)
+    if (quoted === undefined) {
+      findings.push(
+        complaint(
+          'unterminated-quote',
+          location,
+          `The value of ${name} opens a quote that nothing closes.`,
+          'Close the quote, or remove it.',
+          name,
+        ),
+      )
+      assignments.push({ name, value: start.trim(), location, excerpt })
+      continue
+    }
+    if (quoted.after !== '' && !quoted.after.startsWith('#')) {
+      findings.push(
+        complaint(
+          'text-after-quote',
+          location,
+          `Text follows the closing quote of ${name}, and readers disagree about it.`,
+          'Put the whole value in quotes, or remove the rest.',
+          name,
+        ),
+      )
+    }
+    assignments.push({ name, value: quoted.value, location, excerpt })
+    index = quoted.lastLine
+  }
+  return { assignments, findings: [...findings, ...duplicates(assignments)] }
+}
+
+function readQuoted(
+  lines: readonly string[],
+  first: number,
+  start: string,
+  quote: string,
+): { value: string; after: string; lastLine: number } | undefined {
+  const parts: string[] = []
+  for (let index = first; index < lines.length; index += 1) {
+    const line = index === first ? start : (lines[index] ?? '')
+    let end = 0
+    while (end < line.length && line[end] !== quote) end += quote === '"' && line[end] === '\\' ? 2 : 1
+    if (end >= line.length) {
+      parts.push(line)
+      continue
+    }
+    parts.push(line.slice(0, end))
+    const raw = parts.join('\n')
+    return {
+      value: quote === '"' ? unescapeDouble(raw) : raw,
+      after: line.slice(end + 1).trim(),
+      lastLine: index,
+    }
+  }
+  return undefined
+}
+
+function unescapeDouble(raw: string): string {
+  return raw.replace(
+    /\\([nrt"\\$])/g,
+    (_, letter: string) => ({ n: '\n', r: '\r', t: '\t' })[letter] ?? letter,
+  )
+}
+
+function duplicates(assignments: readonly Assignment[]): Finding[] {
+  const seen = new Map<string, Assignment>()
+  const findings: Finding[] = []
+  for (const assignment of assignments) {
+    const earlier = seen.get(assignment.name)
+    if (earlier) {
+      findings.push({
+        ...complaint(
+          'duplicate-name',
+          assignment.location,
+          `${assignment.name} is set again: line ${earlier.location.line} of the same file is overridden.`,
+          'Keep one of the two lines.',
+          assignment.name,
+        ),
+        excerpt: assignment.excerpt,
+      })
+    }
+    seen.set(assignment.name, assignment)
+  }
+  return findings
+}
+
+function complaint(
+  id: string,
+  location: Location,
+  cause: string,
+  fix: string,
+  name: string | undefined,
+): Finding {
+  return {
+    id,
+    severity: 'warning',
+    services: SERVICES,
+    group: 'file',
+    present: name === undefined ? [] : [name],
+    missing: [],
+    cause,
+    fix,
+    location,
+  }
+}

@@ -1,0 +1,35 @@
+import { VARIABLES } from './contract.ts'
+
+/** Names that CI systems, shells and frameworks set and that lie one edit from one of ours: no slip of the pen. */
+const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
+
+/**
+ * The known name that `name` is most likely a misspelling of: one edit away (insertion, deletion, substitution,
+ * transposition), or the same but for case and separators. Undefined when there is none.
+ */
+export function nearestName(name: string): string | undefined {
+  if (NOT_OURS.has(name) || name.length < 5) return undefined
+  const folded = fold(name)
+  for (const variable of VARIABLES) if (fold(variable.name) === folded) return variable.name
+  for (const variable of VARIABLES) if (withinOneEdit(name, variable.name)) return variable.name
+  return undefined
+}
+
+function fold(name: string): string {
+  return name.toUpperCase().replace(/[^A-Z0-9]/g, '')
+}
+
+/** Damerau-Levenshtein distance ≤ 1, in one pass: strip what both share at the ends and look at the rest. */
+export function withinOneEdit(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1
+  let [endA, endB] = [a.length, b.length]
+  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
+    endA -= 1
+    endB -= 1
+  }
+  const [restA, restB] = [a.slice(start, endA), b.slice(start, endB)]
+  if (restA.length <= 1 && restB.length <= 1) return true
+  return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
+}

@@ -1,0 +1,126 @@
+import type { Finding, Location } from '../finding.ts'
+import { SERVICES, type Service } from '../service.ts'
+import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
+import { groupStates, rawValue, usableValue } from './read-settings.ts'
+import { brokenBy, RULES, variablesOf } from './rules.ts'
+import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
+import { nearestName } from './similar.ts'
+import { valueWarnings } from './warnings.ts'
+
+/** The report of one validation: boot and preflight give the same one for the same environment. */
+export interface Report {
+  readonly version: 1
+  /** No finding is an error. */
+  readonly ok: boolean
+  readonly services: readonly Service[]
+  readonly groups: readonly {
+    readonly name: GroupName
+    readonly state: GroupState
+    readonly present: readonly string[]
+    /** What the group unlocks, or what its absence means. */
+    readonly meaning: string
+  }[]
+  readonly findings: readonly Finding[]
+}
+
+/** Where a variable stands in a file, when it came from one: lets findings point there. */
+export type Origin = (name: string) => { readonly location: Location; readonly excerpt: string } | undefined
+
+/**
+ * Validates an environment for the given services (CONTRACT §2): every finding in one run, errors first.
+ * Never throws and never looks at anything but `env`.
+ */
+export function validate(
+  env: Environment,
+  services: readonly Service[] = SERVICES,
+  origin: Origin = () => undefined,
+): Report {
+  const findings: Finding[] = []
+  const relevant = VARIABLES.filter((variable) =>
+    variable.services.some((service) => services.includes(service)),
+  )
+  const names = new Set(relevant.map((variable) => variable.name))
+  const add = (finding: Omit<Finding, 'services'>, about: readonly string[]) => {
+    const concerned = services.filter((service) =>
+      about.some((name) => findVariable(name)?.services.includes(service)),
+    )
+    const where = finding.present.map(origin).find((place) => place !== undefined)
+    findings.push({ ...finding, services: concerned.length > 0 ? concerned : services, ...where })
+  }
+
+  for (const rule of RULES) {
+    const about = variablesOf(rule)
+    if (!about.some((name) => names.has(name))) continue
+    const read = rule.kind === 'forbidden-value' ? rawValue : usableValue
+    const broken = brokenBy(rule, (name) => read(env, name))
+    if (broken)
+      add(
+        { id: rule.id, severity: 'error', group: rule.group, cause: rule.cause, fix: rule.fix, ...broken },
+        about,
+      )
+  }
+  for (const variable of relevant) {
+    const value = rawValue(env, variable.name)
+    if (value === undefined) continue
+    for (const warning of valueWarnings(variable, value, usableValue(env, 'DEPLOY_ENVIRONMENT'))) {
+      add({ severity: 'warning', group: variable.group, present: [variable.name], missing: [], ...warning }, [
+        variable.name,
+      ])
+    }
+  }
+  for (const name of Object.keys(env)) {
+    if (rawValue(env, name) === undefined || findVariable(name)) continue
+    const near = nearestName(name)
+    const meant = near === undefined ? undefined : findVariable(near)
+    if (meant === undefined || !names.has(meant.name) || rawValue(env, meant.name) !== undefined) continue
+    add(
+      {
+        id: 'unknown-name',
+        severity: 'warning',
+        group: meant.group,
+        present: [name],
+        missing: [meant.name],
+        cause: `${name} is not a variable of the platform, and nothing reads it.`,
+        fix: `Did you mean ${meant.name}?`,
+      },
+      [meant.name],
+    )
+  }
+
+  const states = groupStates(env)
+  const groups = GROUPS.filter((group) => relevant.some((variable) => variable.group === group)).map(
+    (name) => {
+      const present = relevant.filter(
+        (variable) => variable.group === name && rawValue(env, variable.name) !== undefined,
+      )
+      return {
+        name,
+        state: states[name],
+        present: present.map((variable) => variable.name),
+        meaning: states[name] === 'configured' ? GROUP_MEANING[name].unlocks : GROUP_MEANING[name].absent,
+      }
+    },
+  )
+  for (const group of groups.filter(({ state }) => state === 'absent')) {
+    const missing = relevant
+      .filter((variable) => variable.group === group.name)
+      .map((variable) => variable.name)
+    add(
+      {
+        id: 'group-absent',
+        severity: 'notice',
+        group: group.name,
+        present: [],
+        missing,
+        cause: `The group ${group.name} is not configured: ${GROUP_MEANING[group.name].absent}.`,
+        fix: `Nothing to do, unless you want ${GROUP_MEANING[group.name].unlocks}.`,
+      },
+      missing,
+    )
+  }
+
+  findings.sort((a, b) => RANK[a.severity] - RANK[b.severity])
+  return { version: 1, ok: findings[0]?.severity !== 'error', services, groups, findings }
+}
+
+const RANK = { error: 0, warning: 1, notice: 2 } as const

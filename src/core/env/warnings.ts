@@ -1,0 +1,106 @@
+import type { Finding } from '../finding.ts'
+import type { Variable } from './contract.ts'
+import { malformed } from './values.ts'
+
+type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
+
+/** Values that people leave behind when they copy an example. */
+const PLACEHOLDER =
+  /^(?:change[-_ ]?me|replace[-_ ]?me|x{3,}|todo|tbd|dummy|placeholder|example|password|secret|your[-_ ].*|<.*>|\[.*\]|\$\{.*\}|\.{3,})$/i
+
+/** Shorter than this, a secret can be guessed by trying (NIST SP 800-131A asks 112 bits; 16 base64 characters hold 96). */
+const SHORTEST_SECRET = 16
+
+/** Secrets that we choose ourselves, so that their strength is ours to judge; a provider's key is as long as it is. */
+const CHOSEN_BY_US = new Set([
+  'EMAIL_DISPATCH_SECRET',
+  'EMAIL_LINK_SECRET',
+  'HEALTH_DEEP_TOKEN',
+  'DATASTORE_JWT_SECRET',
+])
+
+/** Keys that are secret whatever variable they stand in. */
+const SECRET_KEY = /^(?:sk_(?:live|test)_|rk_(?:live|test)_|whsec_)/
+
+/** What can be said against one value without ever repeating it (CONTRACT §2, warnings). */
+export function valueWarnings(variable: Variable, value: string, environment: string | undefined): Warning[] {
+  const { name } = variable
+  const expected = malformed(variable, value)
+  if (PLACEHOLDER.test(value)) {
+    return [
+      {
+        id: 'placeholder-value',
+        cause: `${name} holds a placeholder.`,
+        fix: 'Set the real value, or remove the line.',
+      },
+    ]
+  }
+  if (expected !== undefined) {
+    return [
+      {
+        id: 'malformed-value',
+        cause: `${name} is malformed and behaves as absent.`,
+        fix: `Set it to ${expected}.`,
+      },
+    ]
+  }
+  const warnings: Warning[] = []
+  if (name.startsWith('NEXT_PUBLIC_') && SECRET_KEY.test(value)) {
+    warnings.push({
+      id: 'public-secret',
+      cause: `${name} holds a secret key, and every browser can read it.`,
+      fix: 'Revoke that key at the provider and set the publishable one here.',
+    })
+  } else if (variable.prefixes) {
+    warnings.push(...prefixWarnings(name, value, variable.prefixes, environment))
+  }
+  if (CHOSEN_BY_US.has(name) && (value.length < SHORTEST_SECRET || new Set(value).size < 6)) {
+    warnings.push({
+      id: 'weak-secret',
+      cause: `${name} is too short or too regular to resist guessing.`,
+      fix: 'Make a new one, for example with: openssl rand -base64 32',
+    })
+  }
+  return warnings
+}
+
+function prefixWarnings(
+  name: string,
+  value: string,
+  { live, test }: NonNullable<Variable['prefixes']>,
+  environment: string | undefined,
+): Warning[] {
+  const starts = (prefixes: readonly string[]) => prefixes.some((prefix) => value.startsWith(prefix))
+  const [isLive, isTest] = [starts(live), starts(test)]
+  if (!isLive && !isTest) {
+    const known = [...new Set([...live, ...test])].join(', ')
+    return [
+      {
+        id: 'wrong-prefix',
+        cause: `${name} does not start as keys of its kind do.`,
+        fix: `Check that it is the right key: it should start with ${known}.`,
+      },
+    ]
+  }
+  if (isLive && isTest) return []
+  const production = environment === 'production'
+  if (production && isTest) {
+    return [
+      {
+        id: 'test-key-in-production',
+        cause: `${name} is a test key and DEPLOY_ENVIRONMENT is production.`,
+        fix: 'Set the live key.',
+      },
+    ]
+  }
+  if (!production && isLive) {
+    return [
+      {
+        id: 'live-key-outside-production',
+        cause: `${name} is a live key and DEPLOY_ENVIRONMENT is not production.`,
+        fix: 'Set the test key, or set DEPLOY_ENVIRONMENT=production.',
+      },
+    ]
+  }
+  return []
+}

@@ -1,0 +1,50 @@
+import { parseEnvFile } from './core/env/reader.ts'
+import type { Environment } from './core/env/settings.ts'
+import { type Report, validate } from './core/env/validate.ts'
+import type { Finding } from './core/finding.ts'
+import { SERVICES } from './core/service.ts'
+
+export type { Environment, GroupName, GroupState } from './core/env/settings.ts'
+export type { Report } from './core/env/validate.ts'
+export type { Finding, Location, Severity } from './core/finding.ts'
+export type { Service } from './core/service.ts'
+
+/** Validates what the web service reads (CONTRACT §2). */
+export const validateWeb = (env: Environment): Report => validate(env, ['web'])
+/** Validates what the API reads. */
+export const validateApi = (env: Environment): Report => validate(env, ['api'])
+/** Validates what the agent reads. */
+export const validateAgent = (env: Environment): Report => validate(env, ['agent'])
+/** Validates for all three services in one report. */
+export const validateAll = (env: Environment): Report => validate(env, SERVICES)
+
+/**
+ * For a web framework's instrumentation: validates the process's environment and throws one Error that names
+ * every half-configured group, so that the server does not start. Warnings go to `process.emitWarning`.
+ */
+export function register(env: Environment = process.env): Report {
+  const report = validateAll(env)
+  const sentences = (severity: Finding['severity']) =>
+    report.findings
+      .filter((finding) => finding.severity === severity)
+      .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
+  if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
+  for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
+  return report
+}
+
+/**
+ * Reads the text of an env file without executing or expanding anything. `rejected` is true when a reader of
+ * this dialect would refuse the file.
+ */
+export function readEnv(
+  text: string,
+  options: { readonly file?: string } = {},
+): {
+  readonly values: Map<string, string>
+  readonly findings: readonly Finding[]
+  readonly rejected: boolean
+} {
+  const { assignments, findings } = parseEnvFile(text, options.file ?? '.env')
+  return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
+}

@@ -1,0 +1,111 @@
+/**
+ * CONTRACT §2's table of errors written again, by hand and by a different road than `rules.ts`: sentences in
+ * code, not rows of data. It knows nothing of the implementation.
+ */
+export const GROUP_VARIABLES = {
+  datastore: [
+    'NEXT_PUBLIC_DATASTORE_URL',
+    'NEXT_PUBLIC_DATASTORE_ANON_KEY',
+    'DATASTORE_SERVICE_ROLE_KEY',
+    'DATASTORE_JWT_SECRET',
+    'DATASTORE_JWKS_URL',
+  ],
+  payments: [
+    'PAYMENTS_SECRET_KEY',
+    'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY',
+    'PAYMENTS_WEBHOOK_SECRET',
+    'PAYMENTS_PRICE_PRO_MONTHLY',
+    'PAYMENTS_PRICE_PRO_YEARLY',
+    'PAYMENTS_PRICE_TEAM_MONTHLY',
+    'PAYMENTS_PRICE_TEAM_YEARLY',
+    'PAYMENTS_API_URL',
+  ],
+  models: [
+    'MODEL_A_API_KEY',
+    'MODEL_A_MODEL',
+    'MODEL_B_MODEL',
+    'MODEL_C_API_KEY',
+    'CLOUDMODEL_API_KEY',
+    'CLOUDMODEL_API_ENDPOINT',
+    'CLOUDMODEL_API_DEPLOYMENT',
+    'CLOUDMODEL_API_VERSION',
+  ],
+  hardware: [
+    'HARDWARE_A_TOKEN',
+    'HARDWARE_A_INSTANCE',
+    'CLOUDB_ACCESS_KEY_ID',
+    'CLOUDB_SECRET_ACCESS_KEY',
+    'CLOUDB_REGION',
+    'CLOUDB_RESULTS_BUCKET',
+  ],
+  cloudqpu: [
+    'SUBSCRIPTION_ID',
+    'RESOURCE_GROUP',
+    'WORKSPACE',
+    'LOCATION',
+    'TENANT_ID',
+    'CLIENT_ID',
+    'CLIENT_SECRET',
+  ].map((part) => `CLOUDQPU_${part}`),
+  sharedstore: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
+  mail: [
+    'MAILER_API_KEY',
+    'MAILER_API_URL',
+    'MAILER_SMTP_URL',
+    'MAILER_FROM',
+    'MAILER_REPLY_TO',
+    'EMAIL_DISPATCH_SECRET',
+  ],
+  errortrack: ['NEXT_PUBLIC_ERRORTRACK_DSN', 'ERRORTRACK_AUTH_TOKEN'],
+  analytics: ['NEXT_PUBLIC_ANALYTICS_ENDPOINT', 'ANALYTICS_DATASTORE_TABLE', 'STORE_URL'],
+}
+
+export function brokenRules(set: ReadonlySet<string>): string[] {
+  const broken: string[] = []
+  const on = (name: string) => set.has(name)
+
+  const [dataUrl, anon] = [on('NEXT_PUBLIC_DATASTORE_URL'), on('NEXT_PUBLIC_DATASTORE_ANON_KEY')]
+  if (dataUrl !== anon) broken.push('datastore-pair')
+  if (
+    !dataUrl &&
+    (on('DATASTORE_SERVICE_ROLE_KEY') || on('DATASTORE_JWT_SECRET') || on('DATASTORE_JWKS_URL'))
+  )
+    broken.push('datastore-without-url')
+  if (on('DATASTORE_JWT_SECRET') && on('DATASTORE_JWKS_URL')) broken.push('datastore-two-verifiers')
+
+  const aPrice = [...set].some((name) => name.startsWith('PAYMENTS_PRICE_'))
+  if (on('PAYMENTS_SECRET_KEY')) {
+    if (!aPrice) broken.push('payments-without-price')
+    if (!on('PAYMENTS_WEBHOOK_SECRET')) broken.push('payments-without-webhook')
+  } else if (aPrice || on('PAYMENTS_WEBHOOK_SECRET') || on('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'))
+    broken.push('payments-without-key')
+
+  const trio = ['KEY', 'ENDPOINT', 'DEPLOYMENT'].filter((part) => on(`CLOUDMODEL_API_${part}`)).length
+  if (trio === 1 || trio === 2) broken.push('cloudmodel-trio')
+  if (on('CLOUDMODEL_API_VERSION') && !on('CLOUDMODEL_API_KEY')) broken.push('cloudmodel-version-without-key')
+  for (const letter of 'ABC')
+    if (on(`MODEL_${letter}_MODEL`) && !on(`MODEL_${letter}_API_KEY`))
+      broken.push(`model-${letter.toLowerCase()}-without-key`)
+
+  if (on('HARDWARE_A_TOKEN') !== on('HARDWARE_A_INSTANCE')) broken.push('hardware-a-pair')
+  const [access, secret] = [on('CLOUDB_ACCESS_KEY_ID'), on('CLOUDB_SECRET_ACCESS_KEY')]
+  if (access !== secret) broken.push('cloudb-pair')
+  if ((on('CLOUDB_REGION') || on('CLOUDB_RESULTS_BUCKET')) && !(access && secret))
+    broken.push('cloudb-without-credentials')
+  if (access && secret && !on('CLOUDB_REGION')) broken.push('cloudb-without-region')
+  const qpu = [...set].filter((name) => name.startsWith('CLOUDQPU_')).length
+  if (qpu > 0 && qpu < 7) broken.push('cloudqpu-all')
+
+  if (on('SHAREDSTORE_REST_URL') !== on('SHAREDSTORE_REST_TOKEN')) broken.push('sharedstore-pair')
+
+  if (on('MAILER_API_KEY')) {
+    if (!on('MAILER_FROM')) broken.push('mail-without-sender')
+    if (!on('MAILER_API_URL') && !on('MAILER_SMTP_URL')) broken.push('mail-without-route')
+  } else if (on('MAILER_FROM') || on('MAILER_REPLY_TO') || on('MAILER_API_URL') || on('MAILER_SMTP_URL'))
+    broken.push('mail-without-key')
+  if (on('MAILER_API_URL') && on('MAILER_SMTP_URL')) broken.push('mail-two-routes')
+
+  if (on('ERRORTRACK_AUTH_TOKEN') && !on('NEXT_PUBLIC_ERRORTRACK_DSN')) broken.push('errortrack-without-dsn')
+  if (on('ANALYTICS_DATASTORE_TABLE') && !on('STORE_URL')) broken.push('analytics-without-store')
+  return broken
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parseEnvFile } from '../../../src/core/env/reader.ts'
+
+const values = (text: string) =>
+  Object.fromEntries(parseEnvFile(text, '.env').assignments.map(({ name, value }) => [name, value]))
+
+test.each([
+  ['a plain value', 'A=b', { A: 'b' }],
+  ['spaces around it', '  A = b  ', { A: 'b' }],
+  ['an empty value before another line', 'A=  \nB=c', { A: '', B: 'c' }],
+  ['export', 'export A=b', { A: 'b' }],
+  ['a comment after the value', 'A=b # c', { A: 'b' }],
+  ['a hash inside a value', 'A=b#c', { A: 'b#c' }],
+  ['a hash inside quotes', 'A="b # c" # d', { A: 'b # c' }],
+  ['escapes in double quotes only', `A="x\\ny"\nB='x\\ny'`, { A: 'x\ny', B: 'x\\ny' }],
+  ['several lines in quotes', 'A="one\ntwo"\nB=c', { A: 'one\ntwo', B: 'c' }],
+  ['a BOM and CRLF', '\uFEFFA=b\r\nC=d\r\n', { A: 'b', C: 'd' }],
+  ['dollars, which are not expanded', 'A=$2b$10$abc\nB=$(touch x)', { A: '$2b$10$abc', B: '$(touch x)' }],
+])('reads %s', (_, text, expected) => {
+  expect(values(text)).toEqual(expected)
+})
+
+test('a finding points at file, line and column and masks the value', () => {
+  const { findings } = parseEnvFile(
+    'A=canary1\n  export A=canary2\nnot an assignment canary3\nB="canary4',
+    'prod.env',
+  )
+  expect(findings.map(({ id, location }) => [id, location?.line, location?.column])).toEqual([
+    ['unreadable-line', 3, 1],
+    ['unterminated-quote', 4, 1],
+    ['duplicate-name', 2, 10],
+  ])
+  expect(JSON.stringify(findings)).not.toContain('canary')
+})
+
+test('whatever the text is, reading it throws nothing and quoted values come back as they were', () => {
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseEnvFile(text, 'x')))
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (value) => {
+      const quotable = value.replace(/['\r]/g, '').replace(/[\n\u2028\u2029]/g, ' ')
+      expect(values(`A='${quotable}'`).A).toBe(quotable)
+    }),
+  )
+})

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { VARIABLES } from '../../../src/core/env/contract.ts'
+import { GROUPS } from '../../../src/core/env/settings.ts'
+import { validate } from '../../../src/core/env/validate.ts'
+import { SERVICES } from '../../../src/core/service.ts'
+import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
+
+/** A well-formed value for each variable, so that only presence decides. */
+const VALUES: Record<string, string> = {
+  STORE_URL: 'sqlite:./platform.sqlite',
+  JOB_STORE_URL: 'postgres://jobs@db.example/jobs',
+  STORE_POOL_SIZE: '10',
+  MAILER_SMTP_URL: 'smtp://127.0.0.1:2525',
+  MAILER_FROM: 'Course <course@example.com>',
+  MAILER_REPLY_TO: 'help@example.com',
+  EMAIL_DISPATCH_LIMIT: '50',
+  RATE_LIMIT_PER_MINUTE: '60',
+  CORS_ALLOWED_ORIGINS: 'https://www.example.com',
+  TRUST_PROXY: '10.0.0.0/8',
+  LOG_LEVEL: 'warn',
+  ANALYTICS_DATASTORE_TABLE: 'events',
+  NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1',
+}
+const sampleOf = (name: string) =>
+  VALUES[name] ??
+  (/_(URL|ENDPOINT)$/.test(name) ? 'https://service.example.com' : `value_of_${name.toLowerCase()}`)
+
+const errorIds = (env: Record<string, string>) =>
+  validate(env)
+    .findings.filter((finding) => finding.severity === 'error')
+    .map((finding) => finding.id)
+    .sort()
+
+test('the contract holds 66 variables in thirteen groups, each name once', () => {
+  expect(VARIABLES).toHaveLength(66)
+  expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(66)
+  expect(new Set(VARIABLES.map(({ group }) => group))).toEqual(new Set(GROUPS))
+})
+
+test.each(Object.entries(GROUP_VARIABLES))(
+  'every subset of the group %s breaks exactly the rules that the oracle names',
+  (_, names) => {
+    for (let subset = 0; subset < 2 ** names.length; subset += 1) {
+      const present = names.filter((_name, bit) => subset & (1 << bit))
+      const env = Object.fromEntries(present.map((name) => [name, sampleOf(name)]))
+      expect(errorIds(env), present.join(' ')).toEqual(brokenRules(new Set(present)).sort())
+    }
+  },
+)
+
+test.each([{}, ...SERVICES.map((service) => ({ service }))])(
+  'an empty environment passes without a warning %o',
+  ({ service }: { service?: (typeof SERVICES)[number] }) => {
+    const report = validate({}, service ? [service] : SERVICES)
+    expect(report.ok).toBe(true)
+    expect(report.findings.filter(({ severity }) => severity !== 'notice')).toEqual([])
+  },
+)
+
+test('unset, empty and white space mean the same', () => {
+  for (const blank of ['', ' ', '\t \n']) {
+    expect(validate({ SHAREDSTORE_REST_TOKEN: blank, MAILER_FROM: blank })).toEqual(validate({}))
+  }
+})
+
+test('a bad value behaves as absent and hides no error of its group', () => {
+  const report = validate({
+    NEXT_PUBLIC_DATASTORE_URL: 'not an address',
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon_key_value',
+  })
+  expect(report.findings.map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['datastore-pair', 'malformed-value']),
+  )
+})
+
+test('a wildcard anywhere among the origins is an error, and only one finding', () => {
+  for (const value of ['*', 'https://a.example,*', 'https://*.example.com']) {
+    const report = validate({ CORS_ALLOWED_ORIGINS: value }, ['api'])
+    expect(report.findings.filter(({ severity }) => severity !== 'notice').map(({ id }) => id)).toEqual([
+      'cors-wildcard',
+    ])
+  }
+})
+
+test('a service is told only of what it reads', () => {
+  const env = {
+    SHAREDSTORE_REST_URL: 'https://limits.example.com',
+    MAILER_FROM: 'a@example.com',
+    HARDWARE_A_TOKEN: 'token_value',
+  }
+  const ids = (service: 'web' | 'api' | 'agent') =>
+    validate(env, [service])
+      .findings.filter(({ severity }) => severity === 'error')
+      .map(({ id }) => id)
+  expect(ids('web')).toEqual(['sharedstore-pair', 'mail-without-key'])
+  expect(ids('api')).toEqual(['hardware-a-pair', 'sharedstore-pair'])
+  expect(ids('agent')).toEqual([])
+})
