@@ -7,6 +7,7 @@ const checks: Record<string, string> = {
   'types (browser)': 'tsc -p src/browser',
   'lint and format': 'biome ci --colors=off --error-on-warnings --log-level=error .',
   'import directions': 'node scripts/directions.ts',
+  'made files': 'node scripts/make.ts --check',
   'dead code': 'knip --no-progress',
 }
 

@@ -7,24 +7,28 @@ export interface Mail {
   readonly template: TemplateName
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
-  /** What this message is about (`sub_1.2.day-3`): the idempotency key and Message-ID derive from it. */
+  /** What this message is about (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string
-  /** The Date header: stored with the first attempt, so that a retry has the same bytes. */
+  /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
   readonly date: Date
   /** Present on course mail: becomes List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
   readonly unsubscribeUrl?: string
 }
+
+export type SendOutcome = Outcome | { readonly kind: 'not_configured'; readonly reason: string }
 
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
 export interface Mailer {
   readonly configured: boolean
   /** Why not, when not configured. */
   readonly reason: string | undefined
-  compose(mail: Mail): Message
-  send(
-    mail: Mail,
-    signal?: AbortSignal,
-  ): Promise<Outcome | { readonly kind: 'not_configured'; readonly reason: string }>
+  /** `smtp`, `api`, or the embedding program's own; undefined when not configured. */
+  readonly transport: string | undefined
+  /** The complete message; rejects with a SlotError when the slots do not fit the template. */
+  compose(mail: Mail): Promise<Message>
+  /** Never rejects. */
+  send(mail: Mail, signal?: AbortSignal): Promise<SendOutcome>
+  /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>
   close(): Promise<void>
 }

@@ -1,0 +1,28 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { compileFolder } from '../src/core/mail/compile/folder.ts'
+
+/**
+ * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
+ */
+const root = fileURLToPath(new URL('..', import.meta.url))
+const MADE: Record<string, () => Promise<string>> = {
+  'templates/compiled/mails.json': async () =>
+    `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
+}
+
+for (const [file, make] of Object.entries(MADE)) {
+  const made = await make()
+  const full = path.join(root, file)
+  if (process.argv.includes('--check')) {
+    const found = await readFile(full, 'utf8').catch(() => undefined)
+    if (found !== made) {
+      console.log(`${file} is stale: npm run make`)
+      process.exitCode = 1
+    }
+  } else {
+    await mkdir(path.dirname(full), { recursive: true })
+    await writeFile(full, made)
+  }
+}

@@ -1,0 +1,82 @@
+import { parse } from 'yaml'
+import type { Slot } from '../template.ts'
+
+/** A template that cannot be compiled: one sentence, with file and line. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+}
+
+/** A template file, read: front matter checked, body still Markdown. */
+export interface TemplateSource {
+  readonly file: string
+  readonly subject: string
+  readonly preheader: string
+  readonly slots: Readonly<Record<string, Slot>>
+  readonly action: { readonly label: string; readonly url: string }
+  readonly because: string
+  readonly markdown: string
+  /** Overrides the plain text that is made from the Markdown. */
+  readonly text: string | undefined
+  /** The line of the file on which the body begins. */
+  readonly bodyLine: number
+}
+
+export function readTemplate(file: string, source: string): TemplateSource {
+  const lines = source.replaceAll('\r\n', '\n').split('\n')
+  const end = lines.indexOf('---', 1)
+  if (lines[0] !== '---' || end === -1)
+    throw new TemplateError(`${file}:1: a template begins with front matter between two lines of ---`)
+  const fail = (line: number, sentence: string): never => {
+    throw new TemplateError(`${file}:${line}: ${sentence}`)
+  }
+  const lineOf = (key: string) => lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
+  let front: unknown
+  try {
+    front = parse(lines.slice(1, end).join('\n'))
+  } catch (error) {
+    fail(
+      2,
+      `the front matter is not YAML: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`,
+    )
+  }
+  if (!isRecord(front)) return fail(2, 'the front matter is empty')
+  const known = ['subject', 'preheader', 'slots', 'action', 'because', 'text']
+  for (const key of Object.keys(front))
+    if (!known.includes(key))
+      fail(lineOf(key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
+  const text = (key: string, from: Record<string, unknown> = front as Record<string, unknown>): string => {
+    const value = from[key]
+    return typeof value === 'string' && value.trim() !== ''
+      ? value
+      : fail(lineOf(key), `${key} is needed, as text`)
+  }
+  const slots: Record<string, Slot> = {}
+  if (!isRecord(front.slots))
+    return fail(lineOf('slots'), 'slots is needed: a name with { type: text or url, sample: … } each')
+  for (const [name, slot] of Object.entries(front.slots)) {
+    if (!/^[a-z][A-Za-z0-9]*$/.test(name))
+      fail(lineOf(name), `a slot is named in camelCase, and ${name} is not`)
+    if (!isRecord(slot) || (slot.type !== 'text' && slot.type !== 'url'))
+      return fail(lineOf(name), `the slot ${name} has the type text or url`)
+    slots[name] = { type: slot.type, sample: text('sample', slot) }
+  }
+  if (!isRecord(front.action)) return fail(lineOf('action'), 'action is needed: { label: …, url: … }')
+  return {
+    file,
+    subject: text('subject'),
+    preheader: text('preheader'),
+    slots,
+    action: { label: text('label', front.action), url: text('url', front.action) },
+    because: text('because'),
+    text: front.text === undefined ? undefined : text('text'),
+    markdown: lines
+      .slice(end + 1)
+      .join('\n')
+      .trim(),
+    bodyLine: end + 2,
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

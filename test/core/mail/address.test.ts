@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parseAddress, parseMailbox } from '../../../src/core/mail/address.ts'
+
+const identity = (text: string) => {
+  const parsed = parseAddress(text)
+  return parsed.ok ? parsed.identity : undefined
+}
+
+test('addresses that differ only in ASCII case or in how the domain is written are one', () => {
+  expect(identity('Ada@Example.COM')).toBe(identity('ada@example.com'))
+  expect(identity('ada@bücher.example')).toBe(identity('ada@xn--bcher-kva.example'))
+})
+
+test('the Kelvin sign is not a k', () => {
+  expect(identity('\u212Aim@example.com')).not.toBe(identity('kim@example.com'))
+})
+
+test('an address is sent to as it was spelt', () => {
+  expect(parseAddress(' Ada@Example.COM ')).toMatchObject({
+    ok: true,
+    mailbox: { address: 'Ada@Example.COM' },
+  })
+})
+
+test.each([
+  '',
+  'ada',
+  '@example.com',
+  'ada@',
+  'ada@localhost',
+  'a da@example.com',
+  'ada@exa mple.com',
+  'ada@127.0.0.1',
+  'a..b@example.com',
+  '.a@example.com',
+  `${'a'.repeat(65)}@example.com`,
+  `ada@${'a.'.repeat(126)}com`,
+  'ada@example.com\r\nBcc: x@example.com',
+  'ada@example.com\0',
+])('refuses %j with a reason', (text) => {
+  expect(parseAddress(text)).toMatchObject({ ok: false, reason: expect.stringMatching(/\w/) })
+})
+
+test.each(['"quoted local"@example.com', 'ada+tag@example.com', 'jörg@example.com', 'o’hara@example.com'])(
+  'accepts %j',
+  (text) => {
+    expect(parseAddress(text).ok).toBe(true)
+  },
+)
+
+test('whatever the text is, an accepted address holds no line end and exactly the parts that were given', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.domain(), (local, domain) => {
+      const parsed = parseAddress(`${local}@${domain}`)
+      if (parsed.ok) expect(parsed.mailbox.address).not.toMatch(/[\r\n\0]/)
+    }),
+  )
+})
+
+test('a configured sender may have a display name', () => {
+  expect(parseMailbox('"Course, the" <course@example.com>')).toMatchObject({
+    ok: true,
+    mailbox: { name: 'Course, the', address: 'course@example.com' },
+  })
+  expect(parseMailbox('Course <course@example.com')).toMatchObject({ ok: false })
+})
