@@ -8,6 +8,7 @@ export const ROUTES = {
   status: { service: 'web', methods: ['GET'], path: '/' },
   statusJson: { service: 'web', methods: ['GET'], path: '/status.json' },
   badge: { service: 'web', methods: ['GET'], path: '/badge.svg' },
+  lesson: { service: 'web', methods: ['GET'], path: '/lessons/:day' },
   insights: { service: 'web', methods: ['GET'], path: '/insights' },
   email: { service: 'web', methods: ['POST'], path: '/api/email' },
   subscribe: { service: 'web', methods: ['POST'], path: '/api/email/subscribe' },

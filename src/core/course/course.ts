@@ -1,14 +1,12 @@
+import type { CourseCounts, Subscription } from './store.ts'
+
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
   readonly status: 'pending'
+  /** A confirmation mail is on its way, if one is due to this address; false only when mail is not configured. */
   readonly sent: boolean
   readonly reason?: string
 }
-
-export type ConfirmResult =
-  | { readonly kind: 'confirmed' }
-  | { readonly kind: 'invalid' }
-  | { readonly kind: 'expired' }
 
 export interface DispatchResult {
   readonly processed: number
@@ -29,13 +27,31 @@ export interface DispatchResult {
 
 /** The seven-day course (CONTRACT §5) as its callers see it: routes, schedule and CLI enter here. */
 export interface Course {
-  /** `address` has been parsed by `parseAddress`. */
-  subscribe(address: string): Promise<SubscribeResult>
-  confirm(token: string): Promise<ConfirmResult>
+  /** `address` has been parsed; the mail goes out after the answer, which therefore takes the same time for all. */
+  subscribe(address: { readonly spelling: string; readonly identity: string }): Promise<SubscribeResult>
+  confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
   unsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
   /** Undoes an unsubscribe made through this very link; never tells whether it did. */
   undoUnsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
-  /** At most one message per subscription. Rejects with `store_not_persistent` on the memory store. */
-  dispatch(options: { readonly limit: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
+  /** At most one message per subscription. Rejects with `store_not_persistent` on the in-memory store. */
+  dispatch(options: {
+    readonly limit: number
+    readonly signal?: AbortSignal
+    readonly onProgress?: (result: DispatchProgress) => void
+  }): Promise<DispatchResult>
+  counts(): Promise<CourseCounts>
+  due(limit: number): Promise<readonly Subscription[]>
+  problems(limit: number): Promise<readonly Subscription[]>
+  find(identity: string): Promise<Subscription | undefined>
+  erase(identity: string): Promise<boolean>
+  resolve(id: string, as: 'retry' | 'sent'): Promise<boolean>
+  /** Waits for mails that are on their way. */
+  close(): Promise<void>
+}
+
+export interface DispatchProgress {
+  readonly subscription: string
+  readonly day: number
+  readonly outcome: 'sent' | 'failed' | 'unknown'
 }

@@ -1,0 +1,54 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { Random } from '../random.ts'
+import { ROUTES } from '../routes.ts'
+
+const TOKEN_BYTES = 24
+
+/** A confirmation token: only its SHA-256 is stored. */
+export function newToken(random: Random): { readonly token: string; readonly hash: string } {
+  const token = Buffer.from(random.bytes(TOKEN_BYTES)).toString('base64url')
+  return { token, hash: hashToken(token) }
+}
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
+
+export function confirmUrl(siteUrl: string, token: string): string {
+  return `${siteUrl}${ROUTES.confirm.path}?token=${token}`
+}
+
+/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
+export function unsubscribeUrl(
+  siteUrl: string,
+  key: string,
+  subscription: string,
+  enrolment: number,
+): string {
+  const s = `${subscription}.${enrolment}`
+  return `${siteUrl}${ROUTES.unsubscribe.path}?s=${s}&t=${sign(key, s)}`
+}
+
+/** The subscription that a link names, or undefined for a link that we did not make. */
+export function readUnsubscribeLink(
+  key: string,
+  link: { readonly s: string; readonly t: string },
+): { readonly id: string; readonly enrolment: number } | undefined {
+  const match = /^([A-Za-z0-9_-]{8,40})\.(\d{1,9})$/.exec(link.s)
+  const expected = Buffer.from(sign(key, link.s))
+  const given = Buffer.alloc(expected.length)
+  given.write(link.t.slice(0, expected.length))
+  const genuine = timingSafeEqual(expected, given) && link.t.length === expected.length
+  return match?.[1] !== undefined && match[2] !== undefined && genuine
+    ? { id: match[1], enrolment: Number(match[2]) }
+    : undefined
+}
+
+function sign(key: string, s: string): string {
+  return createHmac('sha256', key).update(`unsubscribe:${s}`).digest('base64url')
+}
+
+/** Lets an erased address be recognised without keeping it. */
+export function suppressionHash(key: string, identity: string): string {
+  return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
+}

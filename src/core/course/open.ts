@@ -1,0 +1,135 @@
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import type { Random } from '../random.ts'
+import { ROUTES } from '../routes.ts'
+import type { Secret } from '../secret.ts'
+import type { Course } from './course.ts'
+import { createDispatcher } from './dispatcher.ts'
+import {
+  confirmUrl,
+  hashToken,
+  newToken,
+  readUnsubscribeLink,
+  suppressionHash,
+  unsubscribeUrl,
+} from './links.ts'
+import type { CourseStore } from './store.ts'
+
+const ID_BYTES = 12
+
+export interface CourseOptions {
+  readonly store: CourseStore
+  readonly persistent: boolean
+  readonly mailer: Mailer
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly siteUrl: string
+  /** Signs unsubscribe links; a key kept in the store when it is not configured. */
+  readonly linkKey: Secret
+}
+
+/** Opens the course over a store and a mailer; nothing is sent before it is asked to. */
+export function openCourse({
+  store,
+  persistent,
+  mailer,
+  clock,
+  random,
+  log,
+  siteUrl,
+  linkKey,
+}: CourseOptions): Course {
+  const pending = new Set<Promise<void>>()
+  const key = () => linkKey.reveal()
+  const unsubscribe = (subscription: string, enrolment: number) =>
+    unsubscribeUrl(siteUrl, key(), subscription, enrolment)
+  const dispatch = createDispatcher({
+    store,
+    persistent,
+    mailer,
+    clock,
+    random,
+    log,
+    mailFor: (claim) => {
+      const link = unsubscribe(claim.subscription, claim.enrolment)
+      return {
+        slots: {
+          lessonUrl: `${siteUrl}${ROUTES.lesson.path.replace(':day', String(claim.day))}`,
+          unsubscribeUrl: link,
+        },
+        unsubscribeUrl: link,
+      }
+    },
+  })
+
+  async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<void> {
+    const outcome = await mailer.send({
+      template: 'subscription-confirmation',
+      slots: { confirmUrl: confirmUrl(siteUrl, token) },
+      to: { name: undefined, address: to },
+      about: `confirmation.${hash}`,
+      date: new Date(clock.now()),
+    })
+    if (outcome.kind === 'sent')
+      log.info('confirmation_sent', 'a confirmation mail was sent', { subscription: id })
+    else
+      log.warn('confirmation_not_sent', 'a confirmation mail was not sent', {
+        subscription: id,
+        outcome: outcome.kind,
+        reason: outcome.reason,
+      })
+  }
+
+  return {
+    async subscribe({ spelling, identity }) {
+      const { token, hash } = newToken(random)
+      const suppressed = await store.isSuppressed(suppressionHash(key(), identity))
+      const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
+      const request = suppressed
+        ? ({ mail: false } as const)
+        : await store.requestConfirmation({
+            identity,
+            address: spelling,
+            id,
+            tokenHash: hash,
+            now: clock.now(),
+          })
+      if (!mailer.configured)
+        return { status: 'pending', sent: false, reason: mailer.reason ?? 'mail is not configured' }
+      if (request.mail) {
+        // After the answer: its body and its time must not tell whether there was anything to send.
+        const sending = new Promise<void>((resolve) =>
+          setImmediate(() => resolve(sendConfirmation(request.address, request.id, token, hash))),
+        )
+        pending.add(sending)
+        void sending.finally(() => pending.delete(sending))
+      }
+      return { status: 'pending', sent: true }
+    },
+    confirm: (token) =>
+      /^[A-Za-z0-9_-]{20,64}$/.test(token)
+        ? store.confirm({ tokenHash: hashToken(token), now: clock.now() })
+        : Promise.resolve('invalid'),
+    async unsubscribe(link) {
+      const named = readUnsubscribeLink(key(), link)
+      if (named) await store.unsubscribe({ ...named, now: clock.now() })
+    },
+    async undoUnsubscribe(link) {
+      const named = readUnsubscribeLink(key(), link)
+      if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
+    },
+    dispatch,
+    counts: () => store.counts(clock.now()),
+    due: (limit) => store.listDue(clock.now(), limit),
+    problems: (limit) => store.listProblems(limit),
+    find: (identity) => store.find(identity),
+    erase: (identity) =>
+      store.erase({ identity, suppressionHash: suppressionHash(key(), identity), now: clock.now() }),
+    resolve: (id, as) => store.resolve({ id, as, now: clock.now() }),
+    async close() {
+      await Promise.all(pending)
+    },
+  }
+}

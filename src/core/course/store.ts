@@ -1,0 +1,127 @@
+/**
+ * Where the course keeps its records. Three states, and one row for each lesson that was ever tried: the row is
+ * claimed by a lease with a fencing number, and only the holder of that number may record an outcome.
+ */
+export type SubscriptionState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
+
+export interface Subscription {
+  /** Random, URL-safe; safe to show to an operator. */
+  readonly id: string
+  /** As the visitor spelt it. */
+  readonly address: string
+  readonly state: SubscriptionState
+  /** Rises each time that the course starts over (CONTRACT §5). */
+  readonly enrolment: number
+  /** UTC milliseconds. */
+  readonly createdAt: number
+  readonly confirmedAt: number | undefined
+  readonly unsubscribedAt: number | undefined
+  /** Lowest first. */
+  readonly sentDays: readonly number[]
+  /** When the next lesson is to be tried; undefined when none is. */
+  readonly nextAttemptAt: number | undefined
+  readonly failures: number
+  readonly problem: Problem | undefined
+}
+
+/** Why a lesson waits: `parked` needs an operator, the others come back by themselves. */
+export interface Problem {
+  readonly kind: 'failed' | 'unknown' | 'parked' | 'bounced'
+  readonly reason: string
+  readonly since: number
+}
+
+/** One lesson taken for sending. Only an outcome with this `fence` is accepted. */
+export interface Claim {
+  readonly subscription: string
+  readonly address: string
+  readonly enrolment: number
+  readonly day: number
+  readonly confirmedAt: number
+  readonly fence: number
+  /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
+  readonly firstAttemptAt: number
+  readonly failures: number
+  /** What became of the attempt before this one. */
+  readonly problem: Problem | undefined
+}
+
+/** What is recorded of a finished claim; computed by the pure schedule. */
+export interface Settlement {
+  readonly claim: Claim
+  readonly now: number
+  readonly sent: boolean
+  /** Next attempt, of this day or the one after; undefined: none. */
+  readonly nextAttemptAt: number | undefined
+  readonly failures: number
+  readonly problem: Problem | undefined
+  /** A hard bounce ends the subscription. */
+  readonly end: boolean
+}
+
+export interface CourseCounts {
+  readonly byState: Readonly<Record<SubscriptionState, number>>
+  readonly dueNow: number
+  readonly dueInADay: number
+  readonly parked: number
+  readonly unknown: number
+  /** UTC milliseconds at which the oldest lesson that is due became so. */
+  readonly oldestDueAt: number | undefined
+}
+
+export interface CourseStore {
+  /**
+   * Stores a new confirmation token for an address, unless it had one within the hour, three within the day, or is
+   * confirmed with lessons left. Answers whether a confirmation is to be mailed.
+   */
+  requestConfirmation(input: {
+    readonly identity: string
+    readonly address: string
+    readonly id: string
+    readonly tokenHash: string
+    readonly now: number
+  }): Promise<
+    { readonly mail: false } | { readonly mail: true; readonly address: string; readonly id: string }
+  >
+  /** Confirms by token hash; a second use of the same token says the same. */
+  confirm(input: {
+    readonly tokenHash: string
+    readonly now: number
+  }): Promise<'confirmed' | 'invalid' | 'expired'>
+  unsubscribe(input: { readonly id: string; readonly enrolment: number; readonly now: number }): Promise<void>
+  undoUnsubscribe(input: {
+    readonly id: string
+    readonly enrolment: number
+    readonly now: number
+  }): Promise<void>
+  /** Takes up to `limit` due lessons, by the time of their next attempt, one for each subscription. */
+  claimDue(input: {
+    readonly now: number
+    readonly limit: number
+    readonly leaseMs: number
+    readonly except: readonly string[]
+  }): Promise<readonly Claim[]>
+  /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
+  stillHolds(claim: Claim): Promise<boolean>
+  /** Records several outcomes in one durable commit; those whose fence was overtaken are left out. */
+  settle(settlements: readonly Settlement[]): Promise<void>
+  countDue(now: number): Promise<number>
+  listDue(now: number, limit: number): Promise<readonly Subscription[]>
+  counts(now: number): Promise<CourseCounts>
+  find(identity: string): Promise<Subscription | undefined>
+  findById(id: string): Promise<Subscription | undefined>
+  listProblems(limit: number): Promise<readonly Subscription[]>
+  /** Removes the address and everything about it, and leaves a keyed hash so that it is not mailed again. */
+  erase(input: {
+    readonly identity: string
+    readonly suppressionHash: string
+    readonly now: number
+  }): Promise<boolean>
+  isSuppressed(suppressionHash: string): Promise<boolean>
+  /** Puts a parked or unknown lesson back in line, or marks it sent. */
+  resolve(input: {
+    readonly id: string
+    readonly as: 'retry' | 'sent'
+    readonly now: number
+  }): Promise<boolean>
+}

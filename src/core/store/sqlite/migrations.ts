@@ -1,0 +1,36 @@
+/** Steps of the schema, in order: never edited once released, only added to, and additive so that the build before still runs. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE subscription (
+    id TEXT PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    address TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('unconfirmed', 'confirmed', 'unsubscribed')),
+    enrolment INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    confirmed_at INTEGER,
+    unsubscribed_at INTEGER,
+    sent_days TEXT NOT NULL DEFAULT '[]',
+    next_attempt_at INTEGER,
+    first_attempt_at INTEGER,
+    lease_until INTEGER,
+    fence INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    problem_kind TEXT,
+    problem_reason TEXT,
+    problem_since INTEGER
+  ) STRICT;
+  CREATE INDEX subscription_due ON subscription (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+  CREATE INDEX subscription_problem ON subscription (problem_since) WHERE problem_kind IS NOT NULL;
+  CREATE TABLE confirmation (
+    token_hash TEXT PRIMARY KEY,
+    subscription TEXT NOT NULL REFERENCES subscription (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    used_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX confirmation_subscription ON confirmation (subscription, created_at);
+  CREATE TABLE suppression (hash TEXT PRIMARY KEY, created_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE handled_hour (hour TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+]

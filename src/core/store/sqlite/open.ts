@@ -1,0 +1,50 @@
+import { statSync } from 'node:fs'
+import type { Store } from '../store.ts'
+import { guarded, openDatabase } from './connection.ts'
+import { sqliteCourse } from './course.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+/** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */
+export function openSqlite(file: string | undefined): Store {
+  const database = openDatabase({ file: file ?? ':memory:', synchronous: 'FULL', migrations: MIGRATIONS })
+  const sql = {
+    claimHour: database.prepare('INSERT OR IGNORE INTO handled_hour (hour) VALUES (?)'),
+    lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
+    put: database.prepare('INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)'),
+    get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
+    ping: database.prepare(
+      `INSERT INTO meta (name, value) VALUES ('ping', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    ),
+  }
+  return {
+    kind: file === undefined ? 'memory' : 'sqlite',
+    persistent: file !== undefined,
+    course: sqliteCourse(database),
+    claimHour: async (hour) => guarded(() => sql.claimHour.run(hour).changes === 1),
+    lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
+    getOrCreate: async (name, make) =>
+      guarded(() => {
+        sql.put.run(name, make())
+        return String(sql.get.get(name))
+      }),
+    async ping() {
+      const mark = String(performance.now())
+      guarded(() => {
+        sql.ping.run(mark)
+        if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
+      })
+    },
+    status: async () => ({
+      kind: file === undefined ? 'memory' : 'sqlite',
+      version: Number(database.pragma('user_version', { simple: true })),
+      latest: MIGRATIONS.length,
+      bytes: file === undefined ? undefined : statSync(file).size,
+    }),
+    async close() {
+      if (!database.open) return
+      // Leaves one file behind instead of three; a busy reader elsewhere only postpones it.
+      if (file !== undefined) database.pragma('wal_checkpoint(TRUNCATE)')
+      database.close()
+    },
+  }
+}

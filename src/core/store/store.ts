@@ -1,0 +1,31 @@
+import type { CourseStore } from '../course/store.ts'
+
+/** The store could not be opened: one sentence with the fix. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError'
+}
+
+export interface StoreStatus {
+  readonly kind: Store['kind']
+  /** Of the schema; `latest` is what this build brings. */
+  readonly version: number
+  readonly latest: number
+  readonly bytes: number | undefined
+}
+
+/** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
+export interface Store {
+  readonly kind: 'memory' | 'sqlite' | 'postgres'
+  /** False for the in-memory fallback: dispatch refuses it. */
+  readonly persistent: boolean
+  readonly course: CourseStore
+  /** Marks an hour (`2026-11-21T04`) as handled; false when another process has it already. */
+  claimHour(hour: string): Promise<boolean>
+  lastHour(): Promise<string | undefined>
+  /** The value kept under a name, made once by whoever comes first. */
+  getOrCreate(name: string, make: () => string): Promise<string>
+  /** A real write and a real read. */
+  ping(): Promise<void>
+  status(): Promise<StoreStatus>
+  close(): Promise<void>
+}
