@@ -35,6 +35,7 @@ const ONE_HOME: Record<string, string> = {
   mjml: 'src/core/mail/compile/',
   undici: 'src/core/',
   jose: 'src/core/access/',
+  'rate-limiter-flexible': 'src/core/access/',
   'node-cron': 'src/daemon/schedule.ts',
   hono: 'src/daemon/http/',
   '@hono/node-server': 'src/daemon/listen.ts',

@@ -23,6 +23,11 @@ export const COMMANDS: readonly Row[] = [
     load: () => import('./commands/preflight.ts'),
   },
   {
+    name: 'daemon',
+    summary: 'run the services, the store and the hourly schedule in one process',
+    load: () => import('./commands/daemon.ts'),
+  },
+  {
     name: 'demo',
     summary: 'run the whole platform on this machine, with a mail inbox and a fast clock',
     load: () => import('./commands/demo.ts'),

@@ -1,25 +1,17 @@
 import type { Service } from './service.ts'
 
 /**
- * Every route the platform serves. Services mount exactly these, and the mail linter accepts links to
+ * Every route the platform serves. Services mount exactly these, and the links of the mails lead to
  * exactly these: a mail cannot point at a page that does not exist.
  */
 export const ROUTES = {
   status: { service: 'web', methods: ['GET'], path: '/' },
-  statusJson: { service: 'web', methods: ['GET'], path: '/status.json' },
-  badge: { service: 'web', methods: ['GET'], path: '/badge.svg' },
   lesson: { service: 'web', methods: ['GET'], path: '/lessons/:day' },
-  insights: { service: 'web', methods: ['GET'], path: '/insights' },
-  email: { service: 'web', methods: ['POST'], path: '/api/email' },
   subscribe: { service: 'web', methods: ['POST'], path: '/api/email/subscribe' },
   confirm: { service: 'web', methods: ['GET'], path: '/api/email/confirm' },
   unsubscribe: { service: 'web', methods: ['GET', 'POST'], path: '/api/email/unsubscribe' },
   dispatch: { service: 'web', methods: ['POST'], path: '/api/email/dispatch' },
-  analytics: { service: 'web', methods: ['POST'], path: '/api/analytics' },
-  checkout: { service: 'web', methods: ['POST'], path: '/api/checkout' },
   webHealth: { service: 'web', methods: ['GET'], path: '/api/health' },
-  metrics: { service: 'web', methods: ['GET'], path: '/metrics' },
-  openapi: { service: 'web', methods: ['GET'], path: '/openapi.json' },
   apiHealth: { service: 'api', methods: ['GET'], path: '/api/health' },
   agentHealth: { service: 'agent', methods: ['GET'], path: '/api/agent/health' },
 } as const satisfies Record<string, { service: Service; methods: readonly string[]; path: string }>

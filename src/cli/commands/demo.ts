@@ -1,6 +1,30 @@
-import { EXIT } from '../exit.ts'
+import { InvalidArgumentError } from 'commander'
 import type { Configure } from '../program.ts'
 
-export const configure: Configure = (command, _context, settle) => {
-  command.action(async () => settle(EXIT.passed))
+export const configure: Configure = (command, context, settle) => {
+  command
+    .description(
+      'Run the whole platform on this machine: three services, an SQLite file in a temporary folder, a mail inbox, and the seven-day course on a clock that passes a day in a few seconds. Nothing leaves this machine; Ctrl-C leaves nothing behind.',
+    )
+    .option('--address <address>', 'the address to subscribe; nothing is really mailed', 'you@example.com')
+    .option('--day <seconds>', 'how long a day of the course takes', seconds, 5)
+    .option('--exit', 'end after the seventh lesson instead of staying up')
+    .addHelpText('after', '\nExamples:\n  platformctl demo\n  platformctl demo --day 1 --exit')
+    .action(async (options: { address: string; day: number; exit?: true }) => {
+      const { runDemo } = await import('../demo/run.ts')
+      settle(
+        await runDemo(context, {
+          address: options.address,
+          dayMs: options.day * 1000,
+          exit: options.exit === true,
+        }),
+      )
+    })
+}
+
+function seconds(text: string): number {
+  const value = Number(text)
+  if (!(value >= 0.05 && value <= 3600))
+    throw new InvalidArgumentError('a number of seconds from 0.05 to 3600 is needed.')
+  return value
 }

@@ -1,0 +1,201 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { silentLog } from '../../core/log.ts'
+import { ROUTES } from '../../core/routes.ts'
+import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { type Inbox, openInbox } from './inbox.ts'
+import { freePort } from './ports.ts'
+import { openStage, type Stage } from './stage.ts'
+import { type SteppingClock, steppingClock } from './stepping-clock.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const LESSONS = 7
+/** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
+const PATIENCE_MS = 20_000
+const WANTED = { web: 3000, api: 8000, agent: 8100, inbox: 8025 } as const
+
+export interface DemoOptions {
+  /** The address to subscribe; nothing leaves this machine, so any will do. */
+  readonly address: string
+  /** Real time that one day of the course takes. */
+  readonly dayMs: number
+  /** End after the seventh lesson instead of staying up to be looked at. */
+  readonly exit: boolean
+}
+
+/** Runs the whole platform on loopback: three services, an inbox, and the seven-day course on a fast clock. */
+export async function runDemo(context: Context, options: DemoOptions): Promise<ExitCode> {
+  const stage = await openStage(context)
+  // Last in, first out, so that nothing outlives what it stands on; each step is tried whatever the others do.
+  const cleanup: (() => Promise<unknown>)[] = []
+  try {
+    const { secret, clock, inbox, daemon } = await setUp(context, stage, cleanup)
+    const urls = { web: daemon.urls.web ?? '', inbox: inbox.pageUrl }
+    await runCourse({ context, stage, options, inbox, clock, secret, web: urls.web })
+    if (!options.exit) {
+      stage.wait('running; Ctrl-C ends it and leaves nothing behind')
+      await untilAborted(context.signal)
+    }
+    return EXIT.passed
+  } catch (error) {
+    if (!context.signal.aborted) throw error
+    return EXIT.passed
+  } finally {
+    stage.clear()
+    let clean = true
+    for (const step of cleanup.reverse()) {
+      await step().catch(() => {
+        clean = false
+      })
+    }
+    stage.end(clean ? 'stopped; nothing left behind' : 'stopped; something could not be closed')
+  }
+}
+
+async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unknown>)[]) {
+  stage.wait('starting the services and the inbox')
+  const ports = await choosePorts(stage)
+  const data = await mkdtemp(path.join(tmpdir(), 'platformctl-demo-'))
+  cleanup.push(() => rm(data, { recursive: true, force: true, maxRetries: 3 }))
+  const inbox = await openInbox({ pagePort: ports.inbox })
+  cleanup.push(() => inbox.close())
+
+  const clock = steppingClock()
+  const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
+  const daemon: RunningDaemon = await startDaemon({
+    env: {
+      NEXT_PUBLIC_SITE_URL: `http://127.0.0.1:${ports.web}`,
+      NEXT_PUBLIC_API_URL: `http://127.0.0.1:${ports.api}`,
+      API_URL: `http://127.0.0.1:${ports.api}`,
+      NEXT_PUBLIC_AGENT_URL: `http://127.0.0.1:${ports.agent}`,
+      AGENT_URL: `http://127.0.0.1:${ports.agent}`,
+      BUILD_STAMP: 'demo',
+      MAILER_API_KEY: secret,
+      MAILER_SMTP_URL: inbox.smtpUrl,
+      MAILER_FROM: 'Quantum Course <course@example.com>',
+      EMAIL_DISPATCH_SECRET: secret,
+    },
+    services: ['web', 'api', 'agent'],
+    host: '127.0.0.1',
+    ports,
+    dataFolder: data,
+    schedule: false,
+    clock,
+    random: context.random,
+    log: silentLog,
+  })
+  cleanup.push(() => daemon.close())
+  stage.done('three services on an SQLite file, and an inbox with a real SMTP server')
+  stage.open([
+    ['inbox', inbox.pageUrl, 'the mails as they arrive'],
+    [
+      'status',
+      `${daemon.urls.web}${ROUTES.status.path}`,
+      'what runs, what is not configured, what that means',
+    ],
+    ['lessons', `${daemon.urls.web}${ROUTES.lesson.path.replace(':day', '1')}`, 'the course as pages'],
+    ['api', `${daemon.urls.api}${ROUTES.apiHealth.path}`, 'health: runs a one-qubit circuit'],
+    ['agent', `${daemon.urls.agent}${ROUTES.agentHealth.path}`, 'health of the agent'],
+  ])
+  stage.note(`store and data: ${data}`)
+  return { secret, clock, inbox, daemon }
+}
+
+async function choosePorts(stage: Stage): Promise<Record<keyof typeof WANTED, number>> {
+  const chosen: number[] = []
+  for (const [name, wanted] of Object.entries(WANTED)) {
+    const port = await freePort(wanted, chosen)
+    if (port !== wanted) stage.note(`port ${wanted} is taken: ${name} listens on ${port}`)
+    chosen.push(port)
+  }
+  const [web = 0, api = 0, agent = 0, inbox = 0] = chosen
+  return { web, api, agent, inbox }
+}
+
+interface Course {
+  readonly context: Context
+  readonly stage: Stage
+  readonly options: DemoOptions
+  readonly inbox: Inbox
+  readonly clock: SteppingClock
+  readonly secret: string
+  readonly web: string
+}
+
+/** The main job as a visitor and an operator do it, over HTTP and SMTP: subscribe, confirm, then a lesson a day. */
+async function runCourse({ context, stage, options, inbox, clock, secret, web }: Course): Promise<void> {
+  const started = clock.monotonic()
+  const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
+
+  stage.wait(`subscribing ${options.address}`)
+  await post(`${web}${ROUTES.subscribe.path}`, { body: { email: options.address }, signal: signal() })
+  const confirmation = await inbox.waitFor((mail) => mail.text.includes(ROUTES.confirm.path), signal())
+  stage.done(`subscribed ${options.address}; the confirmation mail arrived`)
+
+  const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
+  if (link === undefined)
+    throw new CommandError(EXIT.failed, 'the confirmation mail holds no confirmation link')
+  const page = await fetch(link, { signal: signal() })
+  if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
+  stage.done('followed its link: confirmed')
+
+  for (let day = 1; day <= LESSONS; day += 1) {
+    const before = inbox.mails.length
+    const answer = await post(`${web}${ROUTES.dispatch.path}?limit=10`, { secret, signal: signal() })
+    if (answer.sent !== 1) {
+      throw new CommandError(
+        EXIT.failed,
+        `day ${day} was not sent: ${JSON.stringify(answer.reason ?? answer.results)}`,
+      )
+    }
+    const lesson = await inbox.waitFor((mail) => mail.id > before, signal())
+    stage.done(`day ${day} of ${LESSONS}  ${lesson.subject}`)
+    if (day === LESSONS) break
+    clock.advance(DAY_MS)
+    await stage.countDown(`a day passes; lesson ${day + 1} is next`, options.dayMs)
+  }
+  stage.finale(
+    `seven lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
+    [
+      [`platformctl health --url web=${web}`, 'probe the running services'],
+      ['platformctl email preview', 'look at every mail, edit the templates, see them reload'],
+      ['platformctl env example > .env', 'start an environment file of your own'],
+      ['platformctl preflight --env-file .env', 'and validate it before anything serves requests'],
+      ['platformctl daemon --env-file .env', 'then run the services for real'],
+    ],
+    inbox.pageUrl,
+  )
+}
+
+async function post(
+  url: string,
+  { body, secret, signal }: { body?: unknown; secret?: string; signal: AbortSignal },
+): Promise<Record<string, unknown>> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(secret === undefined ? {} : { Authorization: `Bearer ${secret}` }),
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal,
+  })
+  const answer = (await response.json()) as Record<string, unknown>
+  if (!response.ok) {
+    throw new CommandError(
+      EXIT.failed,
+      `${new URL(url).pathname} answered ${response.status}: ${String(answer.message)}`,
+    )
+  }
+  return answer
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

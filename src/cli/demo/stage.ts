@@ -1,0 +1,75 @@
+import { Chalk } from 'chalk'
+import type { Context } from '../context.ts'
+
+/** What the demo shows: finished steps stay as lines; what it waits for is a spinner, on a terminal only. */
+export interface Stage {
+  wait(text: string): void
+  done(text: string): void
+  note(text: string): void
+  open(pages: readonly (readonly [name: string, url: string, what: string])[]): void
+  /** Shows the seconds left; rejects with the signal's reason on Ctrl-C. */
+  countDown(text: string, ms: number): Promise<void>
+  finale(
+    text: string,
+    commands: readonly (readonly [command: string, what: string])[],
+    inboxUrl: string,
+  ): void
+  clear(): void
+  end(text: string): void
+}
+
+export async function openStage(context: Context): Promise<Stage> {
+  const paint = new Chalk({ level: context.colour.stderr ? 1 : 0 })
+  const { default: ora } = await import('ora')
+  const spinner = ora({
+    // ora wants the stream's cursor methods, which only a terminal has; elsewhere it stays off.
+    stream: context.stderr as NodeJS.WriteStream,
+    isEnabled: context.stderr.isTTY === true,
+    isSilent: context.stderr.isTTY !== true,
+    discardStdin: false,
+    hideCursor: true,
+    color: context.colour.stderr ? 'blue' : false,
+  })
+  const line = (text: string) => {
+    const spinning = spinner.isSpinning
+    if (spinning) spinner.stop()
+    context.stderr.write(`${text}\n`)
+    if (spinning) spinner.start()
+  }
+  const padded = (rows: readonly (readonly string[])[]) =>
+    Math.max(...rows.map(([first = '']) => first.length)) + 2
+
+  return {
+    wait: (text) => void spinner.start(text),
+    done: (text) => line(`${paint.green('✔')} ${text}`),
+    note: (text) => line(`  ${paint.dim(text)}`),
+    open(pages) {
+      const [names, urls] = [padded(pages), padded(pages.map(([, url]) => [url]))]
+      line('')
+      for (const [name, url, what] of pages) {
+        line(`  ${paint.bold(name.padEnd(names))}${paint.cyan(url.padEnd(urls))}${paint.dim(what)}`)
+      }
+      line('')
+    },
+    async countDown(text, ms) {
+      const end = context.clock.monotonic() + ms
+      for (let left = ms; left > 0; left = end - context.clock.monotonic()) {
+        spinner.start(`${text} ${paint.dim(`(${Math.ceil(left / 1000)} s)`)}`)
+        await context.clock.sleep(Math.min(left, 1000), context.signal)
+      }
+    },
+    finale(text, commands, inboxUrl) {
+      spinner.stop()
+      line(`${paint.green('✔')} ${paint.bold(text)}`)
+      line('')
+      line(`  Look at them: ${paint.cyan(inboxUrl)}`)
+      line('  Then try, in another terminal:')
+      const width = padded(commands)
+      for (const [command, what] of commands)
+        line(`    ${paint.bold(command.padEnd(width))}${paint.dim(what)}`)
+      line('')
+    },
+    clear: () => void spinner.stop(),
+    end: (text) => line(paint.dim(text)),
+  }
+}

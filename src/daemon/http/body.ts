@@ -1,0 +1,79 @@
+import type * as z from 'zod'
+import { type Issue, PlatformError } from '../../core/errors.ts'
+
+const DEEPEST = 32
+
+/** The body's text, counted while it streams: a Content-Length is not believed. */
+export async function readText(request: Request, limitBytes: number): Promise<string> {
+  if (request.headers.has('content-encoding'))
+    throw new PlatformError('unsupported_media_type', 'Bodies are taken without a Content-Encoding only.')
+  const tooLarge = () =>
+    new PlatformError('payload_too_large', `This route takes bodies of at most ${limitBytes} bytes.`)
+  if (Number(request.headers.get('content-length') ?? 0) > limitBytes) throw tooLarge()
+  if (request.body === null) return ''
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of request.body) {
+      size += chunk.byteLength
+      if (size > limitBytes) throw tooLarge()
+      chunks.push(chunk)
+    }
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (error) {
+    if (error instanceof PlatformError) throw error
+    throw new PlatformError('bad_request', 'The body could not be read as UTF-8 text.', { cause: error })
+  }
+}
+
+/** A JSON body of the given schema; anything else is a 400 with an issue for each field, or 413 or 415. */
+export async function readJson<Schema extends z.ZodType>(
+  request: Request,
+  schema: Schema,
+  limitBytes: number,
+): Promise<z.infer<Schema>> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
+    throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
+  return parseJson(await readText(request, limitBytes), schema)
+}
+
+export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {
+  // Parsing survives any depth, but whatever walks the value afterwards recurses.
+  if (depthOf(text) > DEEPEST)
+    throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new PlatformError('bad_request', 'The body is not JSON.', {
+      issues: [{ path: '', message: 'not JSON' }],
+    })
+  }
+  return parseWith(schema, value)
+}
+
+export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issues: Issue[] = parsed.error.issues
+    .slice(0, 50)
+    .map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+  throw new PlatformError('bad_request', 'The request does not have the documented form.', { issues })
+}
+
+function depthOf(text: string): number {
+  let [depth, deepest, inString] = [0, 0, false]
+  for (let index = 0; index < text.length; index += 1) {
+    const char = text[index]
+    if (inString) {
+      if (char === '\\') index += 1
+      else if (char === '"') inString = false
+    } else if (char === '"') inString = true
+    else if (char === '[' || char === '{') {
+      depth += 1
+      deepest = Math.max(deepest, depth)
+    } else if (char === ']' || char === '}') depth -= 1
+  }
+  return deepest
+}

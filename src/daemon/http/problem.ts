@@ -1,0 +1,35 @@
+import { ERRORS, PlatformError } from '../../core/errors.ts'
+import { errorPage } from '../pages/pages.ts'
+import { htmlResponse, jsonResponse } from './respond.ts'
+import type { RouteRequest } from './route.ts'
+
+/** The one error shape (CONTRACT §4), as JSON for programs and as a page for persons. Never an internal text. */
+export function errorResponse(
+  error: unknown,
+  request: RouteRequest,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const known =
+    error instanceof PlatformError
+      ? error
+      : new PlatformError('internal', 'The platform met a fault; the request id finds it in the log.')
+  const { status } = ERRORS[known.code]
+  const authenticate: Record<string, string> =
+    known.code === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}
+  const all = { ...authenticate, ...headers }
+  if (request.wantsHtml)
+    return htmlResponse({
+      status,
+      requestId: request.requestId,
+      headers: all,
+      ...errorPage(status, known.message, request.requestId),
+    })
+  const body = {
+    code: known.code,
+    status,
+    message: known.message,
+    requestId: request.requestId,
+    ...(known.issues ? { issues: known.issues } : {}),
+  }
+  return jsonResponse(body, { status, requestId: request.requestId, headers: all })
+}

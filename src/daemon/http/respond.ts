@@ -1,0 +1,55 @@
+/** On every answer: nothing here is to be cached, framed, sniffed, indexed or told to others (tokens stand in URLs). */
+const COMMON = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'X-Robots-Tag': 'noindex',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+} as const
+
+interface Meta {
+  readonly status?: number
+  readonly requestId: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function jsonResponse(
+  body: unknown,
+  { status = 200, requestId, headers = {} }: Meta,
+  type = 'application/json',
+): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: {
+      ...COMMON,
+      'Content-Type': `${type}; charset=utf-8`,
+      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+      'X-Request-Id': requestId,
+      ...headers,
+    },
+  })
+}
+
+export function htmlResponse({
+  status = 200,
+  requestId,
+  headers = {},
+  html,
+  nonce,
+}: Meta & { readonly html: string; readonly nonce: string }): Response {
+  return new Response(html, {
+    status,
+    headers: {
+      ...COMMON,
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': `default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+      'X-Request-Id': requestId,
+      ...headers,
+    },
+  })
+}
+
+/** For HEAD and prefetches: nothing was looked at, nothing changed, and there is nothing to show. */
+export function emptyResponse({ status = 204, requestId, headers = {} }: Meta): Response {
+  return new Response(null, { status, headers: { ...COMMON, 'X-Request-Id': requestId, ...headers } })
+}

@@ -1,0 +1,20 @@
+import type { RouteName } from '../../core/routes.ts'
+
+/** What a route handler is given: the request, the path's parameters, and who asks. */
+export interface RouteRequest {
+  readonly request: Request
+  readonly url: URL
+  readonly params: Readonly<Record<string, string>>
+  readonly requestId: string
+  /** The client's address as the listener saw it, or `embedded` when there is no socket. */
+  readonly client: string
+  /** A person's browser asked: pages for it, JSON for programs. */
+  readonly wantsHtml: boolean
+  /** HEAD and prefetches must change nothing. */
+  readonly isPassive: boolean
+}
+
+export type Handler = (request: RouteRequest) => Response | Promise<Response>
+
+/** A service's table: each declared route with what answers it. */
+export type RouteTable = Partial<Record<RouteName, Handler>>

@@ -1,0 +1,23 @@
+export type { Clock } from '../core/clock.ts'
+export type { DispatchResult } from '../core/course/course.ts'
+export type { Environment } from '../core/env/settings.ts'
+export type { Report } from '../core/env/validate.ts'
+export type { Finding } from '../core/finding.ts'
+export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe.ts'
+export type { Log, LogFields } from '../core/log.ts'
+export type { TemplateName } from '../core/mail/catalog.ts'
+export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
+export type { Random } from '../core/random.ts'
+export type { Service } from '../core/service.ts'
+export type { Store } from '../core/store/store.ts'
+export type { Handler, Platform, PlatformOptions, SendEmailInput } from './platform.ts'
+
+import { openPlatform as open, type Platform, type PlatformOptions } from './platform.ts'
+
+/**
+ * Opens the platform as Request → Response handlers (CONTRACT §8). Never throws for a half-configured
+ * environment: the group is off, `validate()` says so, and its probe is degraded.
+ */
+export function openPlatform(options: PlatformOptions): Platform {
+  return open(options)
+}

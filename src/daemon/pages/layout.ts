@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { escapeHtml } from '../../core/mail/render.ts'
+
+export interface Page {
+  readonly html: string
+  readonly nonce: string
+}
+
+/** One page frame for all: light and dark, phone and desktop, no script, no remote asset. `body` is trusted HTML. */
+export function page({
+  title,
+  body,
+  wide = false,
+}: {
+  readonly title: string
+  readonly body: string
+  readonly wide?: boolean
+}): Page {
+  const nonce = randomBytes(16).toString('base64')
+  return {
+    nonce,
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body>
+<main class="${wide ? 'wide' : 'card'}">
+${body}
+</main>
+</body>
+</html>
+`,
+  }
+}
+
+const STYLE = `
+:root { --ground: #f2f1ee; --paper: #fff; --ink: #1f2430; --quiet: #565c6b; --line: #dcdad3; --accent: #3147a8; --on-accent: #fff; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #14171d; --paper: #1d212a; --ink: #e8eaf0; --quiet: #a7adbb; --line: #343a46; --accent: #a9b9ff; --on-accent: #14171d; --ok: #6fcf97; --degraded: #f2b84b; --failing: #ff8a80; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; background: var(--ground); color: var(--ink); font: 16px/1.6 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; }
+main { margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+.card { max-width: 34rem; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2.25rem 2.25rem 1.75rem; position: relative; top: 12vh; }
+.wide { max-width: 60rem; }
+@media (max-width: 38rem) { .card { top: 0; border-radius: 0; border-width: 0 0 1px; padding: 2rem 1.25rem; } }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .75rem; }
+h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+p { margin: 0 0 1rem; }
+.quiet { color: var(--quiet); font-size: .9rem; }
+a { color: var(--accent); }
+button { font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 0; border-radius: 8px; padding: .6rem 1.1rem; cursor: pointer; }
+button:focus-visible, a:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+table { width: 100%; border-collapse: collapse; background: var(--paper); border: 1px solid var(--line); border-radius: 10px; }
+th, td { text-align: left; vertical-align: top; padding: .55rem .9rem; border-top: 1px solid var(--line); }
+tr:first-child th, tr:first-child td { border-top: 0; }
+th { font-weight: 600; white-space: nowrap; width: 1%; }
+.state { white-space: nowrap; font-weight: 600; width: 1%; }
+.ok { color: var(--ok); } .degraded { color: var(--degraded); } .failing { color: var(--failing); } .skipped { color: var(--quiet); }
+.lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
+.lesson code { font-size: .95em; }
+@media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
+nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }
+`

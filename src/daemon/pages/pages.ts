@@ -1,0 +1,61 @@
+import { escapeHtml } from '../../core/mail/render.ts'
+import { type Page, page } from './layout.ts'
+
+export function confirmedPage(): Page {
+  return page({
+    title: 'Confirmed',
+    body: `<h1>You are in</h1>
+<p>Your address is confirmed. The first lesson is on its way; after that, one comes every day for a week.</p>
+<p class="quiet">Every lesson has a link that ends the course with one click.</p>`,
+  })
+}
+
+/** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
+export function unsubscribedPage(action: string): Page {
+  return page({
+    title: 'Unsubscribed',
+    body: `<h1>You are unsubscribed</h1>
+<p>No further lesson will be mailed to you.</p>
+<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="undo" value="1"><p><button type="submit">Undo: keep the lessons coming</button></p></form>
+<p class="quiet">You can close this page.</p>`,
+  })
+}
+
+export function resubscribedPage(): Page {
+  return page({
+    title: 'Welcome back',
+    body: '<h1>Welcome back</h1>\n<p>If this link was yours, the lessons go on where they stopped.</p>',
+  })
+}
+
+const HEADINGS: Readonly<Record<number, string>> = {
+  400: 'That did not work',
+  401: 'Please sign in',
+  404: 'There is nothing here',
+  405: 'That is not possible here',
+  429: 'A little slower, please',
+  503: 'Not available just now',
+}
+
+export function errorPage(status: number, message: string, requestId: string): Page {
+  return page({
+    title: HEADINGS[status] ?? 'Something went wrong',
+    body: `<h1>${escapeHtml(HEADINGS[status] ?? 'Something went wrong')}</h1>
+<p>${escapeHtml(message)}</p>
+<p><a href="/">To the start page</a></p>
+<p class="quiet">Error ${status} · request ${escapeHtml(requestId)}</p>`,
+  })
+}
+
+/** A lesson as a page: `body` is compiled from the template, so it is ours. */
+export function lessonPage(day: number, last: number, body: string): Page {
+  const link = (to: number, text: string) =>
+    to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
+  return page({
+    title: `Day ${day} · Quantum, from the beginning`,
+    wide: true,
+    body: `<p class="quiet">Quantum, from the beginning · day ${day} of ${last}</p>
+<article class="lesson">${body}</article>
+<nav aria-label="Lessons">${link(day - 1, `← Day ${day - 1}`)}${link(day + 1, `Day ${day + 1} →`)}</nav>`,
+  })
+}

@@ -1,0 +1,14 @@
+import type { Course } from '../core/course/course.ts'
+import type { Settings } from '../core/env/settings.ts'
+import type { Health } from '../core/health/runner.ts'
+import type { Service } from '../core/service.ts'
+
+/** What the route tables are made of; put together by `openPlatform` alone. */
+export interface Parts {
+  readonly settings: Settings
+  /** Opens store and mailer when first asked for. */
+  readonly course: () => Promise<Course>
+  readonly health: Readonly<Record<Service, Health>>
+  /** What it means that a probe is not configured. */
+  readonly meaningOf: (probe: string) => string | undefined
+}

@@ -1,0 +1,186 @@
+import { createRequire } from 'node:module'
+import { DEFAULT_PER_MINUTE, localRateLimit } from '../core/access/rate-limit.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import type { Course, DispatchResult } from '../core/course/course.ts'
+import { openCourse } from '../core/course/open.ts'
+import { GROUP_MEANING } from '../core/env/contract.ts'
+import { readSettings } from '../core/env/read-settings.ts'
+import { type Environment, GROUPS } from '../core/env/settings.ts'
+import { type Report, validate } from '../core/env/validate.ts'
+import type { HealthReport } from '../core/health/probe.ts'
+import { createHealth } from '../core/health/runner.ts'
+import { agentProbes, apiProbes, type ProbeDependencies, webProbes } from '../core/health/services.ts'
+import { type Log, silentLog } from '../core/log.ts'
+import { parseMailbox } from '../core/mail/address.ts'
+import type { TemplateName } from '../core/mail/catalog.ts'
+import { openMailer } from '../core/mail/open.ts'
+import type { Transport } from '../core/mail/transport.ts'
+import { type Random, systemRandom } from '../core/random.ts'
+import { secret } from '../core/secret.ts'
+import { SERVICES, type Service } from '../core/service.ts'
+import { openStore } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
+import { createApp } from './http/app.ts'
+import type { Parts } from './parts.ts'
+import { agentTable } from './services/agent.ts'
+import { apiTable } from './services/api.ts'
+import { webTable } from './services/web.ts'
+
+export interface PlatformOptions {
+  /** The environment; nothing is read from the process. */
+  readonly env: Environment
+  /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
+  readonly store?: Store
+  /** A mail transport of your own, in place of the configured one. */
+  readonly mailer?: Transport
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly log?: Log
+}
+
+export interface Handler {
+  readonly fetch: (request: Request, environment?: unknown) => Promise<Response>
+}
+
+export interface SendEmailInput {
+  readonly template: TemplateName
+  /** One address, with or without a display name. */
+  readonly to: string
+  readonly slots: Readonly<Record<string, string>>
+  /** What the mail is about: the same value never sends two different mails (it becomes the idempotency key). */
+  readonly about: string
+}
+
+/** The platform as plain handlers (CONTRACT §8). */
+export interface Platform extends Readonly<Record<Service, Handler>> {
+  /** Never throws. */
+  sendEmail(
+    input: SendEmailInput,
+  ): Promise<{ readonly sent: true; readonly id: string } | { readonly sent: false; readonly reason: string }>
+  dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
+  health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
+  validate(): Report
+  close(): Promise<void>
+}
+
+/** What the daemon and the CLI use beyond the public handlers. */
+export interface OpenedPlatform extends Platform {
+  readonly course: () => Promise<Course>
+  readonly store: () => Promise<Store>
+}
+
+/** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
+export function openPlatform(options: PlatformOptions): OpenedPlatform {
+  const { env, clock = systemClock, random = systemRandom, log = silentLog } = options
+  const settings = readSettings(env)
+  const startedAt = clock.now()
+  const mailer = openMailer({ mail: settings.mail, transport: options.mailer })
+
+  const store = once(async () => {
+    if (options.store === undefined && settings.store.address === undefined) {
+      log.warn(
+        'store_in_memory',
+        'STORE_URL is not set: subscriptions are kept in memory and end with the process',
+      )
+    }
+    return options.store ?? openStore(settings.store.address)
+  })
+  const course = once(async () => {
+    const opened = await store()
+    const linkKey =
+      settings.linkSecret ??
+      secret(await opened.getOrCreate('link_key', () => Buffer.from(random.bytes(32)).toString('base64url')))
+    return openCourse({
+      store: opened.course,
+      persistent: opened.persistent,
+      mailer,
+      clock,
+      random,
+      log,
+      siteUrl: settings.site.siteUrl,
+      linkKey,
+    })
+  })
+
+  const dependencies: ProbeDependencies = {
+    settings,
+    random,
+    store: { kind: async () => (await store()).kind, ping: async () => (await store()).ping() },
+    verifyMail: (signal) => mailer.verify(signal),
+    hasPackage: canResolve,
+  }
+  const probes = {
+    web: webProbes(dependencies),
+    api: apiProbes(dependencies),
+    agent: agentProbes(dependencies),
+  }
+  const healthOf = (service: Service) =>
+    createHealth({ service, probes: probes[service], clock, build: settings.site.buildStamp, startedAt })
+  const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
+  const parts: Parts = { settings, course, health, meaningOf }
+  const limit = localRateLimit(settings.limits.perMinute ?? DEFAULT_PER_MINUTE)
+  const handler = (service: Service, table: typeof webTable): Handler => ({
+    fetch: createApp({ service, table: table(parts), limit, log, monotonic: clock.monotonic }),
+  })
+
+  return {
+    web: handler('web', webTable),
+    api: handler('api', apiTable),
+    agent: handler('agent', agentTable),
+    async sendEmail({ template, to, slots, about }) {
+      const parsed = parseMailbox(to)
+      if (!parsed.ok) return { sent: false, reason: parsed.reason }
+      const outcome = await mailer.send({
+        template,
+        slots,
+        to: parsed.mailbox,
+        about,
+        date: new Date(clock.now()),
+      })
+      return outcome.kind === 'sent'
+        ? { sent: true, id: outcome.id }
+        : { sent: false, reason: outcome.reason }
+    },
+    dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
+      (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
+    health: (service, { deep = false } = {}) => health[service].check({ deep }),
+    validate: () => validate(env, SERVICES),
+    async close() {
+      await (await course.opened())?.close()
+      await mailer.close()
+      // A store that was given belongs to who gave it.
+      if (options.store === undefined) await (await store.opened())?.close()
+    },
+    course,
+    store,
+  }
+}
+
+/** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */
+function once<T>(open: () => Promise<T>): (() => Promise<T>) & { opened: () => Promise<T | undefined> } {
+  let opening: Promise<T> | undefined
+  const get = () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+  return Object.assign(get, { opened: async () => opening })
+}
+
+const { resolve } = createRequire(import.meta.url)
+
+function canResolve(name: string): boolean {
+  try {
+    return resolve(name) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** Probes and groups share their names, but for the two neighbours, which are always there. */
+function meaningOf(probe: string): string | undefined {
+  const group = GROUPS.find((name) => name === probe)
+  return group && GROUP_MEANING[group].absent
+}

@@ -1,0 +1,115 @@
+import * as z from 'zod'
+import { hasBearer } from '../../core/access/bearer.ts'
+import type { Course } from '../../core/course/course.ts'
+import { LESSONS } from '../../core/course/schedule.ts'
+import { PlatformError } from '../../core/errors.ts'
+import { parseAddress } from '../../core/mail/address.ts'
+import { TEMPLATES } from '../../core/mail/catalog.ts'
+import { compiledMails } from '../../core/mail/compiled.ts'
+import { fill } from '../../core/mail/render.ts'
+import type { Secret } from '../../core/secret.ts'
+import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
+import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
+import type { Handler, RouteRequest } from '../http/route.ts'
+import { confirmedPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
+
+const SMALL_BODY_BYTES = 8 * 1024
+
+const SubscribeBody = z.strictObject({
+  email: z.string().transform((text, context) => {
+    const parsed = parseAddress(text)
+    if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
+    context.addIssue({ code: 'custom', message: parsed.reason })
+    return z.NEVER
+  }),
+})
+
+export function subscribeRoute(course: () => Promise<Course>): Handler {
+  return async ({ request, requestId }) => {
+    const { email } = await readJson(request, SubscribeBody, SMALL_BODY_BYTES)
+    return jsonResponse(await (await course()).subscribe(email), { status: 202, requestId })
+  }
+}
+
+export function confirmRoute(course: () => Promise<Course>): Handler {
+  return async (asked) => {
+    if (asked.isPassive) return passive(asked)
+    const outcome = await (await course()).confirm(asked.url.searchParams.get('token') ?? '')
+    if (outcome === 'expired')
+      throw new PlatformError('token_expired', 'This link has expired; subscribe again to get a new one.')
+    if (outcome === 'invalid')
+      throw new PlatformError(
+        'token_invalid',
+        'This link does not work; use the newest one, or subscribe again.',
+      )
+    if (wantsJson(asked)) return jsonResponse({ status: 'confirmed' }, asked)
+    return htmlResponse({ requestId: asked.requestId, ...confirmedPage() })
+  }
+}
+
+export function unsubscribeRoute(course: () => Promise<Course>): Handler {
+  return async (asked) => {
+    if (asked.isPassive) return passive(asked)
+    const { searchParams } = asked.url
+    const link = { s: searchParams.get('s') ?? '', t: searchParams.get('t') ?? '' }
+    const undo =
+      asked.request.method === 'POST' &&
+      new URLSearchParams(await readText(asked.request, SMALL_BODY_BYTES)).get('undo') === '1'
+    if (undo) {
+      // Whoever holds the link may undo: the token in it is what a forged form on another site cannot have.
+      await (await course()).undoUnsubscribe(link)
+      return htmlResponse({ requestId: asked.requestId, ...resubscribedPage() })
+    }
+    await (await course()).unsubscribe(link)
+    if (wantsJson(asked)) return jsonResponse({ status: 'unsubscribed' }, asked)
+    return htmlResponse({
+      requestId: asked.requestId,
+      ...unsubscribedPage(`${asked.url.pathname}${asked.url.search}`),
+    })
+  }
+}
+
+const ONE_TO_TEN_THOUSAND = 'a whole number from 1 to 10,000'
+const Limit = z.int(ONE_TO_TEN_THOUSAND).min(1, ONE_TO_TEN_THOUSAND).max(10_000, ONE_TO_TEN_THOUSAND)
+const DispatchBody = z.strictObject({ limit: Limit.optional() })
+const DispatchQuery = z.object({
+  limit: z
+    .string()
+    .regex(/^\d{1,6}$/, ONE_TO_TEN_THOUSAND)
+    .transform(Number)
+    .pipe(Limit)
+    .optional(),
+})
+
+export function dispatchRoute(
+  course: () => Promise<Course>,
+  options: { readonly secret: Secret | undefined; readonly limit: number },
+): Handler {
+  return async ({ request, requestId, url }) => {
+    if (!hasBearer(request, options.secret))
+      throw new PlatformError('unauthenticated', 'Dispatch needs its secret as Authorization: Bearer.')
+    const text = await readText(request, SMALL_BODY_BYTES)
+    const body = text.trim() === '' ? {} : parseJson(text, DispatchBody)
+    const query = parseWith(DispatchQuery, { limit: url.searchParams.get('limit') ?? undefined })
+    const limit = query.limit ?? body.limit ?? options.limit
+    return jsonResponse(await (await course()).dispatch({ limit, signal: request.signal }), { requestId })
+  }
+}
+
+/** A lesson as a page, from the same template as its mail. */
+export const lessonRoute: Handler = async ({ params, requestId }) => {
+  const template = TEMPLATES.find((name) => name === `course-day-${params.day}`)
+  if (template === undefined)
+    throw new PlatformError('not_found', `There are lessons for day 1 to day ${LESSONS}.`)
+  const mail = (await compiledMails())[template]
+  return htmlResponse({ requestId, ...lessonPage(Number(params.day), LESSONS, fill(mail.body, {})) })
+}
+
+function passive({ requestId, request }: RouteRequest): Response {
+  return emptyResponse({ requestId, status: request.method === 'HEAD' ? 200 : 204 })
+}
+
+/** Pages are for links that people follow; JSON only for who asks for it and not for HTML. */
+function wantsJson({ request, wantsHtml }: RouteRequest): boolean {
+  return !wantsHtml && /\bjson\b/.test(request.headers.get('accept') ?? '')
+}

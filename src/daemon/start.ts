@@ -1,0 +1,161 @@
+import path from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import { readSettings } from '../core/env/read-settings.ts'
+import type { Environment } from '../core/env/settings.ts'
+import { validate } from '../core/env/validate.ts'
+import type { Finding } from '../core/finding.ts'
+import type { Log } from '../core/log.ts'
+import type { Random } from '../core/random.ts'
+import type { Service } from '../core/service.ts'
+import { openStore } from '../core/store/open.ts'
+import { type Listener, listen } from './listen.ts'
+import { openPlatform } from './platform.ts'
+import { startSchedule } from './schedule.ts'
+
+export interface DaemonOptions {
+  readonly env: Environment
+  readonly services: readonly Service[]
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly ports: Readonly<Record<Service, number>>
+  /** Holds `platform.sqlite` unless STORE_URL names another store. */
+  readonly dataFolder: string
+  readonly schedule: boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+export interface RunningDaemon {
+  /** Where each service listens; a service that does not run here is absent. */
+  readonly urls: Readonly<Partial<Record<Service, string>>>
+  close(): Promise<void>
+}
+
+/** The environment is half-configured: nothing listens. */
+export class InvalidEnvironmentError extends Error {
+  override readonly name = 'InvalidEnvironmentError'
+  readonly findings: readonly Finding[]
+
+  constructor(findings: readonly Finding[]) {
+    super('the environment is half-configured')
+    this.findings = findings
+  }
+}
+
+/** A service's port could not be taken; `cause` says why. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+  readonly service: Service
+  readonly port: number
+
+  constructor(service: Service, port: number, cause: unknown) {
+    super(`the port ${port} of ${service} could not be taken`, { cause })
+    this.service = service
+    this.port = port
+  }
+}
+
+/** Each service's address variables: set from the listener where the environment leaves them open. */
+const ADDRESSES: Readonly<Record<Service, readonly string[]>> = {
+  web: ['NEXT_PUBLIC_SITE_URL'],
+  api: ['API_URL'],
+  agent: ['AGENT_URL'],
+}
+
+/** Validates, opens the store, listens, serves, and (unless told not to) runs the hourly schedule. */
+export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
+  const { services, host, ports, clock, random, log } = options
+  const report = validate(options.env, services)
+  if (!report.ok)
+    throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))
+  for (const finding of report.findings) {
+    if (finding.severity === 'warning')
+      log.warn('environment_warning', finding.cause, { id: finding.id, fix: finding.fix })
+  }
+  for (const group of report.groups) {
+    if (group.state === 'absent')
+      log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
+  }
+
+  // Last in, first out: nothing is closed before what stands on it; the first fault is the one that is told.
+  const opened: (() => Promise<void>)[] = []
+  const unwind = async () => {
+    for (const close of opened.splice(0).reverse()) await close()
+  }
+  try {
+    const address = readSettings(options.env).store.address ?? {
+      kind: 'sqlite',
+      file: path.join(options.dataFolder, 'platform.sqlite'),
+    }
+    const store = await openStore(address)
+    opened.push(() => store.close())
+    const listeners = new Map<Service, Listener>()
+    for (const service of services) {
+      const listener = await listen({ host, port: ports[service] }).catch((error: unknown) => {
+        throw new ListenError(service, ports[service], error)
+      })
+      listeners.set(service, listener)
+      opened.push(() => listener.close())
+    }
+    const urls = Object.fromEntries(
+      [...listeners].map(([service, { port }]) => [
+        service,
+        `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+      ]),
+    ) as RunningDaemon['urls']
+    const platform = openPlatform({
+      env: { ...ownAddresses(urls), ...present(options.env) },
+      store,
+      clock,
+      random,
+      log,
+    })
+    // Before the listeners close: mails that are on their way still need the store.
+    opened.splice(1, 0, () => platform.close())
+    for (const [service, listener] of listeners) listener.serve(platform[service])
+    if (options.schedule && services.includes('web')) {
+      const schedule = startSchedule({ store, clock, log, run: (signal) => drain(platform.dispatch, signal) })
+      opened.push(() => schedule.stop())
+    }
+    log.info('listening', 'the services listen', urls)
+    return {
+      urls,
+      async close() {
+        log.info('stopping', 'the daemon stops: requests and messages in flight end first')
+        await unwind()
+        log.info('stopped', 'the daemon has stopped')
+      },
+    }
+  } catch (error) {
+    await unwind()
+    throw error
+  }
+}
+
+/** An hour's work: calls until a call no longer fills its limit. */
+async function drain(
+  dispatch: ReturnType<typeof openPlatform>['dispatch'],
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const { processed, limit, reason } = await dispatch({ signal })
+    if (processed < limit || reason !== undefined || signal.aborted) return
+  }
+}
+
+function ownAddresses(urls: RunningDaemon['urls']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(urls).flatMap(([service, url]) =>
+      ADDRESSES[service as Service].map((name) => [name, url]),
+    ),
+  )
+}
+
+function present(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      value === undefined || value.trim() === '' ? [] : [[name, value]],
+    ),
+  )
+}
