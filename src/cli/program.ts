@@ -23,6 +23,21 @@ export const COMMANDS: readonly Row[] = [
     load: () => import('./commands/preflight.ts'),
   },
   {
+    name: 'health',
+    summary: 'ask the running services for their health; the smoke test of a deployment',
+    load: () => import('./commands/health.ts'),
+  },
+  {
+    name: 'dispatch',
+    summary: 'send the lessons that are due',
+    load: () => import('./commands/dispatch.ts'),
+  },
+  {
+    name: 'course',
+    summary: 'look after subscriptions and deliveries that wait for a decision',
+    load: () => import('./commands/course.ts'),
+  },
+  {
     name: 'daemon',
     summary: 'run the services, the store and the hourly schedule in one process',
     load: () => import('./commands/daemon.ts'),

@@ -1,0 +1,168 @@
+import { Argument } from 'commander'
+import type { Course } from '../../core/course/course.ts'
+import type { Subscription } from '../../core/course/store.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption } from '../options.ts'
+import type { Configure } from '../program.ts'
+
+interface Options {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+  readonly as?: 'retry' | 'sent'
+  readonly yes?: true
+}
+
+export const configure: Configure = (command, context, settle) => {
+  const add = (name: string, summary: string) =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(summary)
+      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+      .addOption(envFileOption())
+      .addOption(formatOption(['text', 'json']))
+
+  command.description(
+    'Look after subscriptions: counts, one address, erasure, and deliveries that wait for a decision.',
+  )
+  add('status', 'counts by state, what is due, and what waits for a decision').action(
+    async (options: Options) =>
+      settle(await withCourse(context, options, (course) => status(context, course, options))),
+  )
+  add('show', 'what is known of one address')
+    .argument('<address>', 'the address')
+    .action(async (address: string, options: Options) =>
+      settle(await withCourse(context, options, (course) => show(context, course, address, options))),
+    )
+  add(
+    'erase',
+    'remove an address and everything about it; a keyed hash stays, so that it is not mailed again',
+  )
+    .argument('<address>', 'the address')
+    .option('--yes', 'do it; without this nothing is changed')
+    .action(async (address: string, options: Options) =>
+      settle(await withCourse(context, options, (course) => erase(context, course, address, options))),
+    )
+  add('resolve', 'decide about a parked or unknown delivery')
+    .argument('<id>', 'the subscription, as course status shows it')
+    .addArgument(new Argument('<as>', 'retry: send it again; sent: it arrived').choices(['retry', 'sent']))
+    .action(async (id: string, as: 'retry' | 'sent', options: Options) =>
+      settle(await withCourse(context, options, (course) => resolve(context, course, id, as))),
+    )
+}
+
+async function withCourse(
+  context: Context,
+  options: Options,
+  work: (course: Course) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { openLocal } = await import('../local.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { platform, close } = await openLocal(context, env, options.data)
+  try {
+    return await work(await platform.course())
+  } finally {
+    await close()
+  }
+}
+
+async function status(context: Context, course: Course, options: Options): Promise<ExitCode> {
+  const [counts, problems] = [await course.counts(), await course.problems(50)]
+  if (options.format === 'json') {
+    const waiting = problems.map(({ id, sentDays, problem, nextAttemptAt }) => ({
+      id,
+      day: sentDays.length + 1,
+      ...problem,
+      nextAttemptAt,
+    }))
+    return json(context, { version: 1, ...counts, problems: waiting })
+  }
+  const lines = [
+    ...Object.entries(counts.byState).map(([state, count]) => `${state.padEnd(14)}${count}`),
+    `${'due now'.padEnd(14)}${counts.dueNow}${counts.oldestDueAt === undefined ? '' : `  (the oldest since ${new Date(counts.oldestDueAt).toISOString()})`}`,
+    `${'in 24 hours'.padEnd(14)}${counts.dueInADay}`,
+    `${'parked'.padEnd(14)}${counts.parked}`,
+    `${'unknown'.padEnd(14)}${counts.unknown}`,
+  ]
+  for (const { id, sentDays, problem, nextAttemptAt } of problems) {
+    const next =
+      nextAttemptAt === undefined
+        ? 'waits for: platformctl course resolve'
+        : `next try ${new Date(nextAttemptAt).toISOString()}`
+    lines.push(`  ${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`)
+  }
+  context.stdout.write(`${lines.join('\n')}\n`)
+  return EXIT.passed
+}
+
+async function show(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
+  const found = await course.find(await identityOf(address))
+  if (found === undefined) throw new CommandError(EXIT.failed, 'no subscription has this address.')
+  if (options.format === 'json') return json(context, { version: 1, ...found })
+  context.stdout.write(
+    `${rows(found)
+      .map(([name, value]) => `${name.padEnd(14)}${value}`)
+      .join('\n')}\n`,
+  )
+  return EXIT.passed
+}
+
+function rows(found: Subscription): [string, string][] {
+  const time = (ms: number | undefined) => (ms === undefined ? 'never' : new Date(ms).toISOString())
+  return [
+    ['id', found.id],
+    ['address', found.address],
+    ['state', found.state],
+    ['enrolment', String(found.enrolment)],
+    ['subscribed', time(found.createdAt)],
+    ['confirmed', time(found.confirmedAt)],
+    ['days sent', found.sentDays.join(', ') || 'none'],
+    ['next attempt', time(found.nextAttemptAt)],
+    ...(found.problem
+      ? ([['problem', `${found.problem.kind}: ${found.problem.reason}`]] as [string, string][])
+      : []),
+  ]
+}
+
+async function erase(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
+  const identity = await identityOf(address)
+  if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
+  const existed = await course.erase(identity)
+  context.stdout.write(
+    existed
+      ? 'erased; the address will not be mailed again\n'
+      : 'there was nothing to erase; the address will not be mailed\n',
+  )
+  return EXIT.passed
+}
+
+async function resolve(
+  context: Context,
+  course: Course,
+  id: string,
+  as: 'retry' | 'sent',
+): Promise<ExitCode> {
+  if (!(await course.resolve(id, as)))
+    throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
+  context.stdout.write(
+    as === 'retry'
+      ? 'it is due now; the next dispatch sends it\n'
+      : 'recorded as sent; the next lesson follows in its turn\n',
+  )
+  return EXIT.passed
+}
+
+async function identityOf(address: string): Promise<string> {
+  const { parseAddress } = await import('../../core/mail/address.ts')
+  const parsed = parseAddress(address)
+  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  return parsed.identity
+}
+
+async function json(context: Context, document: unknown): Promise<ExitCode> {
+  context.stdout.write((await import('../output/json.ts')).jsonText(document))
+  return EXIT.passed
+}

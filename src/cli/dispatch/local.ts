@@ -1,0 +1,28 @@
+import { nextDay } from '../../core/course/schedule.ts'
+import type { Environment } from '../../core/env/settings.ts'
+import type { DispatchOptions, Source } from '../commands/dispatch.ts'
+import type { Context } from '../context.ts'
+import { openLocal } from '../local.ts'
+
+/** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
+export async function localSource(
+  context: Context,
+  env: Environment,
+  options: DispatchOptions,
+): Promise<Source> {
+  const { platform, close } = await openLocal(context, env, options.data)
+  return {
+    call: () =>
+      platform.dispatch({
+        ...(options.limit === undefined ? {} : { limit: options.limit }),
+        signal: context.signal,
+      }),
+    due: async (limit) =>
+      (await (await platform.course()).due(limit)).map(({ id, sentDays, nextAttemptAt }) => ({
+        id,
+        day: nextDay(sentDays),
+        nextAttemptAt,
+      })),
+    close,
+  }
+}

@@ -1,0 +1,68 @@
+import type { DispatchResult } from '../../core/course/course.ts'
+import type { Environment } from '../../core/env/settings.ts'
+import { ROUTES } from '../../core/routes.ts'
+import type { DispatchOptions, Source } from '../commands/dispatch.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT } from '../exit.ts'
+
+/** A call sends up to 10,000 mails: it may take its time. */
+const PATIENCE_MS = 15 * 60 * 1000
+
+/** Dispatch through the endpoint of a running web service. */
+export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
+  const secret = env.EMAIL_DISPATCH_SECRET?.trim()
+  const site = options.url ?? env.NEXT_PUBLIC_SITE_URL?.trim()
+  if (!site)
+    throw new CommandError(
+      EXIT.usage,
+      'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
+    )
+  if (!/^https?:\/\//.test(site) || !URL.canParse(site))
+    throw new CommandError(
+      EXIT.usage,
+      'the address of the web service is not an http:// or https:// address.',
+    )
+  if (!secret)
+    throw new CommandError(
+      EXIT.usage,
+      'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
+    )
+  const url = `${site.replace(/\/+$/, '')}${ROUTES.dispatch.path}${options.limit === undefined ? '' : `?limit=${options.limit}`}`
+  return { call: () => call(context, url, secret), close: async () => {} }
+}
+
+async function call(context: Context, url: string, secret: string): Promise<DispatchResult> {
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { authorization: `Bearer ${secret}` },
+    signal,
+  }).catch((error: unknown) => {
+    if (context.signal.aborted)
+      throw new CommandError(
+        EXIT.remote,
+        'stopped before the service answered; the lessons in flight are recorded by the service.',
+      )
+    throw new CommandError(
+      EXIT.remote,
+      `${new URL(url).origin} could not be reached: is the web service running, and is the address right?`,
+      { cause: error },
+    )
+  })
+  const answer = (await response.json().catch(() => undefined)) as
+    | Partial<DispatchResult & { message: string }>
+    | undefined
+  if (response.status === 401)
+    throw new CommandError(
+      EXIT.remote,
+      'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
+    )
+  if (!response.ok || typeof answer?.processed !== 'number') {
+    throw new CommandError(
+      EXIT.remote,
+      `the service answered ${response.status}${typeof answer?.message === 'string' ? `: ${answer.message}` : ', and not as a dispatch endpoint'}`,
+    )
+  }
+  return answer as DispatchResult
+}

@@ -1,0 +1,145 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { platformctl, startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+
+async function platform() {
+  const cwd = await emptyFolder()
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const env = {
+    MAILER_API_KEY: 'local-mail-key-without-any-meaning',
+    MAILER_SMTP_URL: inbox.smtpUrl,
+    MAILER_FROM: 'Course <course@example.com>',
+    EMAIL_DISPATCH_SECRET: SECRET,
+    HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes',
+  }
+  const daemon = await startDaemon(['--data', 'data', '--no-schedule'], { cwd, env })
+  onTestFinished(() => void daemon.stop())
+  return { cwd, inbox, env, daemon }
+}
+
+const patience = () => AbortSignal.timeout(10_000)
+const json = (body: unknown) => ({
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+})
+
+test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over real HTTP and SMTP', async () => {
+  const { cwd, inbox, env, daemon } = await platform()
+  const dispatch = () =>
+    platformctl(['dispatch', '--limit', '10', '--url', daemon.urls.web, '--format', 'json'], { cwd, env })
+
+  const subscribed = await fetch(`${daemon.urls.web}/api/email/subscribe`, json({ email: 'ada@example.com' }))
+  expect(subscribed.status).toBe(202)
+  expect(await subscribed.json()).toMatchObject({ status: 'pending' })
+  const confirmation = await inbox.waitFor(
+    (mail) => mail.text.includes('/api/email/confirm?token='),
+    patience(),
+  )
+  expect(confirmation.to).toBe('ada@example.com')
+
+  // Nothing is due before the link has been followed.
+  expect(JSON.parse((await dispatch()).stdout)).toMatchObject({ processed: 0, sent: 0 })
+
+  const token = new URL(confirmation.text.match(/https?:\S+\/api\/email\/confirm\?token=[\w.~-]+/)?.[0] ?? '')
+    .search
+  const confirm = () =>
+    fetch(`${daemon.urls.web}/api/email/confirm${token}`, { headers: { Accept: 'text/html' } })
+  const [first, second] = [await confirm(), await confirm()]
+  expect([first.status, second.status]).toEqual([200, 200])
+  expect(first.headers.get('content-type')).toMatch(/^text\/html/)
+
+  const sent = await dispatch()
+  expect(sent.exitCode).toBe(0)
+  expect(JSON.parse(sent.stdout)).toMatchObject({
+    processed: 1,
+    sent: 1,
+    failed: 0,
+    unknown: 0,
+    remaining: 0,
+    limit: 10,
+    results: [{ day: 1, sent: true }],
+  })
+  // Day 2 is due a day later: a second call sends nothing.
+  expect(JSON.parse((await dispatch()).stdout)).toMatchObject({ processed: 0, sent: 0 })
+
+  const lesson = inbox.mails.at(-1)
+  expect(inbox.mails).toHaveLength(2)
+  const header = (name: string) => lesson?.headers.find((one) => one.name.toLowerCase() === name)?.value ?? ''
+  expect(header('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')
+  const link = new URL(header('list-unsubscribe').match(/<(https?:[^>]+)>/)?.[1] ?? '')
+  const oneClick = await fetch(`${daemon.urls.web}${link.pathname}${link.search}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: 'List-Unsubscribe=One-Click',
+    redirect: 'manual',
+  })
+  expect(oneClick.status).toBe(200)
+  const shown = await platformctl(
+    ['course', 'show', 'ada@example.com', '--data', 'data', '--format', 'json'],
+    { cwd, env },
+  )
+  expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'unsubscribed' })
+
+  expect(await daemon.stop()).toBe(0)
+})
+
+test('health --deep probes the running services, with the exit codes of the contract', async () => {
+  const { cwd, env, daemon } = await platform()
+  const urls = Object.entries(daemon.urls).map(([service, url]) => `${service}=${url}`)
+  const deep = await platformctl(['health', '--deep', '--url', ...urls, '--format', 'json'], { cwd, env })
+  expect(deep.exitCode).toBe(0)
+  expect(JSON.parse(deep.stdout)).toMatchObject({ version: 1 })
+
+  const refused = await platformctl(['health', '--deep', '--url', ...urls], {
+    cwd,
+    env: { HEALTH_DEEP_TOKEN: 'wrong' },
+  })
+  expect(refused.exitCode).toBe(3)
+  await daemon.stop()
+  expect((await platformctl(['health', '--url', ...urls], { cwd, env })).exitCode).toBe(3)
+})
+
+test('the daemon refuses a half-configured environment before anything listens', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'half.env'), 'MAILER_API_KEY=key-without-sender-or-address\n')
+  await expect(startDaemon(['--env-file', 'half.env'], { cwd })).rejects.toThrow(
+    /ended with 1 before it listened: [\s\S]*MAILER_FROM/,
+  )
+})
+
+test('a port in use and a store that cannot be written are one sentence with the fix, exit 2', async () => {
+  const { cwd, daemon } = await platform()
+  const taken = new URL(daemon.urls.web).port
+  const port = await platformctl(['daemon', '--data', 'other', '--web-port', taken], { cwd })
+  expect(port).toMatchObject({ exitCode: 2 })
+  expect(port.stderr).toMatch(new RegExp(`port ${taken}`))
+  expect(port.stderr).not.toMatch(/^\s+at /m)
+
+  await writeFile(path.join(cwd, 'file'), '')
+  const store = await platformctl(
+    ['daemon', '--data', 'file', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
+    { cwd },
+  )
+  expect(store).toMatchObject({ exitCode: 2 })
+  expect(store.stderr).not.toMatch(/^\s+at /m)
+})
+
+test('every line of the daemon’s standard output is JSON with a time, a level and an event', async () => {
+  const { daemon } = await platform()
+  await fetch(`${daemon.urls.web}/api/health`)
+  await daemon.stop()
+  for (const line of daemon.lines) {
+    expect(line).toMatchObject({
+      time: expect.anything(),
+      level: expect.any(String),
+      event: expect.any(String),
+    })
+  }
+})
