@@ -1,13 +1,17 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { exampleFile } from '../src/core/env/example.ts'
+import { referencePage } from '../src/core/env/reference.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
-const MADE: Record<string, () => Promise<string>> = {
+const MADE: Record<string, () => string | Promise<string>> = {
+  '.env.example': exampleFile,
+  'docs/reference/variables.md': referencePage,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

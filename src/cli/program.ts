@@ -23,6 +23,11 @@ export const COMMANDS: readonly Row[] = [
     load: () => import('./commands/preflight.ts'),
   },
   {
+    name: 'env',
+    summary: 'the contract of variables: list, explain, example',
+    load: () => import('./commands/env.ts'),
+  },
+  {
     name: 'health',
     summary: 'ask the running services for their health; the smoke test of a deployment',
     load: () => import('./commands/health.ts'),
@@ -36,6 +41,11 @@ export const COMMANDS: readonly Row[] = [
     name: 'course',
     summary: 'look after subscriptions and deliveries that wait for a decision',
     load: () => import('./commands/course.ts'),
+  },
+  {
+    name: 'email',
+    summary: 'look at the mails, print one, or send one to yourself',
+    load: () => import('./commands/email.ts'),
   },
   {
     name: 'daemon',

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { Settings } from '../env/settings.ts'
 import type { Mailbox } from './address.ts'
 import { compiledMails } from './compiled.ts'
+import { composeMessage } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-import { renderMail } from './render.ts'
-import type { Message, Transport } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 const NOT_CONFIGURED = 'mail is not configured'
 
@@ -29,7 +28,13 @@ export function openMailer({ mail, transport: own, from = mail?.from }: MailerOp
     opened ??= own ? Promise.resolve(own) : openTransport(mail)
     return opened
   }
-  const compose = (message: Mail) => composeMessage(message, sender, mail?.replyTo)
+  const compose = async (message: Mail) =>
+    composeMessage({
+      mail: message,
+      compiled: (await compiledMails())[message.template],
+      from: sender,
+      replyTo: mail?.replyTo,
+    })
   return {
     configured: true,
     reason: undefined,
@@ -62,38 +67,6 @@ async function openTransport(mail: Settings['mail']): Promise<Transport> {
   if (mail.route.kind === 'smtp')
     return (await import('./transports/smtp.ts')).openSmtp({ url: mail.route.url, key: mail.key })
   return (await import('./transports/api.ts')).openApi({ url: mail.route.url, key: mail.key })
-}
-
-/** The same mail gives the same bytes, however often it is composed. */
-async function composeMessage(mail: Mail, from: Mailbox, replyTo: Mailbox | undefined): Promise<Message> {
-  const { subject, html, text } = renderMail((await compiledMails())[mail.template], mail.slots)
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
-  // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
-  const digest = createHash('sha256').update(mail.about).digest('base64url').slice(0, 32)
-  const headers: Record<string, string> = {}
-  if (mail.unsubscribeUrl !== undefined) {
-    headers['List-Unsubscribe'] = `<${mail.unsubscribeUrl}>`
-    headers['List-Unsubscribe-Post'] = 'List-Unsubscribe=One-Click'
-  }
-  headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
-  for (const value of [subject, from.name ?? '', mail.to.name ?? '', ...Object.values(headers)])
-    refuseLineEnds(value)
-  return {
-    key: `${mail.template}.${digest}`,
-    messageId: `${digest}@${domain}`,
-    date: mail.date,
-    from,
-    to: mail.to,
-    replyTo,
-    subject,
-    html,
-    text,
-    headers,
-  }
-}
-
-function refuseLineEnds(value: string): void {
-  if (/[\r\n\0]/.test(value)) throw new Error('a header field holds a line end')
 }
 
 /** Faults of ours have a sentence of their own; a stranger's message could quote an address. */

@@ -9,6 +9,9 @@ const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
 const token = (name: string) => `slotx${Buffer.from(name).toString('hex')}x`
 const TOKEN = /slotx([0-9a-f]+)x/g
+/** Whatever a mail client would fetch when the mail is opened: it would tell the sender that it was. */
+const REMOTE =
+  /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 export const LARGEST_HTML_BYTES = 100_000
 
@@ -42,8 +45,10 @@ export async function compileTemplate(input: {
       )
     return value
   })
-  const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false })
+  const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false, fonts: {} })
   if (errors[0]) throw new TemplateError(`layout.mjml:${errors[0].line}: ${errors[0].message}`)
+  if (REMOTE.test(html))
+    throw new TemplateError(`${input.file}:1: a mail loads nothing from elsewhere, and this one does`)
   const size = Buffer.byteLength(html)
   if (size > LARGEST_HTML_BYTES)
     throw new TemplateError(

@@ -34,7 +34,7 @@ export function openSmtp({ url, key }: { readonly url: Secret; readonly key: Sec
     kind: 'smtp',
     async send(message) {
       // Built first, so that the pool only writes bytes; the stream tells whether it began to.
-      const bytes = await mime(message)
+      const bytes = await mimeOf(message)
       let handedOver = false
       const raw = Readable.from(
         (function* () {
@@ -67,7 +67,8 @@ export function openSmtp({ url, key }: { readonly url: Secret; readonly key: Sec
   }
 }
 
-async function mime(message: Message): Promise<Buffer> {
+/** The message as it goes over the wire, DKIM aside. */
+export async function mimeOf(message: Message): Promise<Buffer> {
   const composer = new MailComposer({
     from: mailbox(message.from),
     to: mailbox(message.to),

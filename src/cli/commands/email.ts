@@ -1,0 +1,182 @@
+import { Argument, Option } from 'commander'
+import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption, port } from '../options.ts'
+import type { Configure } from '../program.ts'
+
+const template = () => new Argument('<template>', 'which mail').choices(TEMPLATES)
+const templates = () =>
+  new Option('--templates <folder>', 'a folder of templates of your own (default: those of the package)')
+
+export const configure: Configure = (command, context, settle) => {
+  command.description('Look at the mails, print one, or send one to yourself.')
+  command
+    .command('list')
+    .summary('the closed set of mails, with their subjects and slots')
+    .description('The closed set of mails, with their subjects and slots.')
+    .addOption(formatOption(['text', 'json']))
+    .action(async (options: { format: 'text' | 'json' }) => settle(await list(context, options.format)))
+  command
+    .command('preview')
+    .summary('serve a page that shows every mail and reloads on save')
+    .description(
+      'Serve a page on loopback that shows every mail at phone and desktop width, light and dark, with its plain text, headers and source, and reloads when a template is saved.',
+    )
+    .addArgument(new Argument('[template]', 'the mail to show first').choices(TEMPLATES))
+    .addOption(templates())
+    .option('--port <port>', 'port of the page; 0 takes a free one', port, 8026)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl email preview\n  platformctl email preview course-day-1 --templates ./templates',
+    )
+    .action(async (name: TemplateName | undefined, options: { templates?: string; port: number }) =>
+      settle(await preview(context, name, options)),
+    )
+  command
+    .command('render')
+    .summary('print one mail as html, text or eml')
+    .description('Print one mail, filled with its sample values, as html, text or eml.')
+    .addArgument(template())
+    .addOption(templates())
+    .addOption(new Option('--as <part>', 'what is printed').choices(['html', 'text', 'eml']).default('html'))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl email render welcome --as text\n  platformctl email render course-day-1 --as eml > day-1.eml',
+    )
+    .action(async (name: TemplateName, options: { templates?: string; as: 'html' | 'text' | 'eml' }) =>
+      settle(await render(context, name, options)),
+    )
+  command
+    .command('send-test')
+    .summary('send one mail with sample values through the configured transport')
+    .description(
+      'Send one mail, filled with its sample values, through the transport that the environment configures.',
+    )
+    .addArgument(template())
+    .requiredOption('--to <address>', 'where to')
+    .addOption(envFileOption())
+    .addHelpText(
+      'after',
+      '\nExample:\n  platformctl email send-test welcome --to you@example.com --env-file .env',
+    )
+    .action(async (name: TemplateName, options: { to: string; envFile: readonly string[] }) =>
+      settle(await sendTest(context, name, options)),
+    )
+}
+
+async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode> {
+  const { compiledMails } = await import('../../core/mail/compiled.ts')
+  const { renderMail } = await import('../../core/mail/render.ts')
+  const mails = await compiledMails()
+  const rows = TEMPLATES.map((name) => {
+    const { slots } = mails[name]
+    const samples = Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample]))
+    return { name, subject: renderMail(mails[name], samples).subject, slots }
+  })
+  if (format === 'json')
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, mails: rows }))
+  else
+    for (const { name, subject, slots } of rows)
+      context.stdout.write(
+        `${name.padEnd(28)}${subject}\n${' '.repeat(28)}slots: ${Object.keys(slots).join(', ')}\n`,
+      )
+  return EXIT.passed
+}
+
+async function openTemplates(context: Context, folder: string | undefined) {
+  const { existsSync } = await import('node:fs')
+  const path = await import('node:path')
+  const { packageRoot } = await import('../package-root.ts')
+  const { openWorkshop } = await import('../preview/workshop.ts')
+  const full =
+    folder === undefined ? path.join(packageRoot(), 'templates') : path.resolve(context.cwd, folder)
+  if (!existsSync(path.join(full, 'layout.mjml'))) {
+    throw new CommandError(
+      EXIT.usage,
+      `${folder ?? full} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
+    )
+  }
+  return { workshop: openWorkshop(full), folder: full }
+}
+
+async function preview(
+  context: Context,
+  name: TemplateName | undefined,
+  options: { templates?: string; port: number },
+): Promise<ExitCode> {
+  const { workshop, folder } = await openTemplates(context, options.templates)
+  const { servePreview } = await import('../preview/server.ts')
+  try {
+    const page = await servePreview(workshop, options.port).catch((error: unknown) => {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      throw new CommandError(
+        EXIT.usage,
+        `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
+      )
+    })
+    context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
+    context.stderr.write(`showing ${folder}; it reloads when a template is saved; Ctrl-C ends it\n`)
+    await new Promise<void>((resolve) => {
+      if (context.signal.aborted) resolve()
+      else context.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await page.close()
+    return EXIT.passed
+  } finally {
+    workshop.close()
+  }
+}
+
+async function render(
+  context: Context,
+  name: TemplateName,
+  options: { templates?: string; as: 'html' | 'text' | 'eml' },
+): Promise<ExitCode> {
+  const { workshop } = await openTemplates(context, options.templates)
+  const { templateFault } = await import('../preview/workshop.ts')
+  try {
+    const message = await workshop.message(name, {})
+    if (options.as === 'eml')
+      context.stdout.write(
+        (await (await import('../../core/mail/transports/smtp.ts')).mimeOf(message)).toString('utf8'),
+      )
+    else context.stdout.write(message[options.as])
+    return EXIT.passed
+  } catch (error) {
+    throw new CommandError(EXIT.failed, `${templateFault(error)}.`, { cause: error })
+  } finally {
+    workshop.close()
+  }
+}
+
+async function sendTest(
+  context: Context,
+  name: TemplateName,
+  options: { to: string; envFile: readonly string[] },
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { openPlatform } = await import('../../daemon/platform.ts')
+  const { compiledMails } = await import('../../core/mail/compiled.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { slots } = (await compiledMails())[name]
+  const platform = openPlatform({ env, clock: context.clock, random: context.random })
+  try {
+    const about = `test.${Buffer.from(context.random.bytes(12)).toString('base64url')}`
+    const result = await platform.sendEmail({
+      template: name,
+      to: options.to,
+      slots: Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample])),
+      about,
+    })
+    if (!result.sent)
+      throw new CommandError(
+        /not configured/.test(result.reason) ? EXIT.failed : EXIT.remote,
+        `not sent: ${result.reason}.`,
+      )
+    context.stdout.write(`sent to ${options.to}\n`)
+    return EXIT.passed
+  } finally {
+    await platform.close()
+  }
+}

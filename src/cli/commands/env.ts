@@ -1,0 +1,109 @@
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption } from '../options.ts'
+import type { Configure } from '../program.ts'
+
+type Format = 'text' | 'json'
+
+export const configure: Configure = (command, context, settle) => {
+  command.description(
+    'The contract of 66 variables: list them with their state, explain one, or start an environment file.',
+  )
+  command
+    .command('list')
+    .summary('every group and variable, and whether it is set')
+    .description('Every group and variable, and whether it is set. Values are never shown.')
+    .addOption(envFileOption())
+    .addOption(formatOption(['text', 'json']))
+    .action(async (options: { envFile: readonly string[]; format: Format }) =>
+      settle(await list(context, options)),
+    )
+  command
+    .command('explain')
+    .summary('what a variable or a finding means')
+    .description('What a variable or a finding means, and what to do about it.')
+    .argument('<name>', 'a variable (MAILER_FROM) or the id of a finding (mail-without-sender)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env explain MAILER_FROM\n  platformctl env explain cors-wildcard',
+    )
+    .action(async (name: string) => settle(await explain(context, name)))
+  command
+    .command('example')
+    .summary('print a .env.example of every variable')
+    .description('Print an env file of every variable, each commented out, with what it is for.')
+    .addHelpText('after', '\nExample:\n  platformctl env example > .env')
+    .action(async () => {
+      const { exampleFile } = await import('../../core/env/example.ts')
+      context.stdout.write(exampleFile())
+      settle(EXIT.passed)
+    })
+}
+
+async function list(
+  context: Context,
+  options: { envFile: readonly string[]; format: Format },
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { VARIABLES } = await import('../../core/env/contract.ts')
+  const { groupStates, rawValue } = await import('../../core/env/read-settings.ts')
+  const { GROUPS } = await import('../../core/env/settings.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const states = groupStates(env)
+  const groups = GROUPS.map((name) => ({
+    name,
+    state: states[name],
+    variables: VARIABLES.filter((variable) => variable.group === name).map((variable) => ({
+      name: variable.name,
+      set: rawValue(env, variable.name) !== undefined,
+      services: variable.services,
+      summary: variable.summary,
+    })),
+  }))
+  if (options.format === 'json') {
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, groups }))
+    return EXIT.passed
+  }
+  const { Chalk } = await import('chalk')
+  const paint = new Chalk({ level: context.colour.stdout ? 1 : 0 })
+  for (const group of groups) {
+    context.stdout.write(`${paint.bold(group.name)}  ${paint.dim(group.state)}\n`)
+    for (const variable of group.variables) {
+      const mark = variable.set ? paint.green('● set    ') : paint.dim('○ not set')
+      context.stdout.write(
+        `  ${mark}  ${variable.name.padEnd(40)}${paint.dim(variable.services.join(', '))}\n`,
+      )
+    }
+  }
+  return EXIT.passed
+}
+
+async function explain(context: Context, name: string): Promise<ExitCode> {
+  const { findVariable, GROUP_MEANING } = await import('../../core/env/contract.ts')
+  const { RULES, variablesOf } = await import('../../core/env/rules.ts')
+  const { WARNINGS } = await import('../../core/env/explanations.ts')
+  const variable = findVariable(name)
+  const rule = RULES.find(({ id }) => id === name)
+  const warning = WARNINGS[name]
+  if (variable) {
+    const { unlocks, absent } = GROUP_MEANING[variable.group]
+    const rules = RULES.filter((one) => variablesOf(one).includes(name))
+    context.stdout.write(
+      `${variable.name}\n${variable.summary}\n\ngroup     ${variable.group}: unlocks ${unlocks}; when absent, ${absent}\nread by   ${variable.services.join(', ')}\nsecret    ${variable.secret ? 'yes' : 'no'}\n${variable.example === '' ? '' : `example   ${variable.example}\n`}${rules.map((one) => `rule      ${one.id}: ${one.cause}\n`).join('')}`,
+    )
+  } else if (rule) {
+    context.stdout.write(
+      `${rule.id} (error)\n${rule.cause}\n${rule.fix}\n\nvariables ${variablesOf(rule).join(', ')}\n`,
+    )
+  } else if (warning !== undefined) {
+    context.stdout.write(`${name} (${name === 'group-absent' ? 'notice' : 'warning'})\n${warning}\n`)
+  } else {
+    const { nearestName } = await import('../../core/env/similar.ts')
+    const near = nearestName(name.toUpperCase())
+    throw new CommandError(
+      EXIT.usage,
+      `${name} is neither a variable nor the id of a finding${near === undefined ? '; platformctl env list shows the variables' : `: did you mean ${near}?`}.`,
+    )
+  }
+  return EXIT.passed
+}

@@ -1,0 +1,129 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
+import { mimeOf } from '../../core/mail/transports/smtp.ts'
+import { previewPage, previewPolicy } from './page.ts'
+import { templateFault, type Workshop } from './workshop.ts'
+
+/** Gmail shows no more of a mail's HTML than this. */
+const CLIP_BYTES = 102 * 1024
+
+/** The preview on loopback. The page asks for JSON and mails; `/events` tells it which templates were saved. */
+export async function servePreview(
+  workshop: Workshop,
+  port: number,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const streams = new Set<ServerResponse>()
+  workshop.onSave((names) => {
+    for (const stream of streams) stream.write(`data: ${JSON.stringify(names)}\n\n`)
+  })
+  const server = createServer((request, response) => {
+    answer(request, response, workshop, streams).catch((error: unknown) =>
+      send(response, 422, 'text/plain', templateFault(error)),
+    )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  workshop: Workshop,
+  streams: Set<ServerResponse>,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://preview')
+  if (url.pathname === '/') {
+    const { html, nonce } = previewPage()
+    response.setHeader('Content-Security-Policy', previewPolicy(nonce))
+    return send(response, 200, 'text/html', html)
+  }
+  if (url.pathname === '/events') {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+    response.write(': open\n\n')
+    streams.add(response)
+    request.on('close', () => streams.delete(response))
+    return
+  }
+  if (url.pathname === '/mails.json')
+    return send(
+      response,
+      200,
+      'application/json',
+      JSON.stringify(await Promise.all(TEMPLATES.map((name) => summary(workshop, name)))),
+    )
+
+  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|txt|eml|json)$/.exec(url.pathname) ?? []
+  const name = TEMPLATES.find((template) => template === named)
+  if (name === undefined)
+    return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
+  const slots = Object.fromEntries(
+    [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
+  )
+  if (view === 'html') {
+    const { html } = await workshop.rendered(name, slots)
+    // Same origin without scripts: the page may measure the mail, and the mail can do nothing.
+    response.setHeader(
+      'Content-Security-Policy',
+      "sandbox allow-same-origin allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    )
+    return send(response, 200, 'text/html', inScheme(html, url.searchParams.get('scheme')))
+  }
+  const message = await workshop.message(name, slots)
+  if (view === 'txt') return send(response, 200, 'text/plain', message.text)
+  const source = (await mimeOf(message)).toString('utf8')
+  if (view === 'eml') return send(response, 200, 'text/plain', source)
+  const headers = source
+    .slice(0, source.indexOf('\r\n\r\n'))
+    .replaceAll(/\r\n[ \t]+/g, ' ')
+    .split('\r\n')
+  return send(
+    response,
+    200,
+    'application/json',
+    JSON.stringify({
+      headers,
+      htmlBytes: Buffer.byteLength(message.html),
+      totalBytes: Buffer.byteLength(source),
+      clipBytes: CLIP_BYTES,
+    }),
+  )
+}
+
+async function summary(workshop: Workshop, name: TemplateName): Promise<Record<string, unknown>> {
+  try {
+    const [mail, rendered] = [await workshop.compiled(name), await workshop.rendered(name, {})]
+    return { name, subject: rendered.subject, bytes: Buffer.byteLength(rendered.html), slots: mail.slots }
+  } catch (error) {
+    return { name, subject: name, fault: templateFault(error), slots: {} }
+  }
+}
+
+/** A frame follows the reader's own colour scheme; the media query is rewritten so that either can be looked at. */
+function inScheme(html: string, scheme: string | null): string {
+  const media = scheme === 'dark' ? 'all' : 'not all'
+  return html
+    .replaceAll('(prefers-color-scheme: dark)', media)
+    .replaceAll('(prefers-color-scheme:dark)', media)
+    .replace('color-scheme: light dark', `color-scheme: ${scheme === 'dark' ? 'dark' : 'light'}`)
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, {
+    'Content-Type': `${type}; charset=utf-8`,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+  })
+  response.end(body)
+}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import type { Mailbox } from './address.ts'
+import type { Mail } from './mailer.ts'
+import { renderMail } from './render.ts'
+import type { CompiledMail } from './template.ts'
+import type { Message } from './transport.ts'
+
+export interface ComposeInput {
+  readonly mail: Mail
+  readonly compiled: CompiledMail
+  readonly from: Mailbox
+  readonly replyTo: Mailbox | undefined
+}
+
+/** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
+export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
+  const { subject, html, text } = renderMail(compiled, mail.slots)
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
+  // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
+  const digest = createHash('sha256').update(mail.about).digest('base64url').slice(0, 32)
+  const headers: Record<string, string> = {}
+  if (mail.unsubscribeUrl !== undefined) {
+    headers['List-Unsubscribe'] = `<${mail.unsubscribeUrl}>`
+    headers['List-Unsubscribe-Post'] = 'List-Unsubscribe=One-Click'
+  }
+  headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
+  for (const value of [subject, from.name ?? '', mail.to.name ?? '', ...Object.values(headers)])
+    refuseLineEnds(value)
+  return {
+    key: `${mail.template}.${digest}`,
+    messageId: `${digest}@${domain}`,
+    date: mail.date,
+    from,
+    to: mail.to,
+    replyTo,
+    subject,
+    html,
+    text,
+    headers,
+  }
+}
+
+function refuseLineEnds(value: string): void {
+  if (/[\r\n\0]/.test(value)) throw new Error('a header field holds a line end')
+}

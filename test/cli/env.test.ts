@@ -1,0 +1,56 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { VARIABLES } from '../../src/core/env/contract.ts'
+import { WARNINGS } from '../../src/core/env/explanations.ts'
+import { RULES } from '../../src/core/env/rules.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function run(args: string[], parts: Parameters<typeof testContext>[0] = {}) {
+  const { context, stdout, stderr } = testContext(parts)
+  return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
+}
+
+test('the example names every variable, sets none, and passes preflight as it stands', async () => {
+  const { stdout } = await run(['env', 'example'])
+  for (const { name } of VARIABLES) expect(stdout).toMatch(new RegExp(`^# ${name}=`, 'm'))
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, '.env'), stdout)
+  expect(await run(['preflight', '--env-file', '.env', '--strict'], { cwd })).toMatchObject({ code: 0 })
+})
+
+test('every value of the example is well-formed once its line is uncommented', async () => {
+  const { stdout } = await run(['env', 'example'])
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, '.env'), stdout.replace(/^# ([A-Z0-9_]+=.+)$/gm, '$1'))
+  const report = JSON.parse(
+    (await run(['preflight', '--env-file', '.env', '--format', 'json'], { cwd })).stdout,
+  ) as { findings: { id: string; present: string[] }[] }
+  expect(report.findings.filter(({ id }) => id === 'malformed-value' || id === 'unreadable-line')).toEqual([])
+})
+
+test.each([...VARIABLES.map(({ name }) => name), ...RULES.map(({ id }) => id), ...Object.keys(WARNINGS)])(
+  'explains %s',
+  async (name) => {
+    const { code, stdout } = await run(['env', 'explain', name])
+    expect(code).toBe(0)
+    expect(stdout.split('\n').length).toBeGreaterThan(2)
+  },
+)
+
+test('explaining an unknown name is wrong usage and names the nearest', async () => {
+  expect(await run(['env', 'explain', 'MAILER_FORM'])).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('did you mean MAILER_FROM?'),
+  })
+})
+
+test('the list says what is set and never to what', async () => {
+  const { code, stdout } = await run(['env', 'list'], { env: { MAILER_API_KEY: 'canary-value' } })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/● set +MAILER_API_KEY/)
+  expect(stdout).not.toContain('canary')
+})
