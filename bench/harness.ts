@@ -118,12 +118,12 @@ function ratios({ promises, better }: Benchmark, series: readonly Series[]): Rat
     })
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
 /** Linear interpolation between the order statistics. */
-export function quantile(values: readonly number[], q: number): number {
+function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (sorted.length - 1) * q
   const [below = Number.NaN, above = Number.NaN] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]]

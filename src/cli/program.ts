@@ -16,7 +16,7 @@ interface Row {
 }
 
 /** The command tree: one row a command, one file each, loaded only when it is called. */
-export const COMMANDS: readonly Row[] = [
+const COMMANDS: readonly Row[] = [
   {
     name: 'preflight',
     summary: 'validate the environment of the three services before a deploy',

@@ -75,12 +75,12 @@ function verdict(report: Report, paint: ChalkInstance, strict: boolean): string 
     : paint.green.bold(`✔ passed: ${found}`)
 }
 
-export function plural(count: number, noun: string): string {
+function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** Breaks at spaces; a word longer than the width stays whole, so that names can be copied. */
-export function wrap(text: string, width: number): string[] {
+function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {

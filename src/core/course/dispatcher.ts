@@ -6,11 +6,11 @@ import type { Mail, Mailer } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
 import type { Course, DispatchResult } from './course.ts'
 import { createMarker } from './marker.ts'
-import { settle } from './schedule.ts'
+import { release, settle } from './schedule.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 /** A crashed process's lessons are taken over after this; longer than a send may take, shorter than anyone would notice. */
-export const LEASE_MS = 90_000
+const LEASE_MS = 90_000
 /** No attempt is begun when so little of its lease is left that it could outlive it. */
 const LEAST_LEASE_MS = 60_000
 const BATCH = 200
@@ -60,18 +60,8 @@ export function createDispatcher({
 
     async function deliver(claim: Claim, claimedAt: number): Promise<void> {
       const now = clock.now()
-      const release =
-        pause !== undefined || signal?.aborted === true || now - claimedAt > LEASE_MS - LEAST_LEASE_MS
-      if (release) {
-        await mark({
-          claim,
-          now,
-          sent: false,
-          nextAttemptAt: now,
-          failures: claim.failures,
-          problem: undefined,
-          end: false,
-        })
+      if (pause !== undefined || signal?.aborted === true || now - claimedAt > LEASE_MS - LEAST_LEASE_MS) {
+        await mark(release(claim, now))
         return
       }
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.

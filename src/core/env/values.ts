@@ -58,7 +58,7 @@ export function parseHttpUrl(value: string): string | undefined {
   return value.replace(/\/+$/, '')
 }
 
-export function parseSmtpUrl(value: string): URL | undefined {
+function parseSmtpUrl(value: string): URL | undefined {
   const url = parseUrl(value)
   return url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
 }

@@ -7,14 +7,14 @@ type Gate = (state: Amplitudes) => Amplitudes
 const R = Math.SQRT1_2
 
 /** Real matrices are enough for these gates (and for the course's fourth day). */
-const GATES: Readonly<Record<string, Gate>> = {
+export const GATES: Readonly<Record<string, Gate>> = {
   h: ([zero, one]) => [R * (zero + one), R * (zero - one)],
   x: ([zero, one]) => [one, zero],
   z: ([zero, one]) => [zero, -one],
 }
 
 /** `h; z; h`: gate names separated by semicolons, applied to |0⟩ from left to right. */
-export function parseCircuit(source: string, gates: Readonly<Record<string, Gate>> = GATES): Gate[] {
+function parseCircuit(source: string, gates: Readonly<Record<string, Gate>> = GATES): Gate[] {
   return source.split(';').map((word) => {
     const gate = gates[word.trim()]
     if (gate === undefined) throw new SyntaxError(`there is no gate ${word.trim()}`)
@@ -23,13 +23,13 @@ export function parseCircuit(source: string, gates: Readonly<Record<string, Gate
 }
 
 /** The chance of reading 1. */
-export function simulate(circuit: readonly Gate[]): number {
+function simulate(circuit: readonly Gate[]): number {
   const [, one] = circuit.reduce<Amplitudes>((state, gate) => gate(state), [1, 0])
   return one ** 2
 }
 
 /** How often 1 was read in `shots` measurements. */
-export function sample(chanceOfOne: number, shots: number, random: Random): number {
+function sample(chanceOfOne: number, shots: number, random: Random): number {
   let ones = 0
   for (let shot = 0; shot < shots; shot += 1) if (random.fraction() < chanceOfOne) ones += 1
   return ones

@@ -14,11 +14,6 @@ export interface MailerOptions {
   readonly from?: Mailbox | undefined
 }
 
-/** True only when the key is set (CONTRACT §4). */
-export function isEmailConfigured(mail: Settings['mail']): boolean {
-  return mail !== undefined
-}
-
 /** Opens a mailer; nothing connects before the first send. */
 export function openMailer({ mail, transport: own, from = mail?.from }: MailerOptions): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)

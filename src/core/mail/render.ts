@@ -7,7 +7,7 @@ export interface Rendered {
 }
 
 /** A slot without a value, with a value of the wrong kind, or a value for no slot: a fault of the caller. */
-export class SlotError extends Error {
+class SlotError extends Error {
   override readonly name = 'SlotError'
 }
 

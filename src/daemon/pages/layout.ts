@@ -62,6 +62,11 @@ th, td { text-align: left; vertical-align: top; padding: .55rem .9rem; border-to
 tr:first-child th, tr:first-child td { border-top: 0; }
 th { font-weight: 600; white-space: nowrap; width: 1%; }
 .state { white-space: nowrap; font-weight: 600; width: 1%; }
+@media (max-width: 38rem) {
+  tr { display: grid; grid-template-columns: 1fr auto; border-top: 1px solid var(--line); padding: .5rem .9rem; }
+  tr:first-child { border-top: 0; }
+  th, td { border: 0; padding: 0; width: auto; } td:last-child { grid-column: 1 / -1; color: var(--quiet); overflow-wrap: anywhere; }
+}
 .ok { color: var(--ok); } .degraded { color: var(--degraded); } .failing { color: var(--failing); } .skipped { color: var(--quiet); }
 .lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
 .lesson code { font-size: .95em; }

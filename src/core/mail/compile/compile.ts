@@ -13,7 +13,7 @@ const TOKEN = /slotx([0-9a-f]+)x/g
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
-export const LARGEST_HTML_BYTES = 100_000
+const LARGEST_HTML_BYTES = 100_000
 
 /**
  * Compiles one template with its layout into static parts and slots. No code of the template is evaluated. An

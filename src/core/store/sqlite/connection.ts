@@ -85,7 +85,7 @@ function sentence(file: string, error: unknown): string {
   return `${file} cannot be opened for writing: check that its folder exists and belongs to this user (${code || 'no reason given'}).`
 }
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 

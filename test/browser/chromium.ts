@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+/** True when there is a Chromium to test in; otherwise says aloud that the tests are skipped. */
+export function hasChromium(): boolean {
+  if (existsSync(executablePath)) return true
+  process.stderr.write(`skipped: no Chromium at ${executablePath}; install it, or name one in CHROMIUM\n`)
+  return false
+}
+
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  })
+}
