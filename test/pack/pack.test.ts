@@ -64,10 +64,8 @@ test('imports as a library, and serves health without listening', async () => {
     path.join(installed.folder, 'use.js'),
     `import { openPlatform } from 'platformctl'
 import { validateAll, readEnv } from 'platformctl/env'
-import { reportError } from 'platformctl/reporting'
 const platform = openPlatform({ env: {} })
 const response = await platform.web.fetch(new Request('http://web.example/api/health'))
-reportError(new Error('nobody listens'))
 console.log(JSON.stringify({ status: response.status, body: await response.json(), ok: validateAll({}).ok, read: [...readEnv('A=1').values] }))
 await platform.close()
 `,
@@ -89,7 +87,7 @@ import { validateWeb } from 'platformctl/env'
 const platform = openPlatform({ env: process.env })
 const answer: Promise<Response> = platform.api.fetch(new Request('http://api.example/'))
 const ok: boolean = validateWeb({}).ok
-const sent = await platform.sendEmail({ template: 'welcome', to: 'a@example.com', inputs: {} } as never)
+const sent = await platform.sendEmail({ template: 'welcome', to: 'a@example.com', slots: { startUrl: 'https://www.example.com/' }, about: 'user.1' })
 if (sent.sent) { const id: string = sent.id; void id } else { const reason: string = sent.reason; void reason }
 void answer; void ok
 `,
