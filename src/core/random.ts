@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-
 /** Randomness as a parameter, so that a simulation can replay a run from its seed. */
 export interface Random {
   /** Cryptographically strong bytes in production. */
@@ -9,6 +7,7 @@ export interface Random {
 }
 
 export const systemRandom: Random = {
-  bytes: (length) => randomBytes(length),
+  // The global, because importing node:crypto costs every command a start that draws no bytes.
+  bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   fraction: () => Math.random(),
 }
