@@ -90,6 +90,28 @@ test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over re
   expect(await daemon.stop()).toBe(0)
 })
 
+test('a daemon that is killed loses nothing that it acknowledged, and sends nothing twice', async () => {
+  const { cwd, inbox, env, daemon } = await platform()
+  await fetch(`${daemon.urls.web}/api/email/subscribe`, json({ email: 'ada@example.com' }))
+  const confirmation = await inbox.waitFor(
+    (mail) => mail.text.includes('/api/email/confirm?token='),
+    patience(),
+  )
+  const { search } = new URL(
+    confirmation.text.match(/https?:\S+\/api\/email\/confirm\?token=[\w.~-]+/)?.[0] ?? '',
+  )
+  expect((await fetch(`${daemon.urls.web}/api/email/confirm${search}`)).status).toBe(200)
+  await daemon.stop('SIGKILL')
+
+  const local = () => platformctl(['dispatch', '--local', '--data', 'data', '--format', 'json'], { cwd, env })
+  expect(JSON.parse((await local()).stdout)).toMatchObject({ sent: 1, results: [{ day: 1 }] })
+  const again = await startDaemon(['--data', 'data'], { cwd, env })
+  onTestFinished(() => void again.stop())
+  await expect.poll(() => again.lines.some(({ event }) => event === 'dispatched')).toBe(true)
+  expect(await again.stop()).toBe(0)
+  expect(inbox.mails).toHaveLength(2)
+})
+
 test('health --deep probes the running services, with the exit codes of the contract', async () => {
   const { cwd, env, daemon } = await platform()
   const urls = Object.entries(daemon.urls).map(([service, url]) => `${service}=${url}`)
@@ -129,6 +151,40 @@ test('a port in use and a store that cannot be written are one sentence with the
   )
   expect(store).toMatchObject({ exitCode: 2 })
   expect(store.stderr).not.toMatch(/^\s+at /m)
+})
+
+test.each([
+  [['preflight', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
+  [['daemon', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
+  [['daemon', '--web-port', '70000'], /--web-port.*A whole number from 0 to 65535 is needed/],
+  [['health', '--url', 'database=http://127.0.0.1:1'], /--url takes web=…, api=… or agent=…/],
+  [['health', '--timeout', 'soon'], /A duration such as 500ms, 60s or 2m is needed/],
+  [['dispatch', '--limit', '0'], /A whole number from 1 to 10000 is needed/],
+  [['dispatch'], /the address of the web service is needed/],
+  [['dispatch', '--local'], /there is no store at .*platform\.sqlite/],
+  [['course', 'status'], /there is no store at .*platform\.sqlite/],
+  [['email', 'render', 'nope'], /Allowed choices are organisation-invite/],
+  [['email', 'preview', '--templates', '.'], /is not a folder of templates/],
+  [['nope'], /unknown command 'nope'/],
+  [['preflight', '--nope'], /unknown option '--nope'/],
+])(
+  'wrong usage %j is a sentence on standard error and exit 2, without a stack trace',
+  async (args, sentence) => {
+    const result = await platformctl(args, { cwd: await emptyFolder() })
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toMatch(sentence)
+    expect(result.stderr).not.toMatch(/^\s+at /m)
+  },
+)
+
+test('a service that cannot be reached is exit 3', async () => {
+  const cwd = await emptyFolder()
+  const env = { EMAIL_DISPATCH_SECRET: SECRET }
+  expect(await platformctl(['dispatch', '--url', 'http://127.0.0.1:1'], { cwd, env })).toMatchObject({
+    exitCode: 3,
+    stdout: '',
+  })
+  expect((await platformctl(['health', '--url', 'web=http://127.0.0.1:1'], { cwd })).exitCode).toBe(3)
 })
 
 test('every line of the daemon’s standard output is JSON with a time, a level and an event', async () => {

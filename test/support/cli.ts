@@ -14,9 +14,12 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Runs the built CLI with an environment of its own: nothing of the test runner's leaks in. */
+/**
+ * `--` before the script: Node itself reads an --env-file behind it otherwise, and ends when that is missing.
+ * Runs the built CLI with an environment of its own: nothing of the test runner's leaks in.
+ */
 export async function platformctl(args: readonly string[], { cwd, env = {} }: Run): Promise<Finished> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [bin, ...args], {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--', bin, ...args], {
     cwd,
     env: bare(env),
     extendEnv: false,
@@ -32,12 +35,12 @@ export interface Daemon {
   /** Every line of standard output so far, parsed. */
   readonly lines: readonly Record<string, unknown>[]
   /** Sends the signal and gives the exit code. */
-  stop(signal?: 'SIGTERM' | 'SIGINT'): Promise<number | undefined>
+  stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | undefined>
 }
 
 export async function startDaemon(args: readonly string[], { cwd, env = {} }: Run): Promise<Daemon> {
   const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
-  const child = execa(process.execPath, [bin, 'daemon', ...ports, ...args], {
+  const child = execa(process.execPath, ['--', bin, 'daemon', ...ports, ...args], {
     cwd,
     env: bare(env),
     extendEnv: false,
