@@ -49,3 +49,8 @@ export function wholeNumber(low: number, high: number): (value: string) => numbe
 export function port(value: string): number {
   return wholeNumber(0, 65_535)(value)
 }
+
+/** `--baseline F`: known warnings, accepted by id and variable. */
+export function baselineOption(): Option {
+  return new Option('--baseline <file>', 'accept the warnings of an earlier --format json report')
+}

@@ -24,7 +24,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'env',
-    summary: 'the contract of variables: list, explain, example',
+    summary: 'the contract of variables: check, list, explain, example, diff',
     load: () => import('./commands/env.ts'),
   },
   {

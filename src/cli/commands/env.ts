@@ -1,7 +1,9 @@
+import { SERVICES } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { baselineOption, envFileOption, formatOption } from '../options.ts'
 import type { Configure } from '../program.ts'
+import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
 type Format = 'text' | 'json'
 
@@ -9,6 +11,48 @@ export const configure: Configure = (command, context, settle) => {
   command.description(
     'The contract of 66 variables: list them with their state, explain one, or start an environment file.',
   )
+  command
+    .command('check')
+    .summary('check one env file by itself')
+    .description('Check one env file by itself, without the environment of this process.')
+    .argument('<file>', 'the env file')
+    .option('--strict', 'fail on warnings too')
+    .option('--notices', 'show what is not configured and what that means as findings')
+    .addOption(baselineOption())
+    .addOption(formatOption(REPORT_FORMATS))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env check .env.production --strict\n  platformctl env check .env --format sarif > env.sarif',
+    )
+    .action(async (file: string, options: ReportOptions) => {
+      const { checkEnvironment } = await import('../check-environment.ts')
+      settle(
+        await checkEnvironment(context, {
+          ...options,
+          name: 'env check',
+          services: SERVICES,
+          files: [file],
+          withProcess: false,
+        }),
+      )
+    })
+  command
+    .command('diff')
+    .summary('compare two env files by name and state only')
+    .description(
+      'Compare two env files by name and state only: what is set in one and not in the other, what differs, which groups change. Values are never shown.',
+    )
+    .argument('<a>', 'an env file')
+    .argument('<b>', 'another')
+    .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 the same, 1 different, 2 unreadable input.\n\nExample:\n  platformctl env diff .env.staging .env.production',
+    )
+    .action(async (a: string, b: string, options: { format: Format }) => {
+      const { diffEnvironments } = await import('../diff-environments.ts')
+      settle(await diffEnvironments(context, [a, b], options.format))
+    })
   command
     .command('list')
     .summary('every group and variable, and whether it is set')

@@ -1,0 +1,49 @@
+import type { Finding } from '../../core/finding.ts'
+import { jsonText } from './json.ts'
+
+const LEVEL = { error: 'error', warning: 'warning', notice: 'note' } as const
+
+/** SARIF 2.1.0: one run, one rule for each id that was found. */
+export function sarifText(findings: readonly Finding[], version: string): string {
+  const ids = [...new Set(findings.map(({ id }) => id))]
+  return jsonText({
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'platformctl', version, rules: ids.map((id) => rule(id, findings)) } },
+        results: findings.map((finding) => ({
+          ruleId: finding.id,
+          ruleIndex: ids.indexOf(finding.id),
+          level: LEVEL[finding.severity],
+          message: { text: `${finding.cause} ${finding.fix}` },
+          locations: finding.location
+            ? [
+                {
+                  physicalLocation: {
+                    artifactLocation: { uri: uri(finding.location.file) },
+                    region: { startLine: finding.location.line, startColumn: finding.location.column },
+                  },
+                },
+              ]
+            : [],
+        })),
+      },
+    ],
+  })
+}
+
+function rule(id: string, findings: readonly Finding[]): Record<string, unknown> {
+  const first = findings.find((finding) => finding.id === id)
+  return {
+    id,
+    shortDescription: { text: first?.cause ?? id },
+    help: { text: `platformctl env explain ${id}` },
+    defaultConfiguration: { level: LEVEL[first?.severity ?? 'warning'] },
+  }
+}
+
+/** A relative reference with forward slashes, also on Windows (RFC 3986 §4.2). */
+function uri(file: string): string {
+  return file.replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/')
+}

@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Report } from '../core/env/validate.ts'
+import type { Finding } from '../core/finding.ts'
+import type { Context } from './context.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
+
+export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
+export type ReportFormat = (typeof REPORT_FORMATS)[number]
+
+export interface ReportOptions {
+  readonly format: ReportFormat
+  readonly strict?: true
+  readonly notices?: true
+  /** A report of this command in JSON whose warnings are accepted, by id and variable. */
+  readonly baseline?: string
+}
+
+/** Writes a report in the asked-for format and gives the exit code: preflight, `env check` and lint share it. */
+export async function writeReport(
+  context: Context,
+  name: string,
+  report: Report,
+  options: ReportOptions,
+): Promise<ExitCode> {
+  const accepted =
+    options.baseline === undefined ? new Set<string>() : await readBaseline(context, options.baseline)
+  const findings = report.findings.filter(
+    (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
+  )
+  const shown = findings.filter((finding) => options.notices || finding.severity !== 'notice')
+  const remaining: Report = { ...report, findings }
+  context.stdout.write(await document(context, name, remaining, shown, options))
+  const warned = findings.some(({ severity }) => severity === 'warning')
+  return !report.ok || (options.strict && warned) ? EXIT.failed : EXIT.passed
+}
+
+async function document(
+  context: Context,
+  name: string,
+  report: Report,
+  shown: readonly Finding[],
+  options: ReportOptions,
+): Promise<string> {
+  switch (options.format) {
+    case 'json':
+      return (await import('./output/json.ts')).jsonText(report)
+    case 'github':
+      return (await import('./output/github.ts')).githubText(shown)
+    case 'sarif': {
+      const { default: packageJson } = await import('../../package.json', { with: { type: 'json' } })
+      return (await import('./output/sarif.ts')).sarifText(shown, packageJson.version)
+    }
+    case 'junit':
+      return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true)
+    case 'text': {
+      const { reportText } = await import('./output/findings-text.ts')
+      return reportText(report, {
+        colour: context.colour.stdout,
+        columns: Math.min(context.stdout.columns ?? 100, 120),
+        notices: options.notices === true,
+        strict: options.strict === true,
+      })
+    }
+  }
+}
+
+function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
+  return `${id} ${[...present].sort().join(' ')}`
+}
+
+async function readBaseline(context: Context, file: string): Promise<Set<string>> {
+  const fail = (why: string) =>
+    new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
+  const text = await readFile(path.resolve(context.cwd, file), 'utf8').catch(() => {
+    throw fail('it cannot be read')
+  })
+  try {
+    const { findings } = JSON.parse(text) as {
+      findings: readonly { readonly id: string; readonly present: readonly string[] }[]
+    }
+    return new Set(findings.map(keyOf))
+  } catch {
+    throw fail('it is not a report')
+  }
+}
