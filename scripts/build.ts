@@ -17,6 +17,17 @@ const build = await rolldown({
   input: { 'cli/main': 'src/cli/main.ts', index: 'src/daemon/index.ts', env: 'src/env.ts' },
   platform: 'node',
   external,
+  plugins: [
+    {
+      name: 'commander without child processes',
+      // Commander imports node:child_process for sub-commands that are programs of their own, which we have none of;
+      // the import costs every cold start 2 ms.
+      transform: (code, id) =>
+        id.includes('node_modules/commander/')
+          ? code.replace(/^import childProcess from 'node:child_process';$/m, 'const childProcess = {};')
+          : null,
+    },
+  ],
 })
 await build.write({
   dir: 'dist',
@@ -24,6 +35,17 @@ await build.write({
   sourcemap: true,
   entryFileNames: '[name].js',
   chunkFileNames: 'chunks/[name]-[hash].js',
+  // Each file costs a cold start about half a millisecond: what always loads together is one.
+  codeSplitting: {
+    groups: [
+      { name: 'contract', priority: 2, test: /src\/core\/(?:env\/|mail\/address|service|finding)/ },
+      {
+        name: 'cli',
+        priority: 1,
+        test: /src\/cli\/(?:program|exit|options|environment|check-environment|report|paint)\.ts$|node_modules\/commander\//,
+      },
+    ],
+  },
 })
 await build.close()
 if (process.argv.includes('--types')) {

@@ -4,6 +4,7 @@ import { GROUPS } from '../core/env/settings.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
+import { loadPaint } from './paint.ts'
 
 /** Compares two files: names, whether values are the same, and the states of groups; never a value. */
 export async function diffEnvironments(
@@ -36,8 +37,7 @@ export async function diffEnvironments(
       }),
     )
   } else {
-    const { Chalk } = await import('chalk')
-    const paint = new Chalk({ level: context.colour.stdout ? 1 : 0 })
+    const paint = await loadPaint(context.colour.stdout)
     const sign = {
       'only in the first': paint.red('−'),
       'only in the second': paint.green('+'),

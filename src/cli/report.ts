@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { loadPaint } from './paint.ts'
 
 export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
 export type ReportFormat = (typeof REPORT_FORMATS)[number]
@@ -48,7 +50,6 @@ async function document(
     case 'github':
       return (await import('./output/github.ts')).githubText(shown)
     case 'sarif': {
-      const { default: packageJson } = await import('../../package.json', { with: { type: 'json' } })
       return (await import('./output/sarif.ts')).sarifText(shown, packageJson.version)
     }
     case 'junit':
@@ -56,7 +57,7 @@ async function document(
     case 'text': {
       const { reportText } = await import('./output/findings-text.ts')
       return reportText(report, {
-        colour: context.colour.stdout,
+        paint: await loadPaint(context.colour.stdout),
         columns: Math.min(context.stdout.columns ?? 100, 120),
         notices: options.notices === true,
         strict: options.strict === true,

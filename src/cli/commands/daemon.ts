@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
+import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 
 interface Options {
@@ -73,8 +74,7 @@ async function explain(error: unknown, context: Context): Promise<never> {
   const { InvalidEnvironmentError, ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
     const { findingText } = await import('../output/findings-text.ts')
-    const { Chalk } = await import('chalk')
-    const paint = new Chalk({ level: context.colour.stderr ? 1 : 0 })
+    const paint = await loadPaint(context.colour.stderr)
     for (const finding of error.findings)
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
     throw new CommandError(

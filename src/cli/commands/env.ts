@@ -2,6 +2,7 @@ import { SERVICES } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption } from '../options.ts'
+import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
@@ -108,8 +109,7 @@ async function list(
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, groups }))
     return EXIT.passed
   }
-  const { Chalk } = await import('chalk')
-  const paint = new Chalk({ level: context.colour.stdout ? 1 : 0 })
+  const paint = await loadPaint(context.colour.stdout)
   for (const group of groups) {
     context.stdout.write(`${paint.bold(group.name)}  ${paint.dim(group.state)}\n`)
     for (const variable of group.variables) {

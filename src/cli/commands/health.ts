@@ -4,6 +4,7 @@ import { isService, SERVICES, type Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { collect, envFileOption, formatOption, serviceOption, wholeNumber } from '../options.ts'
+import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 
 interface Options {
@@ -113,9 +114,8 @@ async function write(
     context.stdout.write(jsonText({ version: 1, passed, services: results }))
     return
   }
-  const { Chalk } = await import('chalk')
   const { healthText } = await import('../output/health-text.ts')
-  const paint = new Chalk({ level: context.colour.stdout ? 1 : 0 })
+  const paint = await loadPaint(context.colour.stdout)
   context.stdout.write(healthText(results, { passed, sentence: sentence(results, options) }, paint))
 }
 

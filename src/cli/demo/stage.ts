@@ -1,5 +1,5 @@
-import { Chalk } from 'chalk'
 import type { Context } from '../context.ts'
+import { loadPaint } from '../paint.ts'
 
 /** What the demo shows: finished steps stay as lines; what it waits for is a spinner, on a terminal only. */
 export interface Stage {
@@ -19,7 +19,7 @@ export interface Stage {
 }
 
 export async function openStage(context: Context): Promise<Stage> {
-  const paint = new Chalk({ level: context.colour.stderr ? 1 : 0 })
+  const paint = await loadPaint(context.colour.stderr)
   const { default: ora } = await import('ora')
   const spinner = ora({
     // ora wants the stream's cursor methods, which only a terminal has; elsewhere it stays off.

@@ -1,9 +1,9 @@
-import { Chalk, type ChalkInstance } from 'chalk'
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
+import type { Paint } from '../paint.ts'
 
 export interface TextOptions {
-  readonly colour: boolean
+  readonly paint: Paint
   readonly columns: number
   /** Notices too: what is absent and what that means. */
   readonly notices: boolean
@@ -12,7 +12,7 @@ export interface TextOptions {
 
 /** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
 export function reportText(report: Report, options: TextOptions): string {
-  const paint = new Chalk({ level: options.colour ? 1 : 0 })
+  const { paint } = options
   const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
   const parts = [
     `${paint.bold('Services')}  ${report.services.join(', ')}`,
@@ -25,7 +25,7 @@ export function reportText(report: Report, options: TextOptions): string {
 
 const SIGN = { configured: '●', 'half-configured': '◐', absent: '○' } as const
 
-function groupTable(report: Report, paint: ChalkInstance, columns: number): string {
+function groupTable(report: Report, paint: Paint, columns: number): string {
   const width = Math.max(...report.groups.map(({ name }) => name.length)) + 2
   const state = 'half-configured'.length + 2
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
@@ -43,7 +43,7 @@ function groupTable(report: Report, paint: ChalkInstance, columns: number): stri
 
 const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' } as const
 
-export function findingText(finding: Finding, paint: ChalkInstance, columns: number): string {
+export function findingText(finding: Finding, paint: Paint, columns: number): string {
   const colour = { error: paint.red, warning: paint.yellow, notice: paint.dim }[finding.severity]
   const { location } = finding
   const lines = [
@@ -64,15 +64,15 @@ export function findingText(finding: Finding, paint: ChalkInstance, columns: num
   return lines.join('\n')
 }
 
-function verdict(report: Report, paint: ChalkInstance, strict: boolean): string {
+function verdict(report: Report, paint: Paint, strict: boolean): string {
   const count = (severity: Finding['severity']) =>
     report.findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
   const configured = report.groups.filter(({ state }) => state === 'configured').length
   const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured`
   return errors > 0 || (strict && warnings > 0)
-    ? paint.red.bold(`✖ failed: ${found}`)
-    : paint.green.bold(`✔ passed: ${found}`)
+    ? paint.red(paint.bold(`✖ failed: ${found}`))
+    : paint.green(paint.bold(`✔ passed: ${found}`))
 }
 
 function plural(count: number, noun: string): string {

@@ -1,6 +1,6 @@
-import type { ChalkInstance } from 'chalk'
 import type { ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
+import type { Paint } from '../paint.ts'
 
 const SIGN: Readonly<Record<ProbeState, string>> = { ok: '●', degraded: '◐', failing: '✖', skipped: '○' }
 
@@ -8,9 +8,9 @@ const SIGN: Readonly<Record<ProbeState, string>> = { ok: '●', degraded: '◐',
 export function healthText(
   results: readonly RemoteHealth[],
   verdict: { readonly passed: boolean; readonly sentence: string },
-  paint: ChalkInstance,
+  paint: Paint,
 ): string {
-  const colour: Readonly<Record<ProbeState, ChalkInstance>> = {
+  const colour: Readonly<Record<ProbeState, (text: string) => string>> = {
     ok: paint.green,
     degraded: paint.yellow,
     failing: paint.red,
@@ -33,7 +33,7 @@ export function healthText(
     ].join('\n')
   })
   const last = verdict.passed
-    ? paint.green.bold(`✔ ${verdict.sentence}`)
-    : paint.red.bold(`✖ ${verdict.sentence}`)
+    ? paint.green(paint.bold(`✔ ${verdict.sentence}`))
+    : paint.red(paint.bold(`✖ ${verdict.sentence}`))
   return `${[...blocks, last].join('\n\n')}\n`
 }
