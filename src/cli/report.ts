@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Report } from '../core/env/validate.ts'
@@ -26,7 +26,7 @@ export async function writeReport(
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted =
-    options.baseline === undefined ? new Set<string>() : await readBaseline(context, options.baseline)
+    options.baseline === undefined ? new Set<string>() : readBaseline(context, options.baseline)
   const findings = report.findings.filter(
     (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
   )
@@ -70,12 +70,15 @@ function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
   return `${id} ${[...present].sort().join(' ')}`
 }
 
-async function readBaseline(context: Context, file: string): Promise<Set<string>> {
+function readBaseline(context: Context, file: string): Set<string> {
   const fail = (why: string) =>
     new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
-  const text = await readFile(path.resolve(context.cwd, file), 'utf8').catch(() => {
+  let text: string
+  try {
+    text = readFileSync(path.resolve(context.cwd, file), 'utf8')
+  } catch {
     throw fail('it cannot be read')
-  })
+  }
   try {
     const { findings } = JSON.parse(text) as {
       findings: readonly { readonly id: string; readonly present: readonly string[] }[]
