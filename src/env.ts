@@ -1,3 +1,4 @@
+import { readSettings } from './core/env/read-settings.ts'
 import { parseEnvFile } from './core/env/reader.ts'
 import type { Environment } from './core/env/settings.ts'
 import { type Report, validate } from './core/env/validate.ts'
@@ -20,7 +21,8 @@ export const validateAll = (env: Environment): Report => validate(env, SERVICES)
 
 /**
  * For a web framework's instrumentation: validates the process's environment and throws one Error that names
- * every half-configured group, so that the server does not start. Warnings go to `process.emitWarning`.
+ * every half-configured group, so that the server does not start. Warnings go to
+ * `process.emitWarning`, and a RuntimeWarning while CORS is at its localhost default.
  */
 export function register(env: Environment = process.env): Report {
   const report = validateAll(env)
@@ -30,6 +32,12 @@ export function register(env: Environment = process.env): Report {
       .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
   if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
   for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
+  if (readSettings(env).site.corsOrigins === undefined) {
+    process.emitWarning(
+      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
+      'RuntimeWarning',
+    )
+  }
   return report
 }
 

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { originPolicy } from '../core/access/cors.ts'
 import { DEFAULT_PER_MINUTE, localRateLimit } from '../core/access/rate-limit.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
@@ -120,7 +121,14 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
   const parts: Parts = { settings, course, health, meaningOf }
   const limit = localRateLimit(settings.limits.perMinute ?? DEFAULT_PER_MINUTE)
   const handler = (service: Service, table: typeof webTable): Handler => ({
-    fetch: createApp({ service, table: table(parts), limit, log, monotonic: clock.monotonic }),
+    fetch: createApp({
+      service,
+      table: table(parts),
+      limit,
+      allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
+      log,
+      monotonic: clock.monotonic,
+    }),
   })
 
   return {

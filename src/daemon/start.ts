@@ -78,6 +78,16 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
   }
 
+  const { site, sharedStore } = readSettings(options.env)
+  if (services.includes('api') && site.corsOrigins === undefined) {
+    log.warn(
+      'cors_at_localhost',
+      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
+    )
+  }
+  if (sharedStore === undefined)
+    log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
+
   // Last in, first out: nothing is closed before what stands on it; the first fault is the one that is told.
   const opened: (() => Promise<void>)[] = []
   const unwind = async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
+import { cors } from 'hono/cors'
 import type { RateLimit } from '../../core/access/rate-limit.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -14,6 +15,8 @@ const UNLIMITED: ReadonlySet<RouteName> = new Set(['webHealth', 'apiHealth', 'ag
 export interface AppOptions {
   readonly service: Service
   readonly limit: RateLimit
+  /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
+  readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly table: RouteTable
   readonly log: Log
   readonly monotonic: () => number
@@ -24,10 +27,22 @@ export function createApp({
   service,
   table,
   limit,
+  allowsOrigin,
   log,
   monotonic,
 }: AppOptions): (request: Request, environment?: unknown) => Promise<Response> {
   const app = new Hono()
+  if (allowsOrigin) {
+    // Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all.
+    app.use(
+      cors({
+        origin: (origin) => (allowsOrigin(origin) ? origin : null),
+        allowMethods: ['GET', 'POST'],
+        allowHeaders: ['Content-Type', 'Authorization'],
+        maxAge: 600,
+      }),
+    )
+  }
   const methods = new Map<string, string[]>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
     const route = ROUTES[name]

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { VARIABLES } from '../../../src/core/env/contract.ts'
+import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { validate } from '../../../src/core/env/validate.ts'
+import { SERVICES } from '../../../src/core/service.ts'
+import { register, validateAgent, validateAll, validateApi, validateWeb } from '../../../src/env.ts'
+
+const VALUES = [
+  '',
+  ' ',
+  'changeme',
+  'canary value',
+  'https://service.example.com',
+  'sk_live_canarycanary',
+  'canary@example.com',
+  '7',
+  '-1',
+  '*',
+  'sqlite:./canary.sqlite',
+  'smtp://127.0.0.1:25',
+]
+const environments = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom(...VARIABLES.map(({ name }) => name), 'MAILER_FORM', 'PATH'),
+      fc.constantFrom(...VALUES),
+    ),
+    { maxLength: 20 },
+  )
+  .map((pairs) => Object.fromEntries(pairs))
+const told = (report: {
+  findings: readonly { id: string; severity: string; present: readonly string[] }[]
+}) => report.findings.map(({ id, severity, present }) => `${severity} ${id} ${present.join(' ')}`)
+
+test('boot and preflight give the same finding ids and severities on 10,000 environments', () => {
+  fc.assert(
+    fc.property(environments, (env) => {
+      const file = Object.entries(env)
+        .map(([name, value]) => `${name}='${value}'`)
+        .join('\n')
+      const placed = new Map(parseEnvFile(file, '.env').assignments.map((one) => [one.name, one]))
+      const fromFile = Object.fromEntries([...placed].map(([name, { value }]) => [name, value]))
+      const preflight = validate(fromFile, SERVICES, (name) => placed.get(name))
+      expect(told(preflight)).toEqual(told(validateAll(env)))
+    }),
+    { numRuns: 10_000 },
+  )
+})
+
+test('what a service is told is what all three are told, less what it does not read', () => {
+  fc.assert(
+    fc.property(environments, (env) => {
+      const all = new Set(told(validateAll(env)))
+      for (const one of [validateWeb(env), validateApi(env), validateAgent(env)]) {
+        for (const finding of one.findings) {
+          if (finding.severity !== 'notice')
+            expect(all).toContain(`${finding.severity} ${finding.id} ${finding.present.join(' ')}`)
+          expect(finding.services.length).toBeGreaterThan(0)
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('register throws once for all that is half-configured, names it, and quotes no value', () => {
+  const env = {
+    MAILER_API_KEY: 'canary-key',
+    SHAREDSTORE_REST_URL: 'https://canary.example.com',
+    CORS_ALLOWED_ORIGINS: '*',
+  }
+  expect(() => register(env)).toThrow(
+    /sharedstore-pair[\s\S]*mail-without-sender[\s\S]*mail-without-route[\s\S]*cors-wildcard/,
+  )
+  expect(() => register(env)).not.toThrow(/canary/)
+  expect(register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' }).ok).toBe(true)
+})
+
+test('register emits a RuntimeWarning while CORS is at its localhost default, and not afterwards', async () => {
+  const warnings: string[] = []
+  const keep = (warning: Error) => warnings.push(warning.name)
+  process.on('warning', keep)
+  onTestFinished(() => void process.off('warning', keep))
+  register({})
+  await expect.poll(() => warnings).toEqual(['RuntimeWarning'])
+  register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warnings).toEqual(['RuntimeWarning'])
+})

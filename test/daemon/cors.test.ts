@@ -1,0 +1,49 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
+
+async function allowed(
+  origin: string,
+  env: Record<string, string>,
+  service: 'web' | 'api' | 'agent' = 'api',
+) {
+  const platform = openPlatform({ env })
+  onTestFinished(() => platform.close())
+  const response = await platform[service].fetch(
+    new Request('http://api.example/nowhere', { headers: { Origin: origin } }),
+  )
+  return response.headers.get('access-control-allow-origin')
+}
+
+const CONFIGURED = { CORS_ALLOWED_ORIGINS: 'https://www.example.com, https://app.example.com:8443' }
+
+test.each([
+  ['http://localhost:3000', {}, true],
+  ['http://127.0.0.1:5173', {}, true],
+  ['https://www.example.com', {}, false],
+  ['http://localhost.evil.example', {}, false],
+  ['https://www.example.com', CONFIGURED, true],
+  ['https://app.example.com:8443', CONFIGURED, true],
+  ['https://app.example.com', CONFIGURED, false],
+  ['https://www.example.com.evil.example', CONFIGURED, false],
+  ['http://localhost:3000', CONFIGURED, false],
+  ['null', CONFIGURED, false],
+  ['https://www.example.com', { CORS_ALLOWED_ORIGINS: '*' }, false],
+] as const)('a page of %s with %o may call: %s', async (origin, env, may) => {
+  expect(await allowed(origin, env)).toBe(may ? origin : null)
+})
+
+test('the web service answers no other origin', async () => {
+  expect(await allowed('http://localhost:3000', {}, 'web')).toBeNull()
+})
+
+test('a browser’s preflight is answered without a body', async () => {
+  const platform = openPlatform({ env: CONFIGURED })
+  onTestFinished(() => platform.close())
+  const ask = new Request('http://api.example/api/health', {
+    method: 'OPTIONS',
+    headers: { Origin: 'https://www.example.com', 'Access-Control-Request-Method': 'GET' },
+  })
+  const response = await platform.api.fetch(ask)
+  expect(response.status).toBe(204)
+  expect(response.headers.get('access-control-allow-credentials')).toBeNull()
+})
