@@ -21,7 +21,7 @@ export const benchmark: Benchmark = {
     await writeFile(
       file,
       VARIABLES.map(
-        ({ name, example }) => `${name}='${example || 'a-value-that-is-long-enough-0123456789'}'`,
+        ({ name, example }) => `${name}=${example || 'a-value-that-is-long-enough-0123456789'}`,
       ).join('\n'),
     )
     return {

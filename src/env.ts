@@ -1,3 +1,4 @@
+import { type Dialect, readAs } from './core/env/dialects/read.ts'
 import { readSettings } from './core/env/read-settings.ts'
 import { parseEnvFile } from './core/env/reader.ts'
 import type { Environment } from './core/env/settings.ts'
@@ -5,6 +6,7 @@ import { type Report, validate } from './core/env/validate.ts'
 import type { Finding } from './core/finding.ts'
 import { SERVICES } from './core/service.ts'
 
+export type { Dialect } from './core/env/dialects/read.ts'
 export type { Environment, GroupName, GroupState } from './core/env/settings.ts'
 export type { Report } from './core/env/validate.ts'
 export type { Finding, Location, Severity } from './core/finding.ts'
@@ -42,17 +44,21 @@ export function register(env: Environment = process.env): Report {
 }
 
 /**
- * Reads the text of an env file without executing or expanding anything. `rejected` is true when a reader of
- * this dialect would refuse the file.
+ * Reads the text of an env file without executing or expanding anything; with a dialect, as that reader would.
+ * `rejected` is true when that reader refuses the file.
  */
 export function readEnv(
   text: string,
-  options: { readonly file?: string } = {},
+  options: { readonly dialect?: Dialect; readonly file?: string } = {},
 ): {
   readonly values: Map<string, string>
   readonly findings: readonly Finding[]
   readonly rejected: boolean
 } {
   const { assignments, findings } = parseEnvFile(text, options.file ?? '.env')
-  return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
+  if (options.dialect === undefined) {
+    return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
+  }
+  const { values, rejected } = readAs(options.dialect, text)
+  return { values: new Map(values), findings, rejected }
 }

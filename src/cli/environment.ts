@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { portability } from '../core/env/portability.ts'
 import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Origin } from '../core/env/validate.ts'
@@ -30,8 +31,9 @@ export async function loadEnvironment(
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
   for (const file of files) {
-    const read = parseEnvFile(readText(context, file), file)
-    findings.push(...read.findings)
+    const text = readText(context, file)
+    const read = parseEnvFile(text, file)
+    findings.push(...read.findings, ...portability(text, file, read.assignments))
     for (const assignment of read.assignments) {
       const earlier = placed.get(assignment.name)
       if (earlier && earlier.location.file !== file)
@@ -76,7 +78,7 @@ function shadowed(loser: Assignment, winner: string): Finding {
 }
 
 /** Read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
-function readText(context: Context, file: string): string {
+export function readText(context: Context, file: string): string {
   const full = path.resolve(context.cwd, file)
   try {
     const { size } = statSync(full)

@@ -38,6 +38,22 @@ export const configure: Configure = (command, context, settle) => {
       )
     })
   command
+    .command('dialects')
+    .summary('what each reader of env files makes of a file')
+    .description(
+      'What each reader of env files makes of a file: a row for each name on which they disagree. Values are never shown.',
+    )
+    .argument('<file>', 'the env file')
+    .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 all agree, 1 some differ, 2 unreadable input.\n\nExample:\n  platformctl env dialects .env',
+    )
+    .action(async (file: string, options: { format: Format }) => {
+      const { compareDialects } = await import('../compare-dialects.ts')
+      settle(await compareDialects(context, file, options.format))
+    })
+  command
     .command('diff')
     .summary('compare two env files by name and state only')
     .description(

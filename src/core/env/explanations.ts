@@ -24,5 +24,9 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'unterminated-quote':
     'A quote is opened and never closed. Some readers take the rest of the file as the value.',
   'text-after-quote': 'Text follows a closing quote. Readers disagree whether it belongs to the value.',
+  'reader-difference':
+    'Readers of env files understand this line differently, so the value depends on who starts the program. platformctl env dialects shows who sees what.',
+  'refused-by-reader':
+    'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }

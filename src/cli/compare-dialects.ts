@@ -1,0 +1,66 @@
+import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
+import type { Context } from './context.ts'
+import { readText } from './environment.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { loadPaint } from './paint.ts'
+
+type Verdict = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | '–' | 'refused'
+
+/** A table of names against readers: the same letter is the same value, a dash is no value at all. */
+export async function compareDialects(
+  context: Context,
+  file: string,
+  format: 'text' | 'json',
+): Promise<ExitCode> {
+  const text = readText(context, file)
+  const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
+  const names = [...new Set(read.flatMap(({ values }) => [...values.keys()]))].sort()
+  const rows = names.map((name) => ({
+    name,
+    readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),
+  }))
+  const differing = rows.filter(({ readers }) => new Set(readers).size > 1)
+  const refusing = read.filter(({ rejected }) => rejected).map(({ dialect }) => dialect)
+  if (format === 'json') {
+    const named = rows.map(({ name, readers }) => ({
+      name,
+      readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])),
+    }))
+    context.stdout.write((await import('./output/json.ts')).jsonText({ version: 1, refusing, names: named }))
+  } else {
+    const paint = await loadPaint(context.colour.stdout)
+    const width = Math.max(4, ...differing.map(({ name }) => name.length)) + 2
+    const cell = (verdict: string, index: number) => verdict.padEnd((DIALECTS[index]?.length ?? 0) + 2)
+    if (differing.length > 0) {
+      context.stdout.write(
+        `${paint.bold('name'.padEnd(width) + DIALECTS.map((dialect) => dialect.padEnd(dialect.length + 2)).join(''))}\n`,
+      )
+      for (const { name, readers } of differing) {
+        context.stdout.write(
+          `${name.padEnd(width)}${readers.map((verdict, index) => (verdict === 'A' ? cell(verdict, index) : paint.yellow(cell(verdict, index)))).join('')}\n`,
+        )
+      }
+      context.stdout.write(
+        paint.dim(
+          '\nThe same letter is the same value; – is none. $(…) is run by the real dotenv-expand, and never here.\n',
+        ),
+      )
+    }
+    if (refusing.length > 0) context.stdout.write(`${paint.red('refused by')} ${refusing.join(', ')}\n`)
+    context.stdout.write(
+      `${names.length - differing.length} of ${names.length} names are read alike by all\n`,
+    )
+  }
+  return differing.length === 0 && refusing.length === 0 ? EXIT.passed : EXIT.failed
+}
+
+/** Values become letters in the order in which they first appear, so that none is shown. `null`: the file is refused. */
+function verdicts(values: readonly (string | undefined | null)[]): Verdict[] {
+  const letters: string[] = []
+  return values.map((value) => {
+    if (value === null) return 'refused'
+    if (value === undefined) return '–'
+    if (!letters.includes(value)) letters.push(value)
+    return (['A', 'B', 'C', 'D', 'E', 'F'] as const)[letters.indexOf(value)] ?? 'F'
+  })
+}

@@ -1,0 +1,76 @@
+import type { DialectResult } from './read.ts'
+
+const KEY = /[\w.-]/
+const SPACE = /\s/
+
+/** dotenv 18: a line is taken whole or skipped; quotes may span lines; only \n and \r are unescaped, in double quotes. */
+export function readDotenv(text: string): DialectResult {
+  const values = new Map<string, string>()
+  const source = text.replace(/\r\n?/g, '\n')
+  for (let at = 0; at < source.length; ) {
+    const taken = assignment(source, at)
+    if (taken === undefined) {
+      at = lineEnd(source, at) + 1
+      continue
+    }
+    // Assigned to a plain object there, where this name sets the prototype and is lost.
+    if (taken.key !== '__proto__') values.set(taken.key, taken.value)
+    at = taken.end + 1
+  }
+  return { values, rejected: false }
+}
+
+function assignment(source: string, start: number): { key: string; value: string; end: number } | undefined {
+  let at = skip(source, start, SPACE)
+  if (source.startsWith('export', at) && SPACE.test(source[at + 6] ?? '')) at = skip(source, at + 6, SPACE)
+  const keyEnd = skip(source, at, KEY)
+  const key = source.slice(at, keyEnd)
+  if (key === '') return undefined
+  const afterSpace = skip(source, keyEnd, SPACE)
+  let valueStart: number
+  if (source[afterSpace] === '=') valueStart = afterSpace + 1
+  else if (source[keyEnd] === ':' && SPACE.test(source[keyEnd + 1] ?? '')) valueStart = keyEnd + 1
+  else return undefined
+
+  const open = skip(source, valueStart, /[^\S\n]/)
+  const quote = source[open]
+  if (quote === '"' || quote === "'" || quote === '`') {
+    const close = closing(source, open + 1, quote)
+    const rest = close === undefined ? undefined : skip(source, close + 1, /[^\S\n]/)
+    if (
+      close !== undefined &&
+      rest !== undefined &&
+      (rest >= source.length || source[rest] === '\n' || source[rest] === '#')
+    ) {
+      return { key, value: cooked(source.slice(open + 1, close), quote), end: lineEnd(source, rest) }
+    }
+  }
+  const end = lineEnd(source, valueStart)
+  const hash = source.indexOf('#', valueStart)
+  const raw = source.slice(valueStart, hash === -1 || hash > end ? end : hash).trim()
+  const stripped = /^(['"`])([\s\S]*)\1$/.exec(raw)
+  return { key, value: cooked(stripped?.[2] ?? raw, raw[0]), end }
+}
+
+function cooked(value: string, quote: string | undefined): string {
+  return quote === '"' ? value.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : value
+}
+
+function closing(source: string, from: number, quote: string): number | undefined {
+  for (let at = from; at < source.length; at += 1) {
+    if (source[at] === '\\' && source[at + 1] === quote) at += 1
+    else if (source[at] === quote) return at
+  }
+  return undefined
+}
+
+function skip(source: string, from: number, kind: RegExp): number {
+  let at = from
+  while (at < source.length && kind.test(source[at] ?? '')) at += 1
+  return at
+}
+
+function lineEnd(source: string, from: number): number {
+  const end = source.indexOf('\n', from)
+  return end === -1 ? source.length : end
+}

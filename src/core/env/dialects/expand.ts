@@ -1,0 +1,53 @@
+/** What stands behind a dollar: a name, or a name in braces with a default or an alternative. */
+interface Reference {
+  readonly name: string
+  readonly operator: ':-' | '-' | ':+' | '+' | undefined
+  readonly word: string
+  readonly end: number
+}
+
+/**
+ * Replaces `$NAME` and `${NAME:-default}` in one pass. A dollar that names nothing (`$2b`, `$(command)`) stays as it
+ * stands: commands are never run. `escapes`: a backslash before a dollar keeps the dollar.
+ */
+export function expand(value: string, look: (name: string) => string | undefined, escapes: boolean): string {
+  let expanded = ''
+  for (let at = 0; at < value.length; at += 1) {
+    const char = value[at]
+    if (char === '\\' && value[at + 1] === '$' && escapes) {
+      expanded += '$'
+      at += 1
+      continue
+    }
+    const reference = char === '$' ? referenceAt(value, at + 1) : undefined
+    if (reference === undefined) {
+      expanded += char
+      continue
+    }
+    expanded += resolve(reference, look(reference.name))
+    at = reference.end
+  }
+  return expanded
+}
+
+function resolve({ operator, word }: Reference, found: string | undefined): string {
+  const set = operator?.startsWith(':') ? found !== undefined && found !== '' : found !== undefined
+  if (operator === ':+' || operator === '+') return set ? word : ''
+  return set ? (found ?? '') : word
+}
+
+function referenceAt(value: string, at: number): Reference | undefined {
+  const braced = value[at] === '{'
+  const start = braced ? at + 1 : at
+  let end = start
+  while (end < value.length && (end === start ? /[A-Za-z_]/ : /[A-Za-z0-9_]/).test(value[end] ?? '')) end += 1
+  const name = value.slice(start, end)
+  if (name === '') return undefined
+  if (!braced) return { name, operator: undefined, word: '', end: end - 1 }
+  const close = value.indexOf('}', end)
+  if (close === -1) return undefined
+  const rest = value.slice(end, close)
+  const operator = ([':-', ':+', '-', '+'] as const).find((one) => rest.startsWith(one))
+  if (operator === undefined && rest !== '') return undefined
+  return { name, operator, word: rest.slice(operator?.length ?? 0), end: close }
+}

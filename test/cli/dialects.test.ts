@@ -1,0 +1,71 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { readEnv } from '../../src/env.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function run(text: string, args: string[]) {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'a.env'), text)
+  const { context, stdout } = testContext({ cwd })
+  return { code: await runProgram(args, context), stdout: stdout() }
+}
+
+test('names that every reader sees alike are not shown, and the exit code is 0', async () => {
+  const { code, stdout } = await run('LOG_LEVEL=info\nSTORE_POOL_SIZE=5\n', ['env', 'dialects', 'a.env'])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '2 of 2 names are read alike by all\n' })
+})
+
+test('the same letter is the same value, a dash is none, and no value is shown', async () => {
+  const { code, stdout } = await run('A=canary # note\nE=\n', [
+    'env',
+    'dialects',
+    'a.env',
+    '--format',
+    'json',
+  ])
+  expect(code).toBe(1)
+  expect(stdout).not.toContain('canary')
+  expect(JSON.parse(stdout)).toMatchObject({
+    refusing: [],
+    names: [
+      {
+        name: 'A',
+        readers: { node: 'A', dotenv: 'A', 'dotenv-expand': 'A', compose: 'A', docker: 'B', systemd: 'B' },
+      },
+      { name: 'E', readers: { node: 'A', systemd: '–' } },
+    ],
+  })
+})
+
+test('a reader that would refuse the file is named, in the table and as a warning', async () => {
+  const text = 'LOG_LEVEL = info\n'
+  expect((await run(text, ['env', 'dialects', 'a.env'])).stdout).toContain('refused by docker')
+  const { stdout } = await run(text, ['env', 'check', 'a.env', '--format', 'json'])
+  expect((JSON.parse(stdout) as { findings: { id: string }[] }).findings.map(({ id }) => id)).toContain(
+    'refused-by-reader',
+  )
+})
+
+test('a value that a deployment would read differently is a warning at its line', async () => {
+  const { stdout } = await run('LOG_LEVEL=info\n\nBUILD_STAMP=$2b$10$abcdef\n', [
+    'env',
+    'check',
+    'a.env',
+    '--format',
+    'json',
+  ])
+  const findings = (JSON.parse(stdout) as { findings: { id: string; severity: string; location?: object }[] })
+    .findings
+  expect(findings.filter(({ severity }) => severity === 'warning')).toMatchObject([
+    { id: 'reader-difference', present: ['BUILD_STAMP'], location: { line: 3, column: 1 } },
+  ])
+})
+
+test('readEnv reads as the named reader would, and says when that reader refuses', () => {
+  expect(readEnv('A=b # c').values.get('A')).toBe('b')
+  expect(readEnv('A=b # c', { dialect: 'docker' }).values.get('A')).toBe('b # c')
+  expect(readEnv('A = b', { dialect: 'docker' })).toMatchObject({ rejected: true })
+})

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+
+interface Expected {
+  readonly value?: Readonly<Record<string, string | null>>
+  readonly error?: unknown
+}
+
+// Parsed here: imported as a module, the case with __proto__ would set a prototype.
+const fixture = JSON.parse(
+  readFileSync(new URL('../../fixtures/dotenv-dialects.json', import.meta.url), 'utf8'),
+) as {
+  readonly cases: readonly {
+    readonly name: string
+    readonly input: string
+    readonly expect: Partial<Record<string, Expected>>
+  }[]
+}
+
+const MACHINE = { MACHINE: 'machine' }
+/** What dotenv-expand does with $(…) is run it; ours never runs anything. */
+const DELIBERATE = new Set(['dotenv-expand: command subst'])
+
+const cases = fixture.cases.flatMap(({ name, input, expect: readers }) =>
+  DIALECTS.flatMap((dialect) => {
+    const expected = readers[dialect]
+    return expected === undefined || DELIBERATE.has(`${dialect}: ${name}`)
+      ? []
+      : [{ dialect, name, input, expected }]
+  }),
+)
+
+test.each(cases)('$dialect: $name', ({ dialect, input, expected }) => {
+  const { values, rejected } = readAs(dialect, input, MACHINE)
+  expect(rejected).toBe(expected.error !== undefined)
+  if (!rejected) expect([...values].sort()).toEqual(Object.entries(expected.value ?? {}).sort())
+})
+
+test('a command in a value is never run and stays as it stands', () => {
+  expect(readAs('dotenv-expand', 'A=$(echo hi)\n').values.get('A')).toBe('$(echo hi)')
+})
+
+test('no reader throws, whatever the text is', () => {
+  const text = fc
+    .array(
+      fc.constantFrom(
+        'A',
+        'export ',
+        '=',
+        ' ',
+        '"',
+        "'",
+        '`',
+        '#',
+        '\n',
+        '\r',
+        '\\',
+        '$',
+        '${',
+        '}',
+        ':-',
+        ':',
+        '\uFEFF',
+        '\u0000',
+        'é',
+      ),
+    )
+    .map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...DIALECTS),
+      fc.oneof(text, fc.string({ unit: 'binary' })),
+      (dialect, given) => {
+        const { values } = readAs(dialect, given)
+        for (const value of values.values()) expect(typeof value).toBe('string')
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
