@@ -4,7 +4,7 @@ import { type Dialect, readAs } from './dialects/read.ts'
 import type { Assignment } from './reader.ts'
 
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
-export const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
+const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
 
 /**
  * Warns wherever the given readers would see different values of a name, or where one refuses the file. A name that
