@@ -47,6 +47,12 @@ export async function start(): Promise<void> {
       signal: interrupt.signal,
     },
   )
+  // Pipes are written in the background on some systems: what was said is out before the process may end.
+  await Promise.all(
+    [process.stdout, process.stderr].map(
+      (stream) => new Promise<void>((resolve) => stream.write('', () => resolve())),
+    ),
+  )
   // A name resolution that hangs holds the process open for tens of seconds and cannot be cancelled.
   setTimeout(() => process.exit(), 250).unref()
 }

@@ -24,7 +24,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'env',
-    summary: 'the contract of variables: check, list, explain, example, diff',
+    summary: 'the contract of variables: check, list, explain, example, diff, schema, dialects',
     load: () => import('./commands/env.ts'),
   },
   {

@@ -38,6 +38,18 @@ export const configure: Configure = (command, context, settle) => {
       )
     })
   command
+    .command('schema')
+    .summary('print the contract as a JSON Schema')
+    .description(
+      'Print the contract as a JSON Schema (2020-12): every variable a string, none required, and the rules of half-configuration.',
+    )
+    .addHelpText('after', '\nExample:\n  platformctl env schema > env.schema.json')
+    .action(async () => {
+      const { environmentSchema } = await import('../../core/env/schema.ts')
+      context.stdout.write((await import('../output/json.ts')).jsonText(environmentSchema()))
+      settle(EXIT.passed)
+    })
+  command
     .command('dialects')
     .summary('what each reader of env files makes of a file')
     .description(
