@@ -1,0 +1,159 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { testContext } from '../support/context.ts'
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const report = (state: string, build: string | null = null) =>
+  JSON.stringify({ service: 'web', state, build, startedAt: '', time: '', latencyMs: 1, probes: {} })
+const saying =
+  (body: string, status = 200): RequestListener =>
+  (_, response) =>
+    void response.writeHead(status, { 'Content-Type': 'application/json' }).end(body)
+
+async function health(url: string, args: string[] = [], env: Record<string, string> = {}) {
+  const { context, stdout, stderr } = testContext({ env })
+  const code = await runProgram(['health', '--url', `web=${url}`, '--format', 'json', ...args], context)
+  const document =
+    stdout() === ''
+      ? undefined
+      : (JSON.parse(stdout()) as { passed: boolean; services: { fault?: string; reached: boolean }[] })
+  return {
+    code,
+    passed: document?.passed,
+    fault: document?.services[0]?.fault,
+    stdout: stdout(),
+    stderr: stderr(),
+  }
+}
+
+test.each([
+  ['ok', [], 0],
+  ['degraded', [], 0],
+  ['degraded', ['--strict'], 1],
+  ['failing', [], 1],
+] as const)('a service that is %s with %j is exit code %d', async (state, args, code) => {
+  const url = await serve(saying(report(state), state === 'failing' ? 503 : 200))
+  expect(await health(url, [...args])).toMatchObject({ code, passed: code === 0 })
+})
+
+test.each([
+  ['a page that says unhealthy', saying('<p>unhealthy: state ok</p>'), 'not_health'],
+  ['another service', saying(report('ok').replace('web', 'api')), 'not_health'],
+  ['invalid JSON', saying('{"state":"ok"'), 'not_health'],
+  [
+    'a body without end',
+    (_: unknown, response: { write(text: string): boolean; on(event: string, then: () => void): void }) => {
+      const more = () => {
+        while (response.write('x'.repeat(65_536)));
+      }
+      response.on('drain', more)
+      more()
+    },
+    'too_large',
+  ],
+  ['a line that drops', (_: unknown, response: { destroy(): void }) => response.destroy(), 'network'],
+  ['no answer at all', () => {}, 'timeout'],
+  ['a refusal', saying('{}', 401), 'unauthorised'],
+] as [string, RequestListener, string][])(
+  '%s has its own cause code, and is exit code 3',
+  async (_, answer, fault) => {
+    expect(await health(await serve(answer), ['--timeout', '300ms'])).toMatchObject({
+      code: 3,
+      passed: false,
+      fault,
+    })
+  },
+)
+
+test('a redirect is not followed, and the token goes to the named origin only', async () => {
+  const received: (string | undefined)[] = []
+  const other = await serve((request, response) => {
+    received.push(request.headers.authorization)
+    response.end()
+  })
+  const url = await serve((request, response) => {
+    received.push(request.headers.authorization)
+    response.writeHead(302, { Location: other }).end()
+  })
+  const token = 'a-health-token-of-thirty-two-bytes'
+  expect(await health(url, ['--deep'], { HEALTH_DEEP_TOKEN: token })).toMatchObject({
+    code: 3,
+    fault: 'redirect',
+  })
+  expect(received).toEqual([`Bearer ${token}`])
+})
+
+test('without --deep the token stays at home', async () => {
+  let received: string | undefined = 'nothing asked yet'
+  const url = await serve((request, response) => {
+    received = request.headers.authorization
+    response.end(report('ok'))
+  })
+  await health(url, [], { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' })
+  expect(received).toBeUndefined()
+})
+
+test('nothing that listens and a name that does not exist are told apart', async () => {
+  expect(await health('http://127.0.0.1:1')).toMatchObject({ code: 3, fault: 'refused' })
+  expect(await health('http://does-not-exist.invalid', ['--timeout', '5s'])).toMatchObject({
+    code: 3,
+    fault: 'dns',
+  })
+})
+
+test('--wait passes once the service has passed as often in a row as asked', async () => {
+  const states = ['failing', 'ok', 'failing', 'ok', 'ok', 'ok', 'ok']
+  let asked = 0
+  const url = await serve((_, response) => response.end(report(states[asked++] ?? 'ok')))
+  const { context, stdout } = testContext()
+  let now = 0
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: async (ms: number) => {
+      now += ms
+    },
+  }
+  const code = await runProgram(
+    ['health', '--url', `web=${url}`, '--wait', '60s', '--consecutive', '3', '--quiet'],
+    { ...context, clock },
+  )
+  expect({ code, asked, stdout: stdout() }).toEqual({ code: 0, asked: 6, stdout: '' })
+})
+
+test('--wait gives up when its time is over', async () => {
+  const url = await serve(saying(report('failing')))
+  const { context } = testContext()
+  let now = 0
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: async (ms: number) => {
+      now += ms
+    },
+  }
+  expect(
+    await runProgram(['health', '--url', `web=${url}`, '--wait', '10s', '--quiet'], { ...context, clock }),
+  ).toBe(1)
+  expect(now).toBe(10_000)
+})
+
+test('--expect-build fails while another build answers', async () => {
+  const url = await serve(saying(report('ok', 'new')))
+  expect((await health(url, ['--expect-build', 'new'])).code).toBe(0)
+  expect((await health(url, ['--expect-build', 'old'])).code).toBe(1)
+})
