@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import module from 'node:module'
-
 // Checked before anything else is loaded: a native module built for a newer Node crashes on an old one
 // instead of saying so. Plain syntax only, so that the old Node can parse this file.
 const [major, minor] = process.versions.node.split('.').map(Number)
@@ -11,5 +9,6 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.exit(2)
 }
 
-if (module.enableCompileCache) module.enableCompileCache()
+// Not imported: an import of a built-in module reads all of its properties, which loads what they need.
+process.getBuiltinModule('node:module').enableCompileCache()
 import('../dist/cli/main.js').then((cli) => cli.start())

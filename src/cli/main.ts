@@ -13,6 +13,20 @@ export function wantsColour(argv: readonly string[], env: Context['env'], stream
   return stream.isTTY === true && !env.CI && env.TERM !== 'dumb'
 }
 
+/** The standard streams that were used: opening one loads sockets or files, which a command that is quiet there need not pay for. */
+const streams = new Set<NodeJS.WriteStream>()
+
+function opened(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
+  const stream = process[name]
+  if (streams.has(stream)) return stream
+  // A reader that went away (`| head`) is no fault of ours.
+  stream.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(error.code === 'EPIPE' ? 0 : EXIT.internal),
+  )
+  streams.add(stream)
+  return stream
+}
+
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
   const argv = process.argv.slice(2)
@@ -23,24 +37,27 @@ export async function start(): Promise<void> {
     interrupt.abort(new Error(`ended by ${signal}`))
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
-  // A reader that went away (`| head`) is no fault of ours.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) =>
-      process.exit(error.code === 'EPIPE' ? 0 : EXIT.internal),
-    )
-  }
-
   process.exitCode = await runProgram(
     argv.filter((word) => word !== '--color' && word !== '--no-color'),
     {
       env: process.env,
       cwd: process.cwd(),
-      stdin: process.stdin,
-      stdout: process.stdout,
-      stderr: process.stderr,
+      get stdin() {
+        return process.stdin
+      },
+      get stdout() {
+        return opened('stdout')
+      },
+      get stderr() {
+        return opened('stderr')
+      },
       colour: {
-        stdout: wantsColour(argv, process.env, process.stdout),
-        stderr: wantsColour(argv, process.env, process.stderr),
+        get stdout() {
+          return wantsColour(argv, process.env, opened('stdout'))
+        },
+        get stderr() {
+          return wantsColour(argv, process.env, opened('stderr'))
+        },
       },
       clock: systemClock,
       random: systemRandom,
@@ -49,9 +66,7 @@ export async function start(): Promise<void> {
   )
   // Pipes are written in the background on some systems: what was said is out before the process may end.
   await Promise.all(
-    [process.stdout, process.stderr].map(
-      (stream) => new Promise<void>((resolve) => stream.write('', () => resolve())),
-    ),
+    [...streams].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
   )
   // A name resolution that hangs holds the process open for tens of seconds and cannot be cancelled.
   setTimeout(() => process.exit(), 250).unref()

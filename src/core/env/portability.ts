@@ -7,6 +7,14 @@ import type { Assignment } from './reader.ts'
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
 
 /**
+ * A line that all readers take alike: a comment without a backslash, or a name with a value of printable ASCII that holds
+ * no quote, dollar, hash, backslash or backtick. A file of nothing else that names nothing twice need not be read by each
+ * of them.
+ */
+const PLAIN_LINE =
+  /^(?:#[^\\\r]*|(?!__proto__=)[A-Za-z_][A-Za-z0-9_]*=(?:[!%&(-[\]-_a-~](?: *[!%&(-[\]-_a-~])*)?)?$/
+
+/**
  * Warns wherever the given readers would see different values of a name, or where one refuses the file. A name that
  * every reader that accepts the file sees alike is portable, however oddly it is written.
  */
@@ -16,6 +24,10 @@ export function portability(
   assignments: readonly Assignment[],
   readers: readonly Dialect[] = DEPLOYMENT_READERS,
 ): Finding[] {
+  // The last assignment of a name is the one that counts, and the one to point at.
+  const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
+  const unique = last.size === assignments.length
+  if (unique && text.split('\n').every((line) => PLAIN_LINE.test(line))) return []
   const read = readers.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   const refusing = read.filter(({ rejected }) => rejected).map(({ dialect }) => dialect)
   const accepting = read.filter(({ rejected }) => !rejected)
@@ -31,8 +43,6 @@ export function portability(
       location: { file, line: 1, column: 1 },
     })
   }
-  // The last assignment of a name is the one that counts, and the one to point at.
-  const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
   for (const { name, location, excerpt } of last.values()) {
     const seen = new Set(accepting.map(({ values }) => values.get(name)?.trim() ?? ''))
     if (seen.size <= 1) continue

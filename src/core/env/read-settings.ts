@@ -1,7 +1,7 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secret } from '../secret.ts'
 import { findVariable, VARIABLES } from './contract.ts'
-import { brokenBy, RULES } from './rules.ts'
+import { type Breach, brokenBy, RULES, type Rule } from './rules.ts'
 import {
   type Environment,
   GROUPS,
@@ -34,17 +34,36 @@ export function usableValue(env: Environment, name: string): string | undefined 
     : value
 }
 
-/** Every group's state: half-configured when one of its rules is broken, configured when anything is set. */
-export function groupStates(env: Environment): Record<GroupName, GroupState> {
+/** What the rules make of an environment: the broken ones, with what is present and missing, and each group's state. */
+export interface Judgement {
+  readonly broken: readonly (Breach & { readonly rule: Rule })[]
+  /** Half-configured when one of its rules is broken, configured when anything of it can be used. */
+  readonly states: Readonly<Record<GroupName, GroupState>>
+}
+
+/** Applies every rule; each value is parsed once. */
+export function judge(env: Environment): Judgement {
+  const usable = new Map<string, string>()
   const states = Object.fromEntries(GROUPS.map((group) => [group, 'absent'])) as Record<GroupName, GroupState>
   for (const { name, group } of VARIABLES) {
-    if (usableValue(env, name) !== undefined) states[group] = 'configured'
+    const value = usableValue(env, name)
+    if (value === undefined) continue
+    usable.set(name, value)
+    states[group] = 'configured'
   }
-  for (const rule of RULES) {
-    const read = rule.kind === 'forbidden-value' ? rawValue : usableValue
-    if (brokenBy(rule, (name) => read(env, name))) states[rule.group] = 'half-configured'
-  }
-  return states
+  const broken = RULES.flatMap((rule) => {
+    const breach = brokenBy(rule, (name) =>
+      rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name),
+    )
+    return breach ? [{ rule, ...breach }] : []
+  })
+  for (const { rule } of broken) states[rule.group] = 'half-configured'
+  return { broken, states }
+}
+
+/** Every group's state. */
+export function groupStates(env: Environment): Judgement['states'] {
+  return judge(env).states
 }
 
 /** Parses an environment into settings. Total: never throws; what cannot be used is absent and marked in `groups`. */

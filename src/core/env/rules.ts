@@ -262,11 +262,14 @@ export function variablesOf(rule: Rule): readonly string[] {
   }
 }
 
-/** Undefined when the rule holds; else what is present and what is missing. */
-export function brokenBy(
-  rule: Rule,
-  value: (name: string) => string | undefined,
-): { readonly present: readonly string[]; readonly missing: readonly string[] } | undefined {
+/** How a rule is broken: which of its variables are present, and which are missing. */
+export interface Breach {
+  readonly present: readonly string[]
+  readonly missing: readonly string[]
+}
+
+/** Undefined when the rule holds. */
+export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
   const has = (name: string) => value(name) !== undefined
   switch (rule.kind) {
     case 'all-or-none': {

@@ -9,11 +9,12 @@ const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LE
  */
 export function nearestName(name: string): string | undefined {
   if (NOT_OURS.has(name) || name.length < 5) return undefined
-  const folded = fold(name)
-  for (const variable of VARIABLES) if (fold(variable.name) === folded) return variable.name
-  for (const variable of VARIABLES) if (withinOneEdit(name, variable.name)) return variable.name
-  return undefined
+  byFolded ??= new Map(VARIABLES.map((variable) => [fold(variable.name), variable.name]))
+  return byFolded.get(fold(name)) ?? VARIABLES.find((variable) => withinOneEdit(name, variable.name))?.name
 }
+
+/** Made when first asked for: most environments hold no name that is not known. */
+let byFolded: ReadonlyMap<string, string> | undefined
 
 function fold(name: string): string {
   return name.toUpperCase().replace(/[^A-Z0-9]/g, '')

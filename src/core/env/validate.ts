@@ -1,8 +1,8 @@
 import type { Finding, Location } from '../finding.ts'
 import { SERVICES, type Service } from '../service.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
-import { groupStates, rawValue, usableValue } from './read-settings.ts'
-import { brokenBy, RULES, variablesOf } from './rules.ts'
+import { judge, rawValue, usableValue } from './read-settings.ts'
+import { variablesOf } from './rules.ts'
 import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
 import { valueWarnings } from './warnings.ts'
@@ -48,21 +48,18 @@ export function validate(
     findings.push({ ...finding, services: concerned.length > 0 ? concerned : services, ...where })
   }
 
-  for (const rule of RULES) {
+  const { broken, states } = judge(env)
+  for (const { rule, present, missing } of broken) {
     const about = variablesOf(rule)
     if (!about.some((name) => names.has(name))) continue
-    const read = rule.kind === 'forbidden-value' ? rawValue : usableValue
-    const broken = brokenBy(rule, (name) => read(env, name))
-    if (broken)
-      add(
-        { id: rule.id, severity: 'error', group: rule.group, cause: rule.cause, fix: rule.fix, ...broken },
-        about,
-      )
+    const { id, group, cause, fix } = rule
+    add({ id, severity: 'error', group, cause, fix, present, missing }, about)
   }
+  const environment = usableValue(env, 'DEPLOY_ENVIRONMENT')
   for (const variable of relevant) {
     const value = rawValue(env, variable.name)
     if (value === undefined) continue
-    for (const warning of valueWarnings(variable, value, usableValue(env, 'DEPLOY_ENVIRONMENT'))) {
+    for (const warning of valueWarnings(variable, value, environment)) {
       add({ severity: 'warning', group: variable.group, present: [variable.name], missing: [], ...warning }, [
         variable.name,
       ])
@@ -87,7 +84,6 @@ export function validate(
     )
   }
 
-  const states = groupStates(env)
   const groups = GROUPS.filter((group) => relevant.some((variable) => variable.group === group)).map(
     (name) => {
       const present = relevant.filter(
