@@ -18,14 +18,17 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   // Configuration holds a sender's address; how one is written is the mail room's to say.
   env: ['mail/address.ts'],
   health: ['env'],
-  mail: ['env'],
+  mail: ['env', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
-  store: ['course', 'env'],
-  access: ['env'],
+  store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments'],
+  // An identity's address is parsed as every other.
+  access: ['env', 'mail/address.ts'],
+  payments: ['env', 'access/identity.ts'],
 }
 
 const ONE_HOME: Record<string, string> = {
   'better-sqlite3': 'src/core/store/sqlite/',
+  jose: 'src/core/access/identity.ts',
   nodemailer: 'src/core/mail/transports/smtp.ts',
   mjml: 'src/core/mail/compile/',
   undici: 'src/core/',

@@ -10,6 +10,7 @@ export const ROUTES = {
   subscribe: { service: 'web', methods: ['POST'], path: '/api/email/subscribe' },
   confirm: { service: 'web', methods: ['GET'], path: '/api/email/confirm' },
   unsubscribe: { service: 'web', methods: ['GET', 'POST'], path: '/api/email/unsubscribe' },
+  email: { service: 'web', methods: ['POST'], path: '/api/email' },
   dispatch: { service: 'web', methods: ['POST'], path: '/api/email/dispatch' },
   webHealth: { service: 'web', methods: ['GET'], path: '/api/health' },
   apiHealth: { service: 'api', methods: ['GET'], path: '/api/health' },

@@ -1,3 +1,5 @@
+export type { Directory, Invite, LoginRequest, PassedExam } from '../core/access/directory.ts'
+export type { Identify, Identity } from '../core/access/identity.ts'
 export type { Clock } from '../core/clock.ts'
 export type { DispatchResult } from '../core/course/course.ts'
 export type { Environment } from '../core/env/settings.ts'

@@ -1,6 +1,8 @@
+import type { Identify } from '../core/access/identity.ts'
 import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { Health } from '../core/health/runner.ts'
+import type { TransactionalMail } from '../core/mail/transactional.ts'
 import type { Service } from '../core/service.ts'
 
 /** What the route tables are made of; put together by `openPlatform` alone. */
@@ -8,6 +10,9 @@ export interface Parts {
   readonly settings: Settings
   /** Opens store and mailer when first asked for. */
   readonly course: () => Promise<Course>
+  /** Undefined: nobody that is known. */
+  readonly identify: Identify
+  readonly transactionalMail: () => Promise<TransactionalMail>
   readonly health: Readonly<Record<Service, Health>>
   /** What it means that a probe is not configured. */
   readonly meaningOf: (probe: string) => string | undefined

@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module'
 import { originPolicy } from '../core/access/cors.ts'
+import type { Directory } from '../core/access/directory.ts'
+import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
 import { DEFAULT_PER_MINUTE, localRateLimit } from '../core/access/rate-limit.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
@@ -12,9 +14,10 @@ import type { HealthReport } from '../core/health/probe.ts'
 import { createHealth } from '../core/health/runner.ts'
 import { agentProbes, apiProbes, type ProbeDependencies, webProbes } from '../core/health/services.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import { parseMailbox } from '../core/mail/address.ts'
+import { parseAddress, parseMailbox } from '../core/mail/address.ts'
 import type { TemplateName } from '../core/mail/catalog.ts'
 import { openMailer } from '../core/mail/open.ts'
+import { openTransactionalMail } from '../core/mail/transactional.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import { type Random, systemRandom } from '../core/random.ts'
 import { secret } from '../core/secret.ts'
@@ -34,6 +37,10 @@ export interface PlatformOptions {
   readonly store?: Store
   /** A mail transport of your own, in place of the configured one. */
   readonly mailer?: Transport
+  /** Says who sent a request; by default the JWT in Authorization, as DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL verify it. */
+  readonly identify?: Identify
+  /** Your own records of invites, login requests and exams; by default the tables of the store. */
+  readonly directory?: Directory
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log
@@ -103,6 +110,25 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     })
   })
 
+  const transactionalMail = once(async () => {
+    const opened = await store()
+    return openTransactionalMail({
+      directory: options.directory ?? opened.directory,
+      mailer,
+      sentMail: opened.sentMail,
+      async confirmAgain(email) {
+        const address = parseAddress(email)
+        const answer = address.ok ? await (await course()).confirmAgain(address.identity) : undefined
+        return answer === undefined || answer.kind === 'none' ? { kind: 'not_found' } : answer
+      },
+      siteUrl: settings.site.siteUrl,
+      clock,
+    })
+  })
+  const identify = options.identify
+    ? checked(options.identify)
+    : jwtIdentify({ tokens: settings.datastore?.tokens, clock })
+
   const dependencies: ProbeDependencies = {
     settings,
     random,
@@ -118,7 +144,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
   const healthOf = (service: Service) =>
     createHealth({ service, probes: probes[service], clock, build: settings.site.buildStamp, startedAt })
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
-  const parts: Parts = { settings, course, health, meaningOf }
+  const parts: Parts = { settings, course, identify, transactionalMail, health, meaningOf }
   const limit = localRateLimit(settings.limits.perMinute ?? DEFAULT_PER_MINUTE)
   const handler = (service: Service, table: typeof webTable): Handler => ({
     fetch: createApp({
@@ -136,7 +162,8 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     api: handler('api', apiTable),
     agent: handler('agent', agentTable),
     async sendEmail({ template, to, slots, about }) {
-      const parsed = parseMailbox(to)
+      // Callers without types give what they have.
+      const parsed = parseMailbox(String(to))
       if (!parsed.ok) return { sent: false, reason: parsed.reason }
       const outcome = await mailer.send({
         template,
@@ -161,6 +188,14 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     },
     course,
     store,
+  }
+}
+
+/** A host's own identity is held to the same form as a token's. */
+function checked(identify: Identify): Identify {
+  return async (request) => {
+    const identity = await identify(request)
+    return identity && parseIdentity(identity)
   }
 }
 

@@ -29,6 +29,14 @@ export interface DispatchResult {
 export interface Course {
   /** `address` has been parsed; the mail goes out after the answer, which therefore takes the same time for all. */
   subscribe(address: { readonly spelling: string; readonly identity: string }): Promise<SubscribeResult>
+  /** Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. */
+  confirmAgain(
+    identity: string,
+  ): Promise<
+    | { readonly kind: 'none' }
+    | { readonly kind: 'sent'; readonly id: string }
+    | { readonly kind: 'not_sent'; readonly reason: string }
+  >
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
   unsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>

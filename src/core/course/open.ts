@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Mailer } from '../mail/mailer.ts'
+import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
@@ -64,7 +64,7 @@ export function openCourse({
     },
   })
 
-  async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<void> {
+  async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<SendOutcome> {
     const outcome = await mailer.send({
       template: 'subscription-confirmation',
       slots: { confirmUrl: confirmUrl(siteUrl, token) },
@@ -80,6 +80,7 @@ export function openCourse({
         outcome: outcome.kind,
         reason: outcome.reason,
       })
+    return outcome
   }
 
   return {
@@ -101,12 +102,34 @@ export function openCourse({
       if (request.mail) {
         // After the answer: its body and its time must not tell whether there was anything to send.
         const sending = new Promise<void>((resolve) =>
-          setImmediate(() => resolve(sendConfirmation(request.address, request.id, token, hash))),
+          setImmediate(() => {
+            void sendConfirmation(request.address, request.id, token, hash).then(() => resolve())
+          }),
         )
         pending.add(sending)
         void sending.finally(() => pending.delete(sending))
       }
       return { status: 'pending', sent: true }
+    },
+    async confirmAgain(identity) {
+      const found = await store.find(identity)
+      if (found?.state !== 'unconfirmed') return { kind: 'none' }
+      if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
+      const { token, hash } = newToken(random)
+      const { id, address } = found
+      const request = await store.requestConfirmation({
+        identity,
+        address,
+        id,
+        tokenHash: hash,
+        now: clock.now(),
+      })
+      if (!request.mail)
+        return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
+      const outcome = await sendConfirmation(request.address, request.id, token, hash)
+      return outcome.kind === 'sent'
+        ? { kind: 'sent', id: outcome.id }
+        : { kind: 'not_sent', reason: outcome.reason }
     },
     confirm: (token) =>
       /^[A-Za-z0-9_-]{20,64}$/.test(token)

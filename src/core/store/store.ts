@@ -1,4 +1,7 @@
+import type { Directory } from '../access/directory.ts'
 import type { CourseStore } from '../course/store.ts'
+import type { SentMailStore } from '../mail/sent-mail.ts'
+import type { PaymentEventStore } from '../payments/events.ts'
 
 /** The store could not be opened: one sentence with the fix. */
 export class StoreOpenError extends Error {
@@ -19,6 +22,9 @@ export interface Store {
   /** False for the in-memory fallback: dispatch refuses it. */
   readonly persistent: boolean
   readonly course: CourseStore
+  readonly directory: Directory
+  readonly sentMail: SentMailStore
+  readonly paymentEvents: PaymentEventStore
   /** Marks an hour (`2026-11-21T04`) as handled; false when another process has it already. */
   claimHour(hour: string): Promise<boolean>
   lastHour(): Promise<string | undefined>

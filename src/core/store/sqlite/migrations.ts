@@ -33,4 +33,42 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE handled_hour (hour TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   `,
+  // Accounts (docs/directory.md says what a host keeps in them), mails sent for them, events of the payments provider.
+  `
+  CREATE TABLE organisation (id TEXT PRIMARY KEY, name TEXT NOT NULL, locked_at INTEGER) STRICT, WITHOUT ROWID;
+  CREATE TABLE organisation_admin (
+    organisation TEXT NOT NULL REFERENCES organisation (id) ON DELETE CASCADE,
+    subject TEXT NOT NULL,
+    PRIMARY KEY (organisation, subject)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE organisation_invite (
+    id TEXT PRIMARY KEY,
+    organisation TEXT NOT NULL REFERENCES organisation (id) ON DELETE CASCADE,
+    address TEXT NOT NULL,
+    url TEXT NOT NULL,
+    closed_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE login_request (
+    id TEXT PRIMARY KEY,
+    address TEXT NOT NULL,
+    url TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE exam_attempt (
+    id TEXT PRIMARY KEY,
+    subject TEXT NOT NULL,
+    exam TEXT NOT NULL,
+    score_percent INTEGER NOT NULL CHECK (score_percent BETWEEN 0 AND 100),
+    url TEXT NOT NULL,
+    passed_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE sent_mail (key TEXT PRIMARY KEY, first_attempt_at INTEGER NOT NULL, sent_id TEXT) STRICT, WITHOUT ROWID;
+  CREATE TABLE payment_event (
+    id TEXT PRIMARY KEY,
+    type TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    claimed_until INTEGER NOT NULL,
+    handled_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Store } from '../store.ts'
+import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
 import { guarded, openDatabase } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -20,6 +21,9 @@ export function openSqlite(file: string | undefined): Store {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
     course: sqliteCourse(database),
+    directory: sqliteDirectory(database),
+    sentMail: sqliteSentMail(database),
+    paymentEvents: sqlitePaymentEvents(database),
     claimHour: async (hour) => guarded(() => sql.claimHour.run(hour).changes === 1),
     lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
     getOrCreate: async (name, make) =>

@@ -1,0 +1,113 @@
+import type { Clock } from '../clock.ts'
+import type { TokenVerification } from '../env/settings.ts'
+import { PlatformError } from '../errors.ts'
+import { parseAddress } from '../mail/address.ts'
+
+/** Who asks: a person with an account, or a back end of the platform's own (the service role). */
+export type Identity =
+  | {
+      readonly kind: 'person'
+      /** The account's stable id (RFC 7519 §4.1.2). */
+      readonly subject: string
+      /** The account's own address. */
+      readonly email: string
+    }
+  | { readonly kind: 'service' }
+
+/**
+ * Says who sent a request; undefined: nobody that is known. Rejects with `unavailable` when that cannot be found
+ * out now: an outage of the key server must not look like a wrong token.
+ */
+export type Identify = (request: Request) => Promise<Identity | undefined>
+
+/** RFC 7519 §4.1.4: "usually no more than a few minutes"; machines with NTP differ by less than this. */
+const CLOCK_TOLERANCE_SECONDS = 5
+const JWKS_DEADLINE_MS = 3000
+const LONGEST_SUBJECT = 255
+/** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
+const KEY_SET_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
+
+/** Verifies `Authorization: Bearer` JWTs as the datastore signs them (CONTRACT §4, Identity). */
+export function jwtIdentify({
+  tokens,
+  clock,
+}: {
+  readonly tokens: TokenVerification | undefined
+  readonly clock: Clock
+}): Identify {
+  if (tokens === undefined) return async () => undefined
+  let verifier: Promise<(token: string) => Promise<Identity | undefined>> | undefined
+  return async (request) => {
+    const token = /^Bearer ([\w-]{1,2048}\.[\w-]{1,8192}\.[\w-]{1,2048})$/i.exec(
+      request.headers.get('authorization') ?? '',
+    )?.[1]
+    if (token === undefined) return undefined
+    // Loaded at the first token: a daemon that nobody signs in to never pays for it.
+    verifier ??= openVerifier(tokens, clock)
+    return (await verifier)(token)
+  }
+}
+
+async function openVerifier(tokens: TokenVerification, clock: Clock) {
+  const jose = await import('jose')
+  const options = {
+    algorithms: tokens.kind === 'secret' ? ['HS256'] : [...KEY_SET_ALGORITHMS, ...EDWARDS_ALGORITHMS],
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    requiredClaims: ['exp'],
+  }
+  const verify =
+    tokens.kind === 'secret'
+      ? (() => {
+          const key = new TextEncoder().encode(tokens.secret.reveal())
+          return (token: string) =>
+            jose.jwtVerify(token, key, { ...options, currentDate: new Date(clock.now()) })
+        })()
+      : (() => {
+          const keys = jose.createRemoteJWKSet(new URL(tokens.url), { timeoutDuration: JWKS_DEADLINE_MS })
+          return (token: string) =>
+            jose.jwtVerify(token, keys, { ...options, currentDate: new Date(clock.now()) })
+        })()
+  return async (token: string): Promise<Identity | undefined> => {
+    try {
+      return identityOf((await verify(token)).payload)
+    } catch (error) {
+      if (error instanceof jose.errors.JOSEError && TOKEN_FAULTS.has(error.code)) return undefined
+      throw new PlatformError(
+        'unavailable',
+        'The keys that tokens are verified with cannot be had now; try again later.',
+        { cause: error },
+      )
+    }
+  }
+}
+
+/** What jose says of a token that is not good; everything else is a fault of ours or of the key server. */
+const TOKEN_FAULTS: ReadonlySet<string> = new Set([
+  'ERR_JOSE_ALG_NOT_ALLOWED',
+  'ERR_JOSE_NOT_SUPPORTED',
+  'ERR_JWKS_NO_MATCHING_KEY',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JWS_INVALID',
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+  'ERR_JWT_CLAIM_VALIDATION_FAILED',
+  'ERR_JWT_EXPIRED',
+  'ERR_JWT_INVALID',
+])
+
+/** The service role needs no person; everybody else needs a subject and an address of their own. */
+function identityOf(claims: Readonly<Record<string, unknown>>): Identity | undefined {
+  if (claims.role === 'service_role') return { kind: 'service' }
+  const { sub, email, email_verified: verified } = claims
+  if (typeof sub !== 'string' || typeof email !== 'string' || verified === false) return undefined
+  return parseIdentity({ kind: 'person', subject: sub, email })
+}
+
+/** An identity as given from outside, held to what the platform mails and stores; undefined when it is not usable. */
+export function parseIdentity(identity: Identity): Identity | undefined {
+  if (identity.kind === 'service') return { kind: 'service' }
+  const { subject, email } = identity
+  const address = parseAddress(email)
+  if (!address.ok || subject === '' || subject.length > LONGEST_SUBJECT) return undefined
+  return { kind: 'person', subject, email: address.mailbox.address }
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import type { Directory } from '../access/directory.ts'
+import type { Identity } from '../access/identity.ts'
+import type { Clock } from '../clock.ts'
+import { parseAddress } from './address.ts'
+import type { TemplateName } from './catalog.ts'
+import type { Mailer } from './mailer.ts'
+import type { SentMailStore } from './sent-mail.ts'
+
+/** A mail that somebody may ask for, with the id of the record it is about. Course mails are the dispatcher's only. */
+export type MailRequest =
+  | { readonly template: 'organisation-invite'; readonly inputs: { readonly inviteId: string } }
+  | { readonly template: 'magic-link'; readonly inputs: { readonly loginRequestId: string } }
+  | { readonly template: 'exam-passed'; readonly inputs: { readonly examAttemptId: string } }
+  | { readonly template: 'welcome' | 'subscription-confirmation' }
+
+export type MailAnswer =
+  | { readonly kind: 'sent'; readonly id: string }
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  /** No such record, or not this caller's: the two are not told apart. */
+  | { readonly kind: 'not_found' }
+  /** The caller may ask, but the plan does not cover it. */
+  | { readonly kind: 'locked' }
+
+/** Sends what its asker may have sent, to the recipient and with the link of the server's own records (CONTRACT §4). */
+export type TransactionalMail = (asker: Identity, asked: MailRequest) => Promise<MailAnswer>
+
+export interface TransactionalMailOptions {
+  readonly directory: Directory
+  readonly mailer: Mailer
+  readonly sentMail: SentMailStore
+  /** Mails the link of an unconfirmed subscription anew; the course keeps its limits. */
+  readonly confirmAgain: (email: string) => Promise<MailAnswer>
+  readonly siteUrl: string
+  readonly clock: Clock
+}
+
+interface Allowed {
+  readonly kind: 'allowed'
+  readonly to: string
+  readonly slots: Readonly<Record<string, string>>
+  /** The record: one mail for each. */
+  readonly about: string
+}
+
+const NOT_FOUND = { kind: 'not_found' } as const
+
+export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
+  const { directory, mailer, sentMail, siteUrl, clock } = options
+  const absolute = (url: string) => new URL(url, `${siteUrl}/`).href
+
+  async function authorise(asker: Identity, asked: MailRequest): Promise<Allowed | MailAnswer> {
+    switch (asked.template) {
+      case 'organisation-invite': {
+        if (asker.kind !== 'person') return NOT_FOUND
+        const { inviteId: id } = asked.inputs
+        const invite = await directory.findInvite({ id, admin: asker.subject })
+        if (invite === undefined) return NOT_FOUND
+        if (invite.locked) return { kind: 'locked' }
+        const slots = { organisation: invite.organisation, inviteUrl: absolute(invite.url) }
+        return { kind: 'allowed', to: invite.address, slots, about: `invite.${id}` }
+      }
+      case 'magic-link': {
+        if (asker.kind !== 'service') return NOT_FOUND
+        const { loginRequestId: id } = asked.inputs
+        const login = await directory.findLoginRequest({ id, now: clock.now() })
+        if (login === undefined) return NOT_FOUND
+        const slots = { signInUrl: absolute(login.url) }
+        return { kind: 'allowed', to: login.address, slots, about: `login.${id}` }
+      }
+      case 'exam-passed': {
+        if (asker.kind !== 'person') return NOT_FOUND
+        const { examAttemptId: id } = asked.inputs
+        const passed = await directory.findPassedExam({ id, subject: asker.subject })
+        if (passed === undefined) return NOT_FOUND
+        const slots = {
+          exam: passed.exam,
+          score: `${passed.scorePercent} %`,
+          resultUrl: absolute(passed.url),
+        }
+        return { kind: 'allowed', to: asker.email, slots, about: `exam.${id}` }
+      }
+      case 'welcome':
+        if (asker.kind !== 'person') return NOT_FOUND
+        return {
+          kind: 'allowed',
+          to: asker.email,
+          slots: { startUrl: absolute('/') },
+          about: `welcome.${asker.subject}`,
+        }
+      case 'subscription-confirmation':
+        return asker.kind === 'person' ? options.confirmAgain(asker.email) : NOT_FOUND
+    }
+  }
+
+  async function sendOnce(template: TemplateName, { to, slots, about }: Allowed): Promise<MailAnswer> {
+    if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
+    const address = parseAddress(to)
+    if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }
+    // A hash, because a subject or a record's id is not ours to keep twice.
+    const key = createHash('sha256').update(`${template}.${about}`).digest('base64url')
+    const { firstAttemptAt, sentId } = await sentMail.begin({ key, now: clock.now() })
+    if (sentId !== undefined) return { kind: 'sent', id: sentId }
+    const outcome = await mailer.send({
+      template,
+      slots,
+      about,
+      to: address.mailbox,
+      date: new Date(firstAttemptAt),
+    })
+    if (outcome.kind !== 'sent') return { kind: 'not_sent', reason: outcome.reason }
+    await sentMail.recordSent({ key, id: outcome.id })
+    return { kind: 'sent', id: outcome.id }
+  }
+
+  return async (asker, asked) => {
+    const verdict = await authorise(asker, asked)
+    return verdict.kind === 'allowed' ? sendOnce(asked.template, verdict) : verdict
+  }
+}

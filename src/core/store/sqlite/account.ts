@@ -1,0 +1,82 @@
+import type { Directory } from '../../access/directory.ts'
+import type { SentMailStore } from '../../mail/sent-mail.ts'
+import type { PaymentEventStore } from '../../payments/events.ts'
+import { guarded, type SqliteDatabase } from './connection.ts'
+
+/** better-sqlite3 answers at once; the ports are asynchronous, so a throw becomes a rejection. */
+const run = async <T>(work: () => T): Promise<T> => guarded(work)
+
+/** The directory on SQLite: each authorisation is in the one statement that finds the record. */
+export function sqliteDirectory(database: SqliteDatabase): Directory {
+  const invite = database.prepare(`
+    SELECT i.address, i.url, o.name AS organisation, o.locked_at
+    FROM organisation_invite i
+    JOIN organisation o ON o.id = i.organisation
+    JOIN organisation_admin a ON a.organisation = i.organisation AND a.subject = ?
+    WHERE i.id = ? AND i.closed_at IS NULL`)
+  const login = database.prepare('SELECT address, url FROM login_request WHERE id = ? AND expires_at > ?')
+  const exam = database.prepare(
+    'SELECT exam, score_percent, url FROM exam_attempt WHERE id = ? AND subject = ? AND passed_at IS NOT NULL',
+  )
+  // Rows come as unknown; the STRICT tables make them what the casts below say.
+  return {
+    findInvite: ({ id, admin }) =>
+      run(() => {
+        const row = invite.get(admin, id) as
+          | { address: string; url: string; organisation: string; locked_at: number | null }
+          | undefined
+        return (
+          row && {
+            address: row.address,
+            url: row.url,
+            organisation: row.organisation,
+            locked: row.locked_at !== null,
+          }
+        )
+      }),
+    findLoginRequest: ({ id, now }) =>
+      run(() => login.get(id, now) as { address: string; url: string } | undefined),
+    findPassedExam: ({ id, subject }) =>
+      run(() => {
+        const row = exam.get(id, subject) as { exam: string; score_percent: number; url: string } | undefined
+        return row && { exam: row.exam, scorePercent: row.score_percent, url: row.url }
+      }),
+  }
+}
+
+export function sqliteSentMail(database: SqliteDatabase): SentMailStore {
+  const put = database.prepare('INSERT OR IGNORE INTO sent_mail (key, first_attempt_at) VALUES (?, ?)')
+  const get = database.prepare('SELECT first_attempt_at, sent_id FROM sent_mail WHERE key = ?')
+  const sent = database.prepare('UPDATE sent_mail SET sent_id = ? WHERE key = ?')
+  return {
+    begin: ({ key, now }) =>
+      run(() => {
+        put.run(key, now)
+        const row = get.get(key) as { first_attempt_at: number; sent_id: string | null }
+        return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
+      }),
+    recordSent: ({ key, id }) => run(() => void sent.run(id, key)),
+  }
+}
+
+export function sqlitePaymentEvents(database: SqliteDatabase): PaymentEventStore {
+  const put = database.prepare(
+    'INSERT OR IGNORE INTO payment_event (id, type, received_at, claimed_until) VALUES (?, ?, ?, 0)',
+  )
+  const claim = database.prepare(
+    'UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL AND claimed_until <= @now',
+  )
+  const handled = database.prepare('SELECT handled_at IS NOT NULL FROM payment_event WHERE id = ?').pluck()
+  const settle = database.prepare(
+    'UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL',
+  )
+  return {
+    claim: ({ id, type, now, leaseMs }) =>
+      run(() => {
+        put.run(id, type, now)
+        if (claim.run({ id, now, until: now + leaseMs }).changes === 1) return 'claimed'
+        return handled.get(id) === 1 ? 'handled' : 'busy'
+      }),
+    settle: ({ id, handled: done, now }) => run(() => void settle.run({ id, handledAt: done ? now : null })),
+  }
+}

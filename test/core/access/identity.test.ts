@@ -1,0 +1,158 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Identity, jwtIdentify, parseIdentity } from '../../../src/core/access/identity.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { clock, JWT_SECRET, NOW, token } from '../../support/accounts.ts'
+
+const bySecret = jwtIdentify({ tokens: { kind: 'secret', secret: secret(JWT_SECRET) }, clock })
+const ask = (authorization: string | undefined) =>
+  new Request('http://web.example/', {
+    headers: authorization === undefined ? {} : { Authorization: authorization },
+  })
+const ADA: Identity = { kind: 'person', subject: 'ada', email: 'ada@example.com' }
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+test('a token of the datastore names its person, and the service role needs none', async () => {
+  expect(await bySecret(ask(`Bearer ${await token()}`))).toEqual(ADA)
+  expect(
+    await bySecret(ask(`bearer ${await token({ role: 'authenticated', aud: 'authenticated' })}`)),
+  ).toEqual(ADA)
+  expect(
+    await bySecret(ask(`Bearer ${await token({ role: 'service_role', sub: undefined, email: undefined })}`)),
+  ).toEqual({
+    kind: 'service',
+  })
+})
+
+test.each([
+  ['no expiry', { exp: undefined }],
+  ['an expiry that has passed', { exp: NOW / 1000 - 6 }],
+  ['an expiry that is no number', { exp: '9999999999' }],
+  ['no expiry, for the service role', { exp: undefined, role: 'service_role' }],
+  ['a start in the future', { nbf: NOW / 1000 + 60 }],
+  ['no subject', { sub: undefined }],
+  ['an empty subject', { sub: '' }],
+  ['a subject that is no text', { sub: 5 }],
+  ['a subject without end', { sub: 'a'.repeat(256) }],
+  ['no e-mail', { email: undefined }],
+  ['an e-mail that is none', { email: 'ada' }],
+  ['an e-mail with a header in it', { email: 'ada@example.com\r\nBcc: eve@example.com' }],
+  ['an e-mail that was never verified', { email_verified: false }],
+])('a token with %s is nobody', async (_, claims) => {
+  expect(await bySecret(ask(`Bearer ${await token(claims)}`))).toBeUndefined()
+})
+
+test('a token may be 5 s past its end, for clocks that differ', async () => {
+  expect(await bySecret(ask(`Bearer ${await token({ exp: NOW / 1000 - 4 })}`))).toEqual(ADA)
+})
+
+test('a token of another key, another algorithm or none is nobody', async () => {
+  const claims = { sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }
+  const good = await token()
+  const [header, , signature] = good.split('.')
+  const pair = await generateKeyPair('ES256')
+  const forged = [
+    await token({}, 'another-secret-of-thirty-two-bytes'),
+    `${part({ alg: 'none' })}.${part(claims)}.`,
+    `${part({ alg: 'none' })}.${part(claims)}.${signature}`,
+    `${header}.${part({ ...claims, sub: 'eve' })}.${signature}`,
+    await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS512' })
+      .sign(new TextEncoder().encode(JWT_SECRET.repeat(2))),
+    await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(pair.privateKey),
+    `${good}.`,
+    `${good}x`,
+    '..',
+    'a.b.c',
+    `${'a'.repeat(20_000)}.b.c`,
+  ]
+  for (const one of forged) expect(await bySecret(ask(`Bearer ${one}`))).toBeUndefined()
+  for (const header of [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    `Basic ${good}`,
+    good,
+    `Bearer ${good}, Bearer ${good}`,
+  ])
+    expect(await bySecret(ask(header))).toBeUndefined()
+})
+
+async function keyServer(answer: RequestListener) {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`
+}
+
+async function keySet() {
+  const pair = await generateKeyPair('ES256', { extractable: true })
+  const jwk: JWK = { ...(await exportJWK(pair.publicKey)), kid: 'first', alg: 'ES256', use: 'sig' }
+  let asked = 0
+  const url = await keyServer((_, response) => {
+    asked += 1
+    response.setHeader('Content-Type', 'application/json')
+    response.end(JSON.stringify({ keys: [jwk] }))
+  })
+  const sign = (alg = 'ES256', kid = 'first') =>
+    new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }).setProtectedHeader({
+      alg,
+      kid,
+    })
+  return { url, pair, sign, jwk, asked: () => asked }
+}
+
+test('with a key set its own keys are taken, and fetched once for many tokens', async () => {
+  const set = await keySet()
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
+  expect(await Promise.all(Array.from({ length: 20 }, () => identify(ask(good))))).toEqual(
+    Array(20).fill(ADA),
+  )
+  expect(set.asked()).toBe(1)
+})
+
+test('with a key set an HMAC made from the public key is nobody, and so is an unknown key', async () => {
+  const set = await keySet()
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const confused = await set.sign('HS256').sign(new TextEncoder().encode(JSON.stringify(set.jwk)))
+  expect(await identify(ask(`Bearer ${confused}`))).toBeUndefined()
+  const other = await generateKeyPair('ES256')
+  expect(await identify(ask(`Bearer ${await set.sign().sign(other.privateKey)}`))).toBeUndefined()
+  expect(
+    await identify(ask(`Bearer ${await set.sign('ES256', 'second').sign(other.privateKey)}`)),
+  ).toBeUndefined()
+  // An unknown key id must not make us ask the key server for every forged token.
+  expect(set.asked()).toBe(1)
+})
+
+test.each([
+  ['answers 500', (response: Parameters<RequestListener>[1]) => response.writeHead(500).end()],
+  ['answers something else', (response: Parameters<RequestListener>[1]) => response.end('<html>')],
+  ['answers no key set', (response: Parameters<RequestListener>[1]) => response.end('{"keys":3}')],
+  [
+    'sends elsewhere',
+    (response: Parameters<RequestListener>[1]) => response.writeHead(302, { Location: '/' }).end(),
+  ],
+  ['drops the line', (response: Parameters<RequestListener>[1]) => response.destroy()],
+])('a key server that %s is an outage, not a wrong token', async (_, answer) => {
+  const url = await keyServer((_request, response) => void answer(response))
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const set = await keySet()
+  const good = await set.sign().sign(set.pair.privateKey)
+  await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('without accounts configured nobody is known', async () => {
+  expect(await jwtIdentify({ tokens: undefined, clock })(ask(`Bearer ${await token()}`))).toBeUndefined()
+})
+
+test('an identity that a host gives is held to the same form', () => {
+  expect(parseIdentity(ADA)).toEqual(ADA)
+  expect(parseIdentity({ kind: 'service' })).toEqual({ kind: 'service' })
+  expect(parseIdentity({ ...ADA, email: 'ada' })).toBeUndefined()
+  expect(parseIdentity({ ...ADA, subject: '' })).toBeUndefined()
+})

@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest'
+import { accountPlatform, bodyOf, NOW, token } from '../support/accounts.ts'
+
+const RECORDS = `
+  INSERT INTO organisation (id, name, locked_at) VALUES ('lab', 'The lab', NULL), ('lapsed', 'Lapsed', 1);
+  INSERT INTO organisation_admin (organisation, subject) VALUES ('lab', 'ada'), ('lapsed', 'ada');
+  INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES
+    ('open', 'lab', 'grace@example.org', '/invites/open?k=1', NULL),
+    ('closed', 'lab', 'grace@example.org', '/invites/closed', 5),
+    ('unpaid', 'lapsed', 'grace@example.org', '/invites/unpaid', NULL);
+  INSERT INTO login_request (id, address, url, expires_at) VALUES
+    ('fresh', 'alan@example.org', 'https://login.example.com/?once=1', ${NOW + 1}),
+    ('old', 'alan@example.org', 'https://login.example.com/?once=2', ${NOW});
+  INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES
+    ('passed', 'ada', 'Gates & wires', 87, '/exams/passed', 5),
+    ('failed', 'ada', 'Gates & wires', 12, '/exams/failed', NULL),
+    ('other', 'eve', 'Gates & wires', 99, '/exams/other', 5);
+`
+const SERVICE = { role: 'service_role', sub: undefined, email: undefined }
+const mailFor = (template: string, inputs?: unknown) => ({
+  template,
+  ...(inputs === undefined ? {} : { inputs }),
+})
+
+test.each([
+  [
+    'organisation-invite',
+    { inviteId: 'open' },
+    {},
+    'grace@example.org',
+    'https://www.example.com/invites/open?k=1',
+  ],
+  [
+    'magic-link',
+    { loginRequestId: 'fresh' },
+    SERVICE,
+    'alan@example.org',
+    'https://login.example.com/?once=1',
+  ],
+  ['welcome', {}, {}, 'ada@example.com', 'https://www.example.com/'],
+  ['exam-passed', { examAttemptId: 'passed' }, {}, 'ada@example.com', 'https://www.example.com/exams/passed'],
+])('%s goes to the address and with the link of the record', async (template, inputs, claims, to, link) => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const response = await it.post('/api/email', mailFor(template, inputs), await token(claims))
+  expect(response.status).toBe(200)
+  expect(await bodyOf(response)).toEqual({ sent: true, id: 'provider-1' })
+  expect(it.messages.map((message) => message.to.address)).toEqual([to])
+  expect(it.messages[0]?.text).toContain(link)
+})
+
+test('a mail asked for twice is sent once, and says the same', async () => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const ask = async () =>
+    (await it.post('/api/email', mailFor('organisation-invite', { inviteId: 'open' }), await token())).text()
+  expect(await ask()).toBe(await ask())
+  expect(it.messages).toHaveLength(1)
+})
+
+test('a mail that failed is sent by the next request, with the same bytes', async () => {
+  const tried: unknown[] = []
+  const it = await accountPlatform({
+    mailer: {
+      kind: 'test',
+      send: async (message) => {
+        tried.push(message)
+        return tried.length === 1
+          ? {
+              kind: 'transient',
+              scope: 'message',
+              reason: 'the mail server cannot take the message now (451)',
+            }
+          : { kind: 'sent', id: 'provider-2' }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  const ask = async () => bodyOf(await it.post('/api/email', mailFor('welcome'), await token()))
+  expect(await ask()).toEqual({
+    sent: false,
+    reason: 'the mail server cannot take the message now (451)',
+  })
+  expect(await ask()).toEqual({ sent: true, id: 'provider-2' })
+  expect(tried[1]).toEqual(tried[0])
+})
+
+test('an unconfirmed subscription gets a new link at its own spelling, within its limits', async () => {
+  let now = NOW
+  const it = await accountPlatform({ clock: { now: () => now, monotonic: () => 0, sleep: async () => {} } })
+  await it.post('/api/email/subscribe', { email: 'Ada@Example.com' })
+  await expect.poll(() => it.messages.length).toBe(1)
+  const ask = async () =>
+    bodyOf(
+      await it.post(
+        '/api/email',
+        mailFor('subscription-confirmation'),
+        await token({ exp: now / 1000 + 600 }),
+      ),
+    )
+  expect(await ask()).toEqual({
+    sent: false,
+    reason: 'a confirmation was mailed to this address not long ago',
+  })
+  now += 60 * 60 * 1000
+  expect(await ask()).toEqual({ sent: true, id: 'provider-2' })
+  expect(it.messages[1]?.to.address).toBe('Ada@Example.com')
+  const link = new URL(/https?:\S+token=\S+/.exec(it.messages[1]?.text ?? '')?.[0] ?? '')
+  const confirmed = await it.platform.web.fetch(
+    new Request(`http://web.example${link.pathname}${link.search}`),
+  )
+  expect(confirmed.status).toBe(200)
+  expect(await ask()).toMatchObject({ code: 'not_found' })
+})
+
+test('what is not the caller’s cannot be told from what does not exist', async () => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const [ada, eve, service] = [await token(), await token({ sub: 'eve' }), await token(SERVICE)]
+  const asked = [
+    ['organisation-invite', { inviteId: 'no-such' }, ada],
+    ['organisation-invite', { inviteId: 'open' }, eve],
+    ['organisation-invite', { inviteId: 'closed' }, ada],
+    ['organisation-invite', { inviteId: 'open' }, service],
+    ['organisation-invite', { inviteId: 'unpaid' }, eve],
+    ['magic-link', { loginRequestId: 'no-such' }, service],
+    ['magic-link', { loginRequestId: 'old' }, service],
+    ['magic-link', { loginRequestId: 'fresh' }, ada],
+    ['exam-passed', { examAttemptId: 'no-such' }, ada],
+    ['exam-passed', { examAttemptId: 'other' }, ada],
+    ['exam-passed', { examAttemptId: 'failed' }, ada],
+    ['exam-passed', { examAttemptId: 'passed' }, service],
+    ['subscription-confirmation', {}, ada],
+    ['welcome', {}, service],
+  ] as const
+  const answers = new Set<string>()
+  for (const [template, inputs, bearer] of asked) {
+    const response = await it.post('/api/email', mailFor(template, inputs), bearer, {
+      'X-Request-Id': 'the-same-for-all',
+    })
+    answers.add(`${response.status} ${await response.text()}`)
+  }
+  expect([...answers]).toEqual([
+    '404 {"code":"not_found","status":404,"message":"There is no such record for this caller.","requestId":"the-same-for-all"}',
+  ])
+  expect(it.messages).toEqual([])
+})
+
+test('an organisation whose plan does not cover invites is told so, 402', async () => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const response = await it.post(
+    '/api/email',
+    mailFor('organisation-invite', { inviteId: 'unpaid' }),
+    await token(),
+  )
+  expect(response.status).toBe(402)
+  expect(await bodyOf(response)).toMatchObject({ code: 'locked' })
+})
+
+test.each([
+  ['an unknown template', mailFor('newsletter', {}), 'template'],
+  ['a mail of the dispatcher’s', mailFor('course-day-1', {}), 'template'],
+  ['no template', {}, 'template'],
+  ['a recipient', { ...mailFor('welcome', {}), to: 'eve@example.com' }, ''],
+  [
+    'a recipient among the inputs',
+    mailFor('organisation-invite', { inviteId: 'open', address: 'eve@example.com' }),
+    'inputs',
+  ],
+  ['a URL', mailFor('welcome', { startUrl: 'https://evil.example' }), 'inputs'],
+  ['an unknown input', mailFor('exam-passed', { examAttemptId: 'passed', day: 1 }), 'inputs'],
+  ['no input where one is needed', mailFor('magic-link', {}), 'inputs.loginRequestId'],
+  ['an input of another type', mailFor('magic-link', { loginRequestId: 5 }), 'inputs.loginRequestId'],
+  [
+    'an id that no record has',
+    mailFor('magic-link', { loginRequestId: '../../etc' }),
+    'inputs.loginRequestId',
+  ],
+  ['a prototype', '{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs'],
+  ['a list', [], ''],
+])('%s is a 400 that names the field, and nothing is sent', async (_, body, path) => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const response = await it.post('/api/email', body, await token(SERVICE))
+  expect(response.status).toBe(400)
+  expect(await bodyOf(response)).toMatchObject({ code: 'bad_request', issues: [{ path }] })
+  expect(it.messages).toEqual([])
+})
+
+test('without mail the answer is 200 and says why nothing was sent', async () => {
+  const { openPlatform } = await import('../../src/daemon/index.ts')
+  const platform = openPlatform({
+    env: {},
+    identify: async () => ({ kind: 'person', subject: 'ada', email: 'ada@example.com' }),
+  })
+  const response = await platform.web.fetch(
+    new Request('http://web.example/api/email', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"template":"welcome","inputs":{}}',
+    }),
+  )
+  expect(response.status).toBe(200)
+  expect(await bodyOf(response)).toEqual({ sent: false, reason: 'mail is not configured' })
+  await platform.close()
+})
+
+test('an embedding program’s own directory and identity take the place of the store’s', async () => {
+  const it = await accountPlatform({
+    identify: async (request) =>
+      request.headers.get('x-user') === 'ada'
+        ? { kind: 'person', subject: 'ada', email: 'ada@example.com' }
+        : undefined,
+    directory: {
+      findInvite: async ({ id, admin }) =>
+        id === 'mine' && admin === 'ada'
+          ? { address: 'grace@example.org', organisation: 'Own', url: '/join', locked: false }
+          : undefined,
+      findLoginRequest: async () => undefined,
+      findPassedExam: async () => undefined,
+    },
+  })
+  const ask = (user: string) =>
+    it.post('/api/email', mailFor('organisation-invite', { inviteId: 'mine' }), undefined, { 'X-User': user })
+  expect((await ask('eve')).status).toBe(401)
+  expect((await ask('ada')).status).toBe(200)
+  expect(it.messages[0]?.subject).toBe('An invitation to Own')
+})

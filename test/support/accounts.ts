@@ -1,0 +1,83 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { SignJWT } from 'jose'
+import { onTestFinished } from 'vitest'
+import type { Message, Transport } from '../../src/core/mail/transport.ts'
+import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
+import { emptyFolder } from './folder.ts'
+
+export const JWT_SECRET = 'a-jwt-secret-of-thirty-two-bytes!'
+export const NOW = Date.parse('2026-11-21T08:00:00Z')
+
+const DATASTORE = {
+  NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+  NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',
+  DATASTORE_JWT_SECRET: JWT_SECRET,
+}
+
+/** A token as the datastore signs it; any claim can be replaced, or left out with undefined. */
+export function token(claims: Record<string, unknown> = {}, secret = JWT_SECRET): Promise<string> {
+  const all = { sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600, ...claims }
+  const present = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+  return new SignJWT(present).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret))
+}
+
+/** The fixed clock of a platform under test. */
+export const clock = {
+  now: () => NOW,
+  monotonic: () => 0,
+  sleep: () => Promise.reject(new Error('nothing here waits')),
+}
+
+/** A platform over an SQLite file of its own, with a transport that keeps what it was given. */
+export async function accountPlatform({
+  env = {},
+  sql = '',
+  ...options
+}: Partial<PlatformOptions> & { sql?: string } = {}) {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const messages: Message[] = []
+  const mailer: Transport = {
+    kind: 'test',
+    send: async (message) => {
+      messages.push(message)
+      return { kind: 'sent', id: `provider-${messages.length}` }
+    },
+    verify: async () => {},
+    close: async () => {},
+  }
+  const platform = openPlatform({
+    env: {
+      STORE_URL: `sqlite:${file}`,
+      NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+      ...DATASTORE,
+      ...env,
+    },
+    mailer,
+    clock,
+    ...options,
+  })
+  onTestFinished(() => platform.close())
+  if (sql !== '') {
+    // The host's own records, written as a host does: by SQL beside the platform.
+    await platform.health('web', { deep: true })
+    const database = new Database(file)
+    database.exec(sql)
+    database.close()
+  }
+  const post = (target: string, body: unknown, bearer?: string, headers: Record<string, string> = {}) =>
+    platform.web.fetch(
+      new Request(`http://web.example${target}`, {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }),
+          ...headers,
+        },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    )
+  return { platform, messages, post, file }
+}
+
+export const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>
