@@ -8,6 +8,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** What waits for the network or the disk, and so for real time, also when a program brings its own clock. */
+export type Timer = Pick<Clock, 'sleep'>
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -83,7 +83,7 @@ async function status(context: Context, course: Course, options: Options): Promi
   const lines = [
     ...Object.entries(counts.byState).map(([state, count]) => `${state.padEnd(14)}${count}`),
     `${'due now'.padEnd(14)}${counts.dueNow}${counts.oldestDueAt === undefined ? '' : `  (the oldest since ${new Date(counts.oldestDueAt).toISOString()})`}`,
-    `${'in 24 hours'.padEnd(14)}${counts.dueInADay}`,
+    `${'in 24 hours'.padEnd(14)}${counts.dueByHour.reduce((sum, count) => sum + count, 0)}`,
     `${'parked'.padEnd(14)}${counts.parked}`,
     `${'unknown'.padEnd(14)}${counts.unknown}`,
   ]

@@ -1,4 +1,4 @@
-import type { CourseCounts, Subscription } from './store.ts'
+import type { Backlog, CourseCounts, Subscription } from './store.ts'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -49,6 +49,8 @@ export interface Course {
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
   counts(): Promise<CourseCounts>
+  /** Cheap enough for every scrape. */
+  backlog(): Promise<Backlog>
   due(limit: number): Promise<readonly Subscription[]>
   problems(limit: number): Promise<readonly Subscription[]>
   find(identity: string): Promise<Subscription | undefined>

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
@@ -23,6 +23,7 @@ export interface CourseOptions {
   readonly persistent: boolean
   readonly mailer: Mailer
   readonly clock: Clock
+  readonly timer?: Timer
   readonly random: Random
   readonly log: Log
   readonly siteUrl: string
@@ -36,6 +37,7 @@ export function openCourse({
   persistent,
   mailer,
   clock,
+  timer = systemClock,
   random,
   log,
   siteUrl,
@@ -50,6 +52,7 @@ export function openCourse({
     persistent,
     mailer,
     clock,
+    timer,
     random,
     log,
     mailFor: (claim) => {
@@ -145,6 +148,7 @@ export function openCourse({
     },
     dispatch,
     counts: () => store.counts(clock.now()),
+    backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
     find: (identity) => store.find(identity),

@@ -14,7 +14,7 @@ const LONGEST_RETRY_MS = 6 * HOUR_MS
 /** After so many failures in a row a lesson waits for an operator. */
 const MOST_FAILURES = 12
 /** Providers remember an idempotency key for 24 hours: an unknown outcome is not retried after 23. */
-const KEY_LIFE_MS = 23 * HOUR_MS
+export const KEY_LIFE_MS = 23 * HOUR_MS
 
 /** Day N is due at confirmation + (N − 1) × 24 h, in UTC milliseconds: no calendar, so no daylight saving. */
 export function dueAt(confirmedAt: number, day: number): number {

@@ -1,6 +1,6 @@
 /**
- * Where the course keeps its records. Three states, and one row for each lesson that was ever tried: the row is
- * claimed by a lease with a fencing number, and only the holder of that number may record an outcome.
+ * Where the course keeps its records: one row a subscription, claimed by a lease with a fencing number, and only the
+ * holder of that number may record an outcome. What a change does to a row is said in `subscription.ts`, once for all stores.
  */
 export type SubscriptionState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
 
@@ -61,10 +61,19 @@ export interface Settlement {
 
 export interface CourseCounts {
   readonly byState: Readonly<Record<SubscriptionState, number>>
+  /** Confirmed subscriptions by the lessons they were sent, 0 to 7. */
+  readonly byLessons: readonly number[]
   readonly dueNow: number
-  readonly dueInADay: number
+  /** What will be due in the next 24 hours, hour by hour, beyond what is due now. */
+  readonly dueByHour: readonly number[]
   readonly parked: number
   readonly unknown: number
+  /** UTC milliseconds at which the oldest lesson that is due became so. */
+  readonly oldestDueAt: number | undefined
+}
+
+export interface Backlog {
+  readonly due: number
   /** UTC milliseconds at which the oldest lesson that is due became so. */
   readonly oldestDueAt: number | undefined
 }
@@ -94,18 +103,24 @@ export interface CourseStore {
     readonly enrolment: number
     readonly now: number
   }): Promise<void>
-  /** Takes up to `limit` due lessons, by the time of their next attempt, one for each subscription. */
+  /**
+   * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first up to
+   * `retries` of those that failed, then those that did not, then further failed ones. So neither starves the other.
+   */
   claimDue(input: {
     readonly now: number
     readonly limit: number
+    readonly retries: number
     readonly leaseMs: number
-    readonly except: readonly string[]
+    /** Names the dispatch call: one message for each subscription a call. */
+    readonly call: string
   }): Promise<readonly Claim[]>
   /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
   stillHolds(claim: Claim): Promise<boolean>
-  /** Records several outcomes in one durable commit; those whose fence was overtaken are left out. */
+  /** Records several outcomes in one durable commit; what came too late is left out. */
   settle(settlements: readonly Settlement[]): Promise<void>
-  countDue(now: number): Promise<number>
+  /** Cheap enough for every scrape: reads the index of due lessons only. */
+  backlog(now: number): Promise<Backlog>
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
   counts(now: number): Promise<CourseCounts>
   find(identity: string): Promise<Subscription | undefined>

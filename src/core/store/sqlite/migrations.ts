@@ -13,20 +13,21 @@ export const MIGRATIONS: readonly string[] = [
     sent_days TEXT NOT NULL DEFAULT '[]',
     next_attempt_at INTEGER,
     first_attempt_at INTEGER,
-    lease_until INTEGER,
+    claimed_by TEXT,
     fence INTEGER NOT NULL DEFAULT 0,
     failures INTEGER NOT NULL DEFAULT 0,
     problem_kind TEXT,
     problem_reason TEXT,
     problem_since INTEGER
   ) STRICT;
-  CREATE INDEX subscription_due ON subscription (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+  CREATE INDEX subscription_due ON subscription ((failures > 0), next_attempt_at) WHERE next_attempt_at IS NOT NULL;
   CREATE INDEX subscription_problem ON subscription (problem_since) WHERE problem_kind IS NOT NULL;
   CREATE TABLE confirmation (
     token_hash TEXT PRIMARY KEY,
     subscription TEXT NOT NULL REFERENCES subscription (id) ON DELETE CASCADE,
     created_at INTEGER NOT NULL,
-    used_at INTEGER
+    used_at INTEGER,
+    replaced INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX confirmation_subscription ON confirmation (subscription, created_at);
   CREATE TABLE suppression (hash TEXT PRIMARY KEY, created_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;

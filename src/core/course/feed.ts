@@ -1,0 +1,86 @@
+import type { Clock } from '../clock.ts'
+import type { Random } from '../random.ts'
+import type { Claim, CourseStore } from './store.ts'
+
+const BATCH = 200
+/** Of each batch, one in so many is kept for lessons that failed before: they neither starve nor are starved. */
+const RETRY_SHARE = 20
+
+export interface Taken {
+  readonly claim: Claim
+  readonly claimedAt: number
+}
+
+/** Hands claims out one by one, and takes more from the store before the slots run dry. */
+export interface Feed {
+  /** Undefined when nothing more is due, or the limit is reached. */
+  next(): Promise<Taken | undefined>
+  /** A claim that came to nothing makes room for another. */
+  giveBack(): void
+  /** Takes no more; gives what was taken and not handed out. */
+  stop(): Promise<readonly Taken[]>
+}
+
+export function createFeed(input: {
+  readonly store: Pick<CourseStore, 'claimDue'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly limit: number
+  readonly leaseMs: number
+  /** So many claims are kept ready. */
+  readonly ahead: number
+}): Feed {
+  const { store, clock, random, leaseMs, ahead } = input
+  const call = Buffer.from(random.bytes(9)).toString('base64url')
+  const ready: Taken[] = []
+  let left = input.limit
+  let dry = false
+  let fault: { readonly error: unknown } | undefined
+  let taking: Promise<void> | undefined
+
+  async function take(): Promise<void> {
+    try {
+      const limit = Math.min(BATCH, left)
+      const claimedAt = clock.now()
+      const retries = Math.floor(limit / RETRY_SHARE + random.fraction())
+      const claims = await store.claimDue({ now: claimedAt, limit, retries, leaseMs, call })
+      left -= claims.length
+      dry = claims.length === 0
+      for (const claim of claims) ready.push({ claim, claimedAt })
+    } catch (error) {
+      // Kept for the slot that asks next: what was claimed before is still sent and recorded.
+      fault = { error }
+    }
+  }
+  const takeMore = () => {
+    taking ??= take().finally(() => {
+      taking = undefined
+    })
+    return taking
+  }
+  const mayTake = () => left > 0 && !dry && fault === undefined
+
+  return {
+    async next() {
+      for (;;) {
+        const taken = ready.shift()
+        if (taken) {
+          if (ready.length < ahead && mayTake()) void takeMore()
+          return taken
+        }
+        if (taking) await taking
+        else if (mayTake()) await takeMore()
+        else if (fault) throw fault.error
+        else return undefined
+      }
+    },
+    giveBack() {
+      left += 1
+    },
+    async stop() {
+      left = Number.NEGATIVE_INFINITY
+      await taking
+      return ready.splice(0)
+    },
+  }
+}

@@ -1,0 +1,201 @@
+import { DAY_MS, dueAt, KEY_LIFE_MS, LESSONS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
+import type { Claim, Settlement, Subscription } from './store.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const CONFIRMATIONS_A_DAY = 3
+
+/** A subscription as a store keeps it. Every change of one is a function of this file, so all stores share one machine. */
+export interface SubscriptionRecord extends Subscription {
+  /** The address in the form in which two spellings of it are the same. */
+  readonly identity: string
+  /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
+  readonly fence: number
+  /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
+  readonly firstAttemptAt: number | undefined
+}
+
+export function newSubscription(input: {
+  readonly id: string
+  readonly identity: string
+  readonly address: string
+  readonly now: number
+}): SubscriptionRecord {
+  const { id, identity, address, now } = input
+  return {
+    id,
+    identity,
+    address,
+    state: 'unconfirmed',
+    enrolment: 0,
+    createdAt: now,
+    confirmedAt: undefined,
+    unsubscribedAt: undefined,
+    sentDays: [],
+    nextAttemptAt: undefined,
+    firstAttemptAt: undefined,
+    fence: 0,
+    failures: 0,
+    problem: undefined,
+  }
+}
+
+/** Confirmations mailed within the last day. */
+export interface RecentConfirmations {
+  readonly count: number
+  readonly newestAt: number | undefined
+}
+
+/** From this moment on confirmations count for the caps. */
+export const recentSince = (now: number): number => now - DAY_MS
+
+/** Subscribing mails a confirmation, but not to a dead address, not in the middle of a course, and within the caps. */
+export function wantsConfirmation(
+  record: SubscriptionRecord,
+  recent: RecentConfirmations,
+  now: number,
+): boolean {
+  if (record.problem?.kind === 'bounced') return false
+  if (record.state === 'confirmed' && nextDay(record.sentDays) !== undefined) return false
+  return (
+    recent.count < CONFIRMATIONS_A_DAY && (recent.newestAt === undefined || recent.newestAt <= now - HOUR_MS)
+  )
+}
+
+export interface Confirmation {
+  readonly createdAt: number
+  readonly usedAt: number | undefined
+  /** A newer one was mailed: two links that both work would be two chances to guess. */
+  readonly replaced: boolean
+}
+
+/** `use`: the link confirms now; the others are the answer already. A second click says the same as the first. */
+export function readConfirmation(
+  found: Confirmation | undefined,
+  now: number,
+): 'use' | 'confirmed' | 'invalid' | 'expired' {
+  if (found === undefined) return 'invalid'
+  if (found.usedAt !== undefined) return 'confirmed'
+  if (found.replaced) return 'invalid'
+  return now - found.createdAt >= TOKEN_LIFE_MS ? 'expired' : 'use'
+}
+
+/** Confirmed: the course starts, or starts over under the next enrolment number. */
+export function enrol(record: SubscriptionRecord, now: number): SubscriptionRecord {
+  return {
+    ...record,
+    state: 'confirmed',
+    enrolment: record.enrolment + 1,
+    fence: record.fence + 1,
+    confirmedAt: now,
+    unsubscribedAt: undefined,
+    sentDays: [],
+    nextAttemptAt: now,
+    firstAttemptAt: undefined,
+    failures: 0,
+    problem: undefined,
+  }
+}
+
+/** Undefined: nothing to change, for a link of another enrolment or of a subscription that has ended. */
+export function unsubscribe(
+  record: SubscriptionRecord,
+  enrolment: number,
+  now: number,
+): SubscriptionRecord | undefined {
+  if (record.state !== 'confirmed' || record.enrolment !== enrolment) return undefined
+  return {
+    ...record,
+    state: 'unsubscribed',
+    unsubscribedAt: now,
+    nextAttemptAt: undefined,
+    fence: record.fence + 1,
+  }
+}
+
+/** Goes on where it stopped. What waited for an operator still does; a dead address stays ended. */
+export function undoUnsubscribe(
+  record: SubscriptionRecord,
+  enrolment: number,
+  now: number,
+): SubscriptionRecord | undefined {
+  const { state, confirmedAt, problem } = record
+  if (state !== 'unsubscribed' || record.enrolment !== enrolment || confirmedAt === undefined)
+    return undefined
+  if (problem?.kind === 'bounced') return undefined
+  const day = nextDay(record.sentDays)
+  const waits =
+    problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
+  return {
+    ...record,
+    state: 'confirmed',
+    unsubscribedAt: undefined,
+    nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, dueAt(confirmedAt, day)),
+    fence: record.fence + 1,
+  }
+}
+
+/** An operator's decision about a delivery that waits; undefined when none does. */
+export function resolve(
+  record: SubscriptionRecord,
+  as: 'retry' | 'sent',
+  now: number,
+): SubscriptionRecord | undefined {
+  const day = nextDay(record.sentDays)
+  if (record.state !== 'confirmed' || record.problem === undefined || day === undefined) return undefined
+  if (as === 'sent') return afterSent(record, day)
+  return { ...record, nextAttemptAt: now, failures: 0, fence: record.fence + 1, problem: undefined }
+}
+
+/** What a dispatcher needs of a record that was taken; undefined when there is no day to send. */
+export function claimOf(record: SubscriptionRecord): Claim | undefined {
+  const day = nextDay(record.sentDays)
+  if (day === undefined || record.confirmedAt === undefined) return undefined
+  return {
+    subscription: record.id,
+    address: record.address,
+    enrolment: record.enrolment,
+    day,
+    confirmedAt: record.confirmedAt,
+    fence: record.fence,
+    firstAttemptAt: record.firstAttemptAt ?? record.confirmedAt,
+    failures: record.failures,
+    problem: record.problem,
+  }
+}
+
+/**
+ * Records an outcome. One that lost its claim is left out, but for a day that was sent: the message is out, whoever
+ * holds the claim now, so the day counts, and the other's claim with it is void.
+ */
+export function record(
+  current: SubscriptionRecord,
+  { claim, now, sent, nextAttemptAt, failures, problem, end }: Settlement,
+): SubscriptionRecord | undefined {
+  const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
+  if (sent) {
+    if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined
+    return afterSent(current, claim.day)
+  }
+  if (!holds) return undefined
+  return {
+    ...current,
+    nextAttemptAt,
+    failures,
+    problem,
+    fence: current.fence + 1,
+    ...(end && { state: 'unsubscribed', unsubscribedAt: now }),
+  }
+}
+
+function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord {
+  const goesOn = current.state === 'confirmed' && current.confirmedAt !== undefined && day < LESSONS
+  return {
+    ...current,
+    sentDays: [...current.sentDays, day],
+    nextAttemptAt: goesOn ? dueAt(current.confirmedAt ?? 0, day + 1) : undefined,
+    firstAttemptAt: undefined,
+    failures: 0,
+    problem: undefined,
+    fence: current.fence + 1,
+  }
+}
