@@ -6,6 +6,10 @@ export const ERRORS = {
   },
   token_invalid: { status: 400, meaning: 'The link’s token matches nothing.' },
   token_expired: { status: 400, meaning: 'The link’s token was valid for 7 days and has expired.' },
+  signature_invalid: {
+    status: 400,
+    meaning: 'The webhook’s signature does not fit its body, or was made more than 5 minutes ago.',
+  },
   unauthenticated: { status: 401, meaning: 'No valid identity or secret came with the request.' },
   locked: { status: 402, meaning: 'The feature is locked or its quota is exhausted.' },
   not_found: { status: 404, meaning: 'No such route, or no such record for this caller.' },

@@ -11,6 +11,8 @@ export const ROUTES = {
   confirm: { service: 'web', methods: ['GET'], path: '/api/email/confirm' },
   unsubscribe: { service: 'web', methods: ['GET', 'POST'], path: '/api/email/unsubscribe' },
   email: { service: 'web', methods: ['POST'], path: '/api/email' },
+  checkout: { service: 'web', methods: ['POST'], path: '/api/checkout' },
+  paymentsWebhook: { service: 'web', methods: ['POST'], path: '/api/payments/webhook' },
   dispatch: { service: 'web', methods: ['POST'], path: '/api/email/dispatch' },
   webHealth: { service: 'web', methods: ['GET'], path: '/api/health' },
   apiHealth: { service: 'api', methods: ['GET'], path: '/api/health' },

@@ -9,6 +9,7 @@ export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe
 export type { Log, LogFields } from '../core/log.ts'
 export type { TemplateName } from '../core/mail/catalog.ts'
 export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
+export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
 export type { Service } from '../core/service.ts'
 export type { Store } from '../core/store/store.ts'

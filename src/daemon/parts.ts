@@ -1,8 +1,13 @@
 import type { Identify } from '../core/access/identity.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { Health } from '../core/health/runner.ts'
+import type { Log } from '../core/log.ts'
 import type { TransactionalMail } from '../core/mail/transactional.ts'
+import type { Checkout } from '../core/payments/checkout.ts'
+import type { PaymentEventStore } from '../core/payments/events.ts'
+import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { Service } from '../core/service.ts'
 
 /** What the route tables are made of; put together by `openPlatform` alone. */
@@ -13,6 +18,12 @@ export interface Parts {
   /** Undefined: nobody that is known. */
   readonly identify: Identify
   readonly transactionalMail: () => Promise<TransactionalMail>
+  /** Undefined while payments are not configured. */
+  readonly checkout: (() => Promise<Checkout>) | undefined
+  readonly paymentEvents: () => Promise<PaymentEventStore>
+  readonly onPaymentEvent: OnPaymentEvent | undefined
+  readonly clock: Clock
+  readonly log: Log
   readonly health: Readonly<Record<Service, Health>>
   /** What it means that a probe is not configured. */
   readonly meaningOf: (probe: string) => string | undefined

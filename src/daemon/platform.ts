@@ -19,6 +19,7 @@ import type { TemplateName } from '../core/mail/catalog.ts'
 import { openMailer } from '../core/mail/open.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
 import type { Transport } from '../core/mail/transport.ts'
+import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import { type Random, systemRandom } from '../core/random.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
@@ -41,6 +42,8 @@ export interface PlatformOptions {
   readonly identify?: Identify
   /** Your own records of invites, login requests and exams; by default the tables of the store. */
   readonly directory?: Directory
+  /** Called once for each event of the payments provider; a throw asks the provider to deliver it again. */
+  readonly onPaymentEvent?: OnPaymentEvent
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log
@@ -144,7 +147,30 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
   const healthOf = (service: Service) =>
     createHealth({ service, probes: probes[service], clock, build: settings.site.buildStamp, startedAt })
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
-  const parts: Parts = { settings, course, identify, transactionalMail, health, meaningOf }
+  const { payments } = settings
+  const checkout =
+    payments &&
+    once(async () =>
+      (await import('../core/payments/checkout.ts')).openCheckout({
+        payments,
+        siteUrl: settings.site.siteUrl,
+        clock,
+        log,
+      }),
+    )
+  const parts: Parts = {
+    settings,
+    course,
+    identify,
+    transactionalMail,
+    checkout,
+    paymentEvents: async () => (await store()).paymentEvents,
+    onPaymentEvent: options.onPaymentEvent,
+    clock,
+    log,
+    health,
+    meaningOf,
+  }
   const limit = localRateLimit(settings.limits.perMinute ?? DEFAULT_PER_MINUTE)
   const handler = (service: Service, table: typeof webTable): Handler => ({
     fetch: createApp({
@@ -183,6 +209,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     async close() {
       await (await course.opened())?.close()
       await mailer.close()
+      await (await checkout?.opened())?.close()
       // A store that was given belongs to who gave it.
       if (options.store === undefined) await (await store.opened())?.close()
     },

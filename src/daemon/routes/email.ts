@@ -1,8 +1,9 @@
 import * as z from 'zod'
-import type { Identify, Identity } from '../../core/access/identity.ts'
+import type { Identify } from '../../core/access/identity.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { TransactionalMail } from '../../core/mail/transactional.ts'
 import { readJson } from '../http/body.ts'
+import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
@@ -55,11 +56,4 @@ export function emailRoute({
         throw new PlatformError('locked', 'The plan of this organisation does not cover invites.')
     }
   }
-}
-
-async function requireIdentity(identify: Identify, request: Request): Promise<Identity> {
-  const identity = await identify(request)
-  if (identity === undefined)
-    throw new PlatformError('unauthenticated', 'This route needs the token of a signed-in account.')
-  return identity
 }

@@ -9,15 +9,10 @@ import {
 } from '../routes/course.ts'
 import { emailRoute } from '../routes/email.ts'
 import { healthRoute, statusRoute } from '../routes/health.ts'
+import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
 
-export function webTable({
-  settings,
-  course,
-  identify,
-  transactionalMail,
-  health,
-  meaningOf,
-}: Parts): RouteTable {
+export function webTable(parts: Parts): RouteTable {
+  const { settings, course, identify, transactionalMail, health, meaningOf, clock, log } = parts
   return {
     status: statusRoute(health.web, meaningOf),
     lesson: lessonRoute,
@@ -25,6 +20,14 @@ export function webTable({
     confirm: confirmRoute(course),
     unsubscribe: unsubscribeRoute(course),
     email: emailRoute({ identify, mail: transactionalMail }),
+    checkout: checkoutRoute({ identify, checkout: parts.checkout }),
+    paymentsWebhook: webhookRoute({
+      secret: settings.payments?.webhookSecret,
+      store: parts.paymentEvents,
+      onEvent: parts.onPaymentEvent,
+      clock,
+      log,
+    }),
     dispatch: dispatchRoute(course, settings.dispatch),
     webHealth: healthRoute(health.web, { deepToken: settings.health.deepToken }),
   }

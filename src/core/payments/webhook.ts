@@ -1,0 +1,91 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { PlatformError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Secret } from '../secret.ts'
+import type { PaymentEventStore } from './events.ts'
+
+/** An event of the payments provider, verified: what it says beyond this is the host's to read. */
+export interface PaymentEvent {
+  /** The provider's id: the same for every delivery of the event. */
+  readonly id: string
+  /** `checkout.session.completed`, `customer.subscription.deleted` … */
+  readonly type: string
+  /** UTC milliseconds at which the provider made it. */
+  readonly createdAt: number
+  /** What the event is about, as the provider sent it. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** The host's part. Called once for each event that it handled without throwing; a throw asks for another delivery. */
+export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
+
+/** Replays are refused after this; the provider's own libraries use the same. */
+const WINDOW_SECONDS = 300
+const LEASE_MS = 60_000
+const MOST_SIGNATURES = 8
+
+/**
+ * Is this body signed? The header is `t=UNIX_SECONDS,v1=HEX[,v1=HEX]`, the signature HMAC-SHA256 over `t.body`;
+ * several are there while the secret is rolled. Every one is compared in constant time.
+ */
+export function isSigned({
+  body,
+  header,
+  secret,
+  nowMs,
+}: {
+  readonly body: string
+  readonly header: string
+  readonly secret: Secret
+  readonly nowMs: number
+}): boolean {
+  const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
+  const times = fields.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))
+  const [time = ''] = times
+  if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return false
+  if (Math.abs(nowMs / 1000 - Number(time)) > WINDOW_SECONDS) return false
+  const expected = createHmac('sha256', secret.reveal()).update(`${time}.${body}`).digest()
+  const given = fields.flatMap(([name, value = '']) =>
+    name === 'v1' && /^[0-9a-f]{64}$/i.test(value) ? [Buffer.from(value, 'hex')] : [],
+  )
+  return given.slice(0, MOST_SIGNATURES).some((signature) => timingSafeEqual(signature, expected))
+}
+
+/** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */
+export async function handlePaymentEvent({
+  event,
+  store,
+  onEvent,
+  clock,
+  log,
+}: {
+  readonly event: PaymentEvent
+  readonly store: PaymentEventStore
+  readonly onEvent: OnPaymentEvent | undefined
+  readonly clock: Clock
+  readonly log: Log
+}): Promise<'handled' | 'known' | 'busy'> {
+  const { id, type } = event
+  const claim = await store.claim({ id, type, now: clock.now(), leaseMs: LEASE_MS })
+  if (claim !== 'claimed') return claim === 'handled' ? 'known' : 'busy'
+  try {
+    await onEvent?.(event)
+  } catch (error) {
+    await store.settle({ id, handled: false, now: clock.now() })
+    log.error(
+      'payment_event_failed',
+      'the host could not handle a payment event; it will be delivered again',
+      {
+        type,
+        fault: error instanceof Error ? error.name : 'unknown',
+      },
+    )
+    throw new PlatformError('unavailable', 'The event could not be handled now; deliver it again.', {
+      cause: error,
+    })
+  }
+  await store.settle({ id, handled: true, now: clock.now() })
+  log.info('payment_event', 'a payment event was handled', { type, handledByHost: onEvent !== undefined })
+  return 'handled'
+}

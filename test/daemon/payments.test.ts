@@ -1,0 +1,259 @@
+import { createHmac } from 'node:crypto'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform, type PaymentEvent } from '../../src/daemon/index.ts'
+import { accountPlatform, bodyOf, NOW, token } from '../support/accounts.ts'
+
+const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
+const PAYMENTS = {
+  PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
+  PAYMENTS_WEBHOOK_SECRET: WEBHOOK_SECRET,
+  PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
+  PAYMENTS_PRICE_TEAM_YEARLY: 'price_team_yearly',
+}
+
+interface Asked {
+  readonly path: string | undefined
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly form: Record<string, string>
+}
+
+/** A payments API on loopback that keeps what it was asked. */
+async function paymentsApi(answer: (response: ServerResponse) => void = (response) => session(response)) {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    asked.push({
+      path: `${request.method} ${request.url}`,
+      headers: request.headers,
+      form: Object.fromEntries(new URLSearchParams(body)),
+    })
+    answer(response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const session = (response: ServerResponse, url = 'https://pay.example.com/c/cs_1') =>
+  response
+    .setHeader('Content-Type', 'application/json')
+    .end(JSON.stringify({ id: 'cs_1', url, object: 'checkout.session' }))
+
+test('checkout says that it is not configured, to everybody, until it is', async () => {
+  const empty = openPlatform({ env: {} })
+  onTestFinished(() => empty.close())
+  const response = await empty.web.fetch(new Request('http://web.example/api/checkout', { method: 'POST' }))
+  expect(response.status).toBe(503)
+  expect(await bodyOf(response)).toMatchObject({ code: 'payments_not_configured' })
+  const half = await accountPlatform({ env: { PAYMENTS_SECRET_KEY: 'sk_test_x' } })
+  expect((await half.post('/api/checkout', { price: 'pro-monthly' }, await token())).status).toBe(503)
+})
+
+test.each(['pro-monthly', 'price_pro_monthly'])(
+  'a checkout of %s opens a session for the caller',
+  async (price) => {
+    const api = await paymentsApi()
+    const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
+    const response = await it.post('/api/checkout', { price }, await token())
+    expect(response.status).toBe(200)
+    expect(await bodyOf(response)).toEqual({ id: 'cs_1', url: 'https://pay.example.com/c/cs_1' })
+    expect(api.asked).toEqual([
+      {
+        path: 'POST /v1/checkout/sessions',
+        headers: expect.objectContaining({
+          authorization: `Bearer ${PAYMENTS.PAYMENTS_SECRET_KEY}`,
+          'content-type': 'application/x-www-form-urlencoded',
+          'idempotency-key': expect.stringMatching(/^[\w-]{43}$/),
+        }),
+        form: {
+          mode: 'subscription',
+          'line_items[0][price]': 'price_pro_monthly',
+          'line_items[0][quantity]': '1',
+          client_reference_id: 'ada',
+          customer_email: 'ada@example.com',
+          success_url: 'https://www.example.com/?checkout=done',
+          cancel_url: 'https://www.example.com/?checkout=cancelled',
+        },
+      },
+    ])
+  },
+)
+
+test('two clicks ask under one key; another price or another person under another', async () => {
+  const api = await paymentsApi()
+  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
+  for (const [price, sub] of [
+    ['pro-monthly', 'ada'],
+    ['pro-monthly', 'ada'],
+    ['team-yearly', 'ada'],
+    ['pro-monthly', 'eve'],
+  ])
+    await it.post('/api/checkout', { price }, await token({ sub }))
+  const keys = api.asked.map(({ headers }) => headers['idempotency-key'])
+  expect(keys[0]).toBe(keys[1])
+  expect(new Set(keys).size).toBe(3)
+})
+
+test.each([
+  ['a price that is not configured', { price: 'pro-yearly' }, 400],
+  ['somebody else’s price id', { price: 'price_of_another_account' }, 400],
+  ['a name of every object', { price: '__proto__' }, 400],
+  ['an amount', { price: 'pro-monthly', amount: 1 }, 400],
+  ['a customer', { price: 'pro-monthly', customer_email: 'eve@example.com' }, 400],
+  ['no price', {}, 400],
+])('%s is refused, and the payments API is not asked', async (_, body, status) => {
+  const api = await paymentsApi()
+  const it = await accountPlatform({ env: { ...PAYMENTS, PAYMENTS_API_URL: api.url } })
+  expect((await it.post('/api/checkout', body, await token())).status).toBe(status)
+  expect((await it.post('/api/checkout', body)).status).toBe(401)
+  expect((await it.post('/api/checkout', body, await token({ role: 'service_role' }))).status).toBe(401)
+  expect(api.asked).toEqual([])
+})
+
+test.each([
+  [
+    'refuses the key',
+    (response: ServerResponse) =>
+      response.writeHead(401).end('{"error":{"message":"Invalid API Key: sk_test_4eC39"}}'),
+  ],
+  ['is out of order', (response: ServerResponse) => response.writeHead(500).end()],
+  [
+    'sends elsewhere',
+    (response: ServerResponse) => response.writeHead(307, { Location: 'http://127.0.0.1:9/' }).end(),
+  ],
+  ['answers something else', (response: ServerResponse) => response.end('<html>')],
+  ['answers without a session', (response: ServerResponse) => response.end('{}')],
+  ['answers an address that is none', (response: ServerResponse) => session(response, 'javascript:alert(1)')],
+  ['never ends its answer', (response: ServerResponse) => response.end('x'.repeat(300 * 1024))],
+  ['drops the line', (response: ServerResponse) => response.destroy()],
+])('a payments API that %s is a 503 without a word of its own', async (_, answer) => {
+  const api = await paymentsApi((response) => void answer(response))
+  const lines: unknown[] = []
+  const note = (...line: unknown[]) => void lines.push(line)
+  const it = await accountPlatform({
+    env: { ...PAYMENTS, PAYMENTS_API_URL: api.url },
+    log: { debug: note, info: note, warn: note, error: note },
+  })
+  const response = await it.post('/api/checkout', { price: 'pro-monthly' }, await token())
+  const text = await response.text()
+  expect(response.status).toBe(503)
+  expect(JSON.parse(text)).toMatchObject({ code: 'unavailable' })
+  expect(JSON.stringify(lines)).toContain('checkout_failed')
+  expect(text + JSON.stringify(lines)).not.toMatch(/sk_test|Invalid API Key|ada@example/)
+})
+
+const EVENT = {
+  id: 'evt_1',
+  type: 'checkout.session.completed',
+  created: NOW / 1000,
+  livemode: false,
+  data: { object: { client_reference_id: 'ada' } },
+}
+
+function sign(body: string, { at = NOW / 1000, secret = WEBHOOK_SECRET } = {}) {
+  const v1 = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
+  return { at, v1, header: `t=${at},v1=${v1}` }
+}
+
+async function hooked(onPaymentEvent?: (event: PaymentEvent) => void | Promise<void>) {
+  const it = await accountPlatform({ env: PAYMENTS, ...(onPaymentEvent && { onPaymentEvent }) })
+  return {
+    ...it,
+    deliver: (body: string, header = sign(body).header) =>
+      it.post('/api/payments/webhook', body, undefined, { 'Stripe-Signature': header }),
+  }
+}
+
+test('an event reaches the host once, however often it is delivered', async () => {
+  const events: PaymentEvent[] = []
+  const it = await hooked((event) => void events.push(event))
+  const body = JSON.stringify(EVENT)
+  expect(await bodyOf(await it.deliver(body))).toEqual({ received: true, duplicate: false })
+  expect(await bodyOf(await it.deliver(body))).toEqual({ received: true, duplicate: true })
+  expect(events).toEqual([
+    { id: 'evt_1', type: 'checkout.session.completed', createdAt: NOW, data: EVENT.data },
+  ])
+})
+
+test('an event that the host could not handle is handed over again with the next delivery', async () => {
+  let calls = 0
+  const it = await hooked(() => {
+    calls += 1
+    if (calls === 1) throw new Error('the host’s database is away')
+  })
+  const body = JSON.stringify(EVENT)
+  expect((await it.deliver(body)).status).toBe(503)
+  expect((await it.deliver(body)).status).toBe(200)
+  expect((await it.deliver(body)).status).toBe(200)
+  expect(calls).toBe(2)
+})
+
+test('while one delivery is being handled another is put off', async () => {
+  let release = () => {}
+  const it = await hooked(
+    () =>
+      new Promise((resolve) => {
+        release = resolve
+      }),
+  )
+  const body = JSON.stringify(EVENT)
+  const first = it.deliver(body)
+  const second = await it.deliver(body)
+  expect(second.status).toBe(409)
+  release()
+  expect((await first).status).toBe(200)
+})
+
+test('without a host’s part events are recorded', async () => {
+  const it = await hooked()
+  const body = JSON.stringify(EVENT)
+  expect((await it.deliver(body)).status).toBe(200)
+  expect(await bodyOf(await it.deliver(body))).toMatchObject({ duplicate: true })
+})
+
+const BODY = JSON.stringify(EVENT)
+const GOOD = sign(BODY)
+test.each([
+  ['none', ''],
+  ['of another secret', sign(BODY, { secret: 'another' }).header],
+  ['of another body', sign(`${BODY} `).header],
+  ['301 s old', sign(BODY, { at: NOW / 1000 - 301 }).header],
+  ['301 s in the future', sign(BODY, { at: NOW / 1000 + 301 }).header],
+  ['with its time changed', `t=${GOOD.at - 1},v1=${GOOD.v1}`],
+  ['with two times', `t=${GOOD.at},t=${GOOD.at - 1},v1=${GOOD.v1}`],
+  ['without a time', `v1=${GOOD.v1}`],
+  ['of another scheme only', `t=${GOOD.at},v0=${GOOD.v1}`],
+  ['cut short', GOOD.header.slice(0, -2)],
+  ['of the wrong alphabet', `t=${GOOD.at},v1=${'z'.repeat(64)}`],
+  [
+    'behind more signatures than are looked at',
+    `t=${GOOD.at},${`v1=${'0'.repeat(64)},`.repeat(8)}v1=${GOOD.v1}`,
+  ],
+])('a signature %s is refused, and the host hears nothing', async (_, header) => {
+  const events: PaymentEvent[] = []
+  const it = await hooked((event) => void events.push(event))
+  const response = await it.deliver(BODY, header)
+  expect(response.status).toBe(400)
+  expect(await bodyOf(response)).toMatchObject({ code: 'signature_invalid' })
+  expect(events).toEqual([])
+})
+
+test('one good signature among others is enough, while a secret is rolled', async () => {
+  const it = await hooked()
+  const header = `t=${GOOD.at},v1=${sign(BODY, { secret: 'the one before' }).v1}, v1=${GOOD.v1}`
+  expect((await it.deliver(BODY, header)).status).toBe(200)
+})
+
+test.each([
+  ['not JSON', '{'],
+  ['no event', '{}'],
+  ['an id that is none', JSON.stringify({ ...EVENT, id: 'a b' })],
+])('a signed body that is %s is a 400', async (_, body) => {
+  expect((await (await hooked()).deliver(body)).status).toBe(400)
+})
