@@ -32,7 +32,6 @@ const ONE_HOME: Record<string, string> = {
   nodemailer: 'src/core/mail/transports/smtp.ts',
   mjml: 'src/core/mail/compile/',
   undici: 'src/core/',
-  'rate-limiter-flexible': 'src/core/access/',
   'node-cron': 'src/daemon/schedule.ts',
   hono: 'src/daemon/http/',
   '@hono/node-server': 'src/daemon/listen.ts',

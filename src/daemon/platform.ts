@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module'
+import { clientKey } from '../core/access/client.ts'
 import { originPolicy } from '../core/access/cors.ts'
 import type { Directory } from '../core/access/directory.ts'
 import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
-import { DEFAULT_PER_MINUTE, localRateLimit } from '../core/access/rate-limit.ts'
+import { localLimiter } from '../core/access/limit/local.ts'
+import { openLimiter } from '../core/access/limit/open.ts'
+import { policiesOf } from '../core/access/limit/policy.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
@@ -26,6 +29,7 @@ import { SERVICES, type Service } from '../core/service.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
+import { createGate } from './http/gate.ts'
 import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
 import { apiTable } from './services/api.ts'
@@ -131,9 +135,13 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
   const identify = options.identify
     ? checked(options.identify)
     : jwtIdentify({ tokens: settings.datastore?.tokens, clock })
+  const policies = policiesOf(settings.limits.perMinute)
+  const local = localLimiter(clock)
+  const limiter = openLimiter({ sharedStore: settings.sharedStore, clock, log })
 
   const dependencies: ProbeDependencies = {
     settings,
+    counting: limiter.counting,
     random,
     store: { kind: async () => (await store()).kind, ping: async () => (await store()).ping() },
     verifyMail: (signal) => mailer.verify(signal),
@@ -171,12 +179,14 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     health,
     meaningOf,
   }
-  const limit = localRateLimit(settings.limits.perMinute ?? DEFAULT_PER_MINUTE)
+  const clientOf = clientKey(settings.site.trustProxy)
   const handler = (service: Service, table: typeof webTable): Handler => ({
     fetch: createApp({
       service,
       table: table(parts),
-      limit,
+      // SHAREDSTORE_REST_* belongs to web and api (CONTRACT §2): the agent counts for itself.
+      gate: createGate({ limiter: service === 'agent' ? local : limiter, local, policies }),
+      clientOf,
       allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
       log,
       monotonic: clock.monotonic,
@@ -210,6 +220,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
       await (await course.opened())?.close()
       await mailer.close()
       await (await checkout?.opened())?.close()
+      await limiter.close()
       // A store that was given belongs to who gave it.
       if (options.store === undefined) await (await store.opened())?.close()
     },

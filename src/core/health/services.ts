@@ -11,6 +11,8 @@ import { reach } from './reach.ts'
 export interface ProbeDependencies {
   readonly settings: Settings
   readonly random: Random
+  /** Where rate limits are counted now. Known, never asked: health makes no call to the shared store. */
+  readonly counting: () => 'local' | 'shared' | 'fallback'
   readonly store: {
     readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
     readonly ping: () => Promise<void>
@@ -37,6 +39,14 @@ function group(
     if (!configured) return skipped('not configured')
     return context.deep && live ? live(context) : ok(false)
   }
+}
+
+function sharedStoreState(dependencies: ProbeDependencies): Probe['run'] {
+  const configuration = group(dependencies, 'sharedstore', dependencies.settings.sharedStore !== undefined)
+  return async (context) =>
+    dependencies.counting() === 'fallback'
+      ? degraded('does not answer: rate limits count in this process, at half the quota', true)
+      : configuration(context)
 }
 
 /** Another service of the platform, asked for its shallow health: reachable and not failing. */
@@ -71,7 +81,7 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
       if (status === 0) return failing('cannot be reached')
       return status >= 500 ? failing('answers with an error') : ok(true)
     }
-  const { datastore, payments, sharedStore } = settings
+  const { datastore, payments } = settings
   return [
     {
       name: 'datastore',
@@ -115,7 +125,7 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
           : ok(deep)
       },
     },
-    { name: 'sharedstore', run: group(dependencies, 'sharedstore', sharedStore !== undefined) },
+    { name: 'sharedstore', run: sharedStoreState(dependencies) },
     { name: 'errortrack', run: group(dependencies, 'errortrack', settings.errortrack !== undefined) },
     { name: 'analytics', run: group(dependencies, 'analytics', settings.groups.analytics === 'configured') },
   ]
@@ -160,7 +170,7 @@ export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
           : ok(true)
       },
     },
-    { name: 'limiter', run: group(dependencies, 'sharedstore', settings.sharedStore !== undefined) },
+    { name: 'limiter', run: sharedStoreState(dependencies) },
     provider('hardware_a', hardware.a),
     provider('cloudb', hardware.cloudb),
     provider('cloudqpu', hardware.cloudqpu),

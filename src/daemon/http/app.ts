@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { cors } from 'hono/cors'
-import type { RateLimit } from '../../core/access/rate-limit.ts'
+import type { Peer } from '../../core/access/client.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
+import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
 
-/** Health must answer while everything else is refused. */
-const UNLIMITED: ReadonlySet<RouteName> = new Set(['webHealth', 'apiHealth', 'agentHealth'])
-
 export interface AppOptions {
   readonly service: Service
-  readonly limit: RateLimit
+  readonly gate: Gate
+  /** The client's key for the limits, from its socket and X-Forwarded-For. */
+  readonly clientOf: (peer: Peer) => string
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly table: RouteTable
@@ -26,7 +26,8 @@ export interface AppOptions {
 export function createApp({
   service,
   table,
-  limit,
+  gate,
+  clientOf,
   allowsOrigin,
   log,
   monotonic,
@@ -52,28 +53,20 @@ export function createApp({
     )
     app.on([...route.methods], route.path, async (context) => {
       factsOf(context.req.raw).route = route.path
-      const asked = routeRequest(context)
-      if (UNLIMITED.has(name)) return handler(asked)
-      const verdict = await limit(asked.client)
-      if (!verdict.allowed)
-        return errorResponse(
-          new PlatformError('rate_limited', 'Too many requests; try again later.'),
-          asked,
-          verdict.headers,
-        )
-      const response = await handler(asked)
-      for (const [header, value] of Object.entries(verdict.headers)) response.headers.set(header, value)
-      return response
+      return gate(name, routeRequest(context, clientOf), handler)
     })
   }
   for (const [path, allowed] of methods) {
     app.all(path, (context) => {
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, routeRequest(context), { Allow: allowed.join(', ') })
+      return errorResponse(error, routeRequest(context, clientOf), { Allow: allowed.join(', ') })
     })
   }
   app.notFound((context) =>
-    errorResponse(new PlatformError('not_found', 'There is no such page or route.'), routeRequest(context)),
+    errorResponse(
+      new PlatformError('not_found', 'There is no such page or route.'),
+      routeRequest(context, clientOf),
+    ),
   )
   app.onError((error, context) => {
     if (!(error instanceof PlatformError)) {
@@ -83,7 +76,7 @@ export function createApp({
         at: firstFrame(error),
       })
     }
-    return errorResponse(error, routeRequest(context))
+    return errorResponse(error, routeRequest(context, clientOf))
   })
 
   return async (request, environment) => {
@@ -120,7 +113,7 @@ function factsOf(request: Request): Facts {
   return facts
 }
 
-function routeRequest(context: Context): RouteRequest {
+function routeRequest(context: Context, clientOf: AppOptions['clientOf']): RouteRequest {
   const request = context.req.raw
   const headers = request.headers
   const accept = headers.get('accept') ?? ''
@@ -137,7 +130,7 @@ function routeRequest(context: Context): RouteRequest {
     url: new URL(request.url),
     params: context.req.param() as Record<string, string>,
     requestId: factsOf(request).id,
-    client: incoming?.socket?.remoteAddress ?? 'embedded',
+    client: clientOf({ socket: incoming?.socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
     wantsHtml: /\btext\/html\b/.test(accept),
     isPassive:
       request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),

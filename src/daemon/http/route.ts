@@ -6,7 +6,7 @@ export interface RouteRequest {
   readonly url: URL
   readonly params: Readonly<Record<string, string>>
   readonly requestId: string
-  /** The client's address as the listener saw it, or `embedded` when there is no socket. */
+  /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
   /** A person's browser asked: pages for it, JSON for programs. */
   readonly wantsHtml: boolean

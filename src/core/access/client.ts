@@ -1,0 +1,64 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+export interface Peer {
+  /** The address at the other end of the socket; undefined where an embedding program has none. */
+  readonly socket: string | undefined
+  /** X-Forwarded-For as it came. */
+  readonly forwarded: string | null
+}
+
+/**
+ * Who asks, as a key to count by. X-Forwarded-For is walked from the right through the trusted proxies and no
+ * further: what stands left of the first untrusted address was written by whoever sent the request.
+ */
+export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
+  const trusted = new BlockList()
+  for (const proxy of trustProxy) {
+    const [address = '', bits] = proxy.split('/')
+    const family = isIPv4(address) ? 'ipv4' : 'ipv6'
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  const isTrusted = (address: string) => trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+
+  return ({ socket, forwarded }) => {
+    const peer = socket === undefined ? undefined : plain(socket)
+    // Without a socket (embedded) the host stands in front: it is trusted as far as proxies are at all.
+    const mayForward = peer === undefined ? trustProxy.length > 0 : isTrusted(peer)
+    if (!mayForward || forwarded === null) return peer === undefined ? 'embedded' : prefix(peer)
+    let client = peer
+    for (const hop of forwarded.split(',').reverse()) {
+      const address = plain(hop.trim())
+      if (address === undefined) break
+      client = address
+      if (!isTrusted(address)) break
+    }
+    return client === undefined ? 'embedded' : prefix(client)
+  }
+}
+
+/** An address without port, brackets, zone or IPv4-in-IPv6 dress; undefined when it is none. */
+function plain(text: string): string | undefined {
+  const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
+  const address = bare.replace(/%.*$/, '')
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
+  return isIP(mapped ?? address) === 0 ? undefined : (mapped ?? address)
+}
+
+/** IPv6 customers hold whole prefixes: all of a /56 count as one. */
+function prefix(address: string): string {
+  if (isIPv4(address)) return address
+  const [head = '', tail] = address.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const missing = tail === undefined ? 0 : Math.max(0, 8 - groups(left) - groups(right))
+  const all = [...left, ...Array<string>(missing).fill('0'), ...right]
+  const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))
+  const upper = (Number.parseInt(d, 16) & 0xff00).toString(16)
+  return `${a}:${b}:${c}:${upper}::/56`
+}
+
+/** A dotted quad at the end stands for two groups. */
+function groups(parts: readonly string[]): number {
+  return parts.length + (parts.at(-1)?.includes('.') ? 1 : 0)
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../clock.ts'
+import type { Settings } from '../../env/settings.ts'
+import type { Log } from '../../log.ts'
+import type { RateLimiter } from './limiter.ts'
+import { type LocalLimiter, localLimiter } from './local.ts'
+import type { Policy } from './policy.ts'
+import { type SharedCounter, sharedCounter } from './shared.ts'
+
+/** A visitor notices no more than this; then the count is made here. */
+const TIMEOUT_MS = 250
+const RETRY_MS = 2000
+
+export interface LimiterOptions {
+  readonly sharedStore: Settings['sharedStore']
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The limiter that the settings name: shared with the other machines, or of this process. */
+export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLimiter {
+  const local = localLimiter(clock)
+  if (sharedStore === undefined) return local
+  return withFallback({ shared: sharedCounter({ ...sharedStore, timeoutMs: TIMEOUT_MS }), local, clock, log })
+}
+
+/**
+ * The shared count while it can be had. When the store is slow or down, one warning, and this process counts at half
+ * the quota (it does not know what the others let through) until the store answers again.
+ */
+export function withFallback({
+  shared,
+  local,
+  clock,
+  log,
+}: {
+  readonly shared: SharedCounter
+  readonly local: LocalLimiter
+  readonly clock: Clock
+  readonly log: Log
+}): RateLimiter {
+  const closing = new AbortController()
+  let down = false
+
+  /** Asks in the background, so that no visitor waits for a store that is down. */
+  async function comeBack(): Promise<void> {
+    for (;;) {
+      await clock.sleep(RETRY_MS, closing.signal)
+      const answers = await shared.ping().then(
+        () => true,
+        () => false,
+      )
+      if (answers) break
+    }
+    down = false
+    log.info('limiter_shared', 'the shared store answers again: rate limits count there')
+  }
+
+  function fallBack(): void {
+    if (down) return
+    down = true
+    log.warn(
+      'limiter_fallback',
+      'the shared store does not answer: rate limits count in this process, at half the quota, until it does',
+    )
+    // Ends without a word when the limiter is closed.
+    comeBack().catch(() => {})
+  }
+
+  return {
+    async take(policy, client) {
+      if (!down) {
+        try {
+          return await shared.take(policy, client)
+        } catch {
+          fallBack()
+        }
+      }
+      return local.take(half(policy), client)
+    },
+    counting: () => (down ? 'fallback' : 'shared'),
+    async close() {
+      closing.abort(new Error('the limiter is closed'))
+      await shared.close()
+    },
+  }
+}
+
+function half(policy: Policy): Policy {
+  return { ...policy, quota: Math.max(1, Math.floor(policy.quota / 2)) }
+}

@@ -1,0 +1,46 @@
+import type { RouteName } from '../../routes.ts'
+
+/** `quota` requests of one client in `windowSeconds`, all at once or spread. */
+export interface Policy {
+  /** As the RateLimit fields name it: letters and hyphens. */
+  readonly name: string
+  readonly quota: number
+  readonly windowSeconds: number
+}
+
+/** Health must answer while everything else is refused. */
+export type PolicyName = 'default' | 'subscribe' | 'unlimited'
+
+/** The limit of each route; a route that is not named has the default one. */
+export const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
+  webHealth: 'unlimited',
+  apiHealth: 'unlimited',
+  agentHealth: 'unlimited',
+  subscribe: 'subscribe',
+}
+
+const MINUTE = 60
+const DEFAULT_PER_MINUTE = 300
+
+/** The policies for a configured threshold (RATE_LIMIT_PER_MINUTE); the stricter ones never rise above it. */
+export function policiesOf(perMinute: number | undefined): {
+  readonly policyOf: (route: RouteName) => Policy | undefined
+  /** Wrong secrets and tokens, always counted in this process. */
+  readonly authFailure: Policy
+} {
+  const most = perMinute ?? DEFAULT_PER_MINUTE
+  const policy = (name: string, quota: number): Policy => ({
+    name,
+    quota: Math.min(quota, most),
+    windowSeconds: MINUTE,
+  })
+  const policies: Readonly<Record<PolicyName, Policy | undefined>> = {
+    default: policy('default', most),
+    subscribe: policy('subscribe', 30),
+    unlimited: undefined,
+  }
+  return {
+    policyOf: (route) => policies[ROUTE_POLICY[route] ?? 'default'],
+    authFailure: policy('auth-failure', 20),
+  }
+}

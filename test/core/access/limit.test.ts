@@ -1,0 +1,217 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { interval, takeOne } from '../../../src/core/access/limit/gcra.ts'
+import { rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
+import { localLimiter } from '../../../src/core/access/limit/local.ts'
+import { openLimiter, withFallback } from '../../../src/core/access/limit/open.ts'
+import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
+import { sharedCounter } from '../../../src/core/access/limit/shared.ts'
+import type { Clock } from '../../../src/core/clock.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { arrivalStore, REST_TOKEN, restStore } from '../../support/rest-store.ts'
+
+const TEN: Policy = { name: 'ten', quota: 10, windowSeconds: 60 }
+
+test('no span of a window, wherever it begins, lets more than twice the quota through, and a minute after silence the quota', () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        quota: fc.integer({ min: 1, max: 500 }),
+        windowSeconds: fc.integer({ min: 1, max: 3600 }),
+      }),
+      fc.array(fc.integer({ min: 0, max: 4_000_000 }), { minLength: 1, maxLength: 300 }),
+      (limits, gaps) => {
+        const policy = { name: 'any', ...limits }
+        const window = policy.windowSeconds * 1_000_000
+        const passed: number[] = []
+        let [now, arrival] = [0, undefined as number | undefined]
+        for (const gap of gaps) {
+          now += gap
+          const taken = takeOne(arrival, now, policy)
+          arrival = taken.arrival
+          if (taken.allowed) passed.push(now)
+          else expect(takeOne(arrival, now + taken.retry, policy).allowed).toBe(true)
+          expect(taken.remaining).toBeGreaterThanOrEqual(0)
+          expect(taken.remaining).toBeLessThan(policy.quota)
+        }
+        for (const [index, start] of passed.entries()) {
+          const within = passed.slice(index).filter((time) => time - start <= window).length
+          expect(within).toBeLessThanOrEqual(policy.quota + Math.floor(window / interval(policy)) + 1)
+        }
+      },
+    ),
+  )
+})
+
+test('a quota may be spent at once and comes back evenly', () => {
+  let now = 0
+  const limiter = localLimiter({ monotonic: () => now })
+  const spend = () => {
+    let passed = 0
+    while (limiter.take(TEN, 'a').allowed) passed += 1
+    return passed
+  }
+  expect(spend()).toBe(10)
+  expect(limiter.take(TEN, 'a')).toMatchObject({ allowed: false, remaining: 0, retry: 6_000_000 })
+  expect(limiter.take(TEN, 'b').allowed).toBe(true)
+  now += 18_000
+  expect(spend()).toBe(3)
+  now += 60_000
+  expect(spend()).toBe(10)
+})
+
+test('the fields say what is left, and when to come back', () => {
+  const limiter = localLimiter({ monotonic: () => 0 })
+  const first = limiter.take(TEN, 'a')
+  expect(rateLimitFields(first)).toEqual({
+    RateLimit: '"ten";r=9;t=6',
+    'RateLimit-Policy': '"ten";q=10;w=60',
+  })
+  for (let n = 0; n < 9; n += 1) limiter.take(TEN, 'a')
+  expect(rateLimitFields(limiter.take(TEN, 'a'))).toEqual({
+    RateLimit: '"ten";r=0;t=60',
+    'RateLimit-Policy': '"ten";q=10;w=60',
+    'Retry-After': '6',
+  })
+})
+
+test('looking counts nothing', () => {
+  const limiter = localLimiter({ monotonic: () => 0 })
+  for (let n = 0; n < 50; n += 1) expect(limiter.look(TEN, 'a').remaining).toBe(9)
+  expect(limiter.size()).toBe(0)
+})
+
+test('memory is bounded: expired clients go as others come, and a flood pushes the oldest out', () => {
+  let now = 0
+  const limiter = localLimiter({ monotonic: () => now, mostClients: 100 })
+  for (let n = 0; n < 1000; n += 1) limiter.take(TEN, `flood-${n}`)
+  expect(limiter.size()).toBe(100)
+  now += 61_000
+  for (let n = 0; n < 100; n += 1) limiter.take(TEN, `later-${n}`)
+  expect(limiter.size()).toBeLessThanOrEqual(100)
+  now += 61_000
+  for (let n = 0; n < 60; n += 1) limiter.take(TEN, `last-${n}`)
+  expect(limiter.size()).toBe(60)
+})
+
+test('a configured threshold is the default policy, and no stricter one rises above it', () => {
+  const { policyOf, authFailure } = policiesOf(5)
+  expect(policyOf('lesson')?.quota).toBe(5)
+  expect(policyOf('subscribe')?.quota).toBe(5)
+  expect(authFailure.quota).toBe(5)
+  expect(policyOf('webHealth')).toBeUndefined()
+  expect(policiesOf(undefined).policyOf('subscribe')?.quota).toBe(30)
+})
+
+/** Time that only moves when told to; sleepers wake when it does. */
+function steppedClock() {
+  const sleepers: (() => void)[] = []
+  const clock: Clock = {
+    now: () => 0,
+    monotonic: () => 0,
+    sleep: (_, signal) =>
+      new Promise((resolve, reject) => {
+        sleepers.push(resolve)
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      }),
+  }
+  return {
+    clock,
+    sleeping: () => sleepers.length,
+    wake: () => {
+      for (const resolve of sleepers.splice(0)) resolve()
+    },
+  }
+}
+
+async function shared(timeoutMs = 250) {
+  const store = await restStore(arrivalStore(() => 1_000_000))
+  const events: string[] = []
+  const stepped = steppedClock()
+  const log = {
+    debug() {},
+    info: (event: string) => void events.push(event),
+    warn: (event: string) => void events.push(event),
+    error() {},
+  }
+  const open = (token = REST_TOKEN) => {
+    const limiter = withFallback({
+      shared: sharedCounter({ url: store.url, token: secret(token), timeoutMs }),
+      local: localLimiter({ monotonic: () => 0 }),
+      clock: stepped.clock,
+      log,
+    })
+    onTestFinished(() => limiter.close())
+    return limiter
+  }
+  return { store, events, open, ...stepped }
+}
+
+test('two machines on one shared store share one count', async () => {
+  const { open, store } = await shared()
+  const [one, two] = [open(), open()]
+  for (let n = 0; n < 5; n += 1) {
+    expect((await one.take(TEN, '192.0.2.1')).allowed).toBe(true)
+    expect((await two.take(TEN, '192.0.2.1')).allowed).toBe(true)
+  }
+  const refused = await two.take(TEN, '192.0.2.1')
+  expect(refused).toEqual({ allowed: false, remaining: 0, reset: 60_000_000, retry: 6_000_000, policy: TEN })
+  expect((await two.take(TEN, '192.0.2.2')).allowed).toBe(true)
+  expect(store.commands.filter((name) => name === 'EVAL')).toHaveLength(1)
+  expect(one.counting()).toBe('shared')
+})
+
+test.each(['slow', 'broken', 'down'] as const)(
+  'a shared store that is %s costs one warning and half the quota, until it answers again',
+  async (state) => {
+    const it = await shared(state === 'slow' ? 50 : 5000)
+    const limiter = it.open()
+    it.store.become(state)
+    let passed = 0
+    while ((await limiter.take(TEN, 'a')).allowed) passed += 1
+    expect(passed).toBe(5)
+    expect(it.events).toEqual(['limiter_fallback'])
+    expect(limiter.counting()).toBe('fallback')
+    // Nobody but the first waited for it.
+    expect(it.store.commands.length).toBe(1)
+
+    // Still not well at the first look, well at the second.
+    it.wake()
+    await expect.poll(() => it.store.commands.at(-1)).toBe('PING')
+    await expect.poll(it.sleeping).toBe(1)
+    expect(limiter.counting()).toBe('fallback')
+    it.store.become('well')
+    it.wake()
+    await expect.poll(limiter.counting).toBe('shared')
+    expect(it.events).toEqual(['limiter_fallback', 'limiter_shared'])
+    expect((await limiter.take(TEN, 'a')).policy.quota).toBe(10)
+  },
+)
+
+test('a wrong token is a fallback, not a refusal of everybody', async () => {
+  const it = await shared()
+  expect((await it.open('another-token').take(TEN, 'a')).allowed).toBe(true)
+  expect(it.events).toEqual(['limiter_fallback'])
+})
+
+test('a client’s address does not reach the shared store', async () => {
+  const keys: string[] = []
+  const store = await restStore(async (words) => {
+    keys.push(words.join(' '))
+    return { result: [1, 9, 1, 0] }
+  })
+  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 1000 })
+  onTestFinished(() => counter.close())
+  await counter.take(TEN, '192.0.2.77')
+  expect(keys.join()).not.toContain('192.0.2.77')
+})
+
+test('without a shared store nothing is asked of the network', () => {
+  const limiter = openLimiter({
+    sharedStore: undefined,
+    clock: steppedClock().clock,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  })
+  expect(limiter.take(TEN, 'a')).toMatchObject({ allowed: true })
+  expect(limiter.counting()).toBe('local')
+})

@@ -1,0 +1,97 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
+
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+
+function open(env: Record<string, string>) {
+  const platform = openPlatform({ env: { EMAIL_DISPATCH_SECRET: SECRET, ...env } })
+  onTestFinished(() => platform.close())
+  const ask = (target: string, init: RequestInit & { from?: string } = {}) =>
+    platform.web.fetch(new Request(`http://web.example${target}`, init), {
+      incoming: { socket: { remoteAddress: init.from ?? '198.51.100.1' } },
+    })
+  const dispatch = (secret: string, from = '198.51.100.1') =>
+    ask('/api/email/dispatch', { method: 'POST', headers: { Authorization: `Bearer ${secret}` }, from })
+  return { platform, ask, dispatch }
+}
+
+async function shared() {
+  const store = await restStore(arrivalStore(() => 1_000_000))
+  return {
+    store,
+    env: { SHAREDSTORE_REST_URL: store.url, SHAREDSTORE_REST_TOKEN: REST_TOKEN, RATE_LIMIT_PER_MINUTE: '10' },
+  }
+}
+
+test('who guesses the dispatch secret is refused after 20 wrong ones, the right one included; others are not', async () => {
+  const { dispatch } = open({})
+  for (let n = 0; n < 20; n += 1) expect((await dispatch(`wrong-${n}`)).status).toBe(401)
+  const refused = await dispatch(SECRET)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('ratelimit-policy')).toBe('"auth-failure";q=20;w=60')
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await dispatch(SECRET, '198.51.100.2')).status).toBe(503)
+})
+
+test('wrong secrets are counted here even when a shared store counts the rest', async () => {
+  const { store, env } = await shared()
+  const { dispatch } = open({ ...env, RATE_LIMIT_PER_MINUTE: '1000' })
+  for (let n = 0; n < 20; n += 1) await dispatch('wrong')
+  const asked = store.commands.length
+  expect((await dispatch(SECRET)).status).toBe(429)
+  expect(store.commands.length).toBe(asked)
+})
+
+test('deep health counts wrong tokens too; plain health never', async () => {
+  const { ask } = open({ HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' })
+  const headers = { Authorization: 'Bearer wrong' }
+  for (let n = 0; n < 20; n += 1) expect((await ask('/api/health?deep=1', { headers })).status).toBe(401)
+  expect((await ask('/api/health?deep=1', { headers })).status).toBe(429)
+  expect((await ask('/api/health', { headers })).status).toBe(200)
+})
+
+test('health never asks the shared store, and tells when it does not answer', async () => {
+  const { store, env } = await shared()
+  const { platform, ask } = open(env)
+  const probes = async () => ({
+    web: (await platform.health('web')).probes.sharedstore,
+    api: (await platform.health('api')).probes.limiter,
+  })
+  expect(await probes()).toMatchObject({ web: { state: 'ok' }, api: { state: 'ok' } })
+  await platform.health('web', { deep: true })
+  await ask('/api/health')
+  expect(store.commands).toEqual([])
+
+  store.become('down')
+  const page = await ask('/lessons/1')
+  expect(page.status).toBe(200)
+  expect(page.headers.get('ratelimit-policy')).toBe('"default";q=5;w=60')
+  const told = { state: 'degraded', checked: true, reason: expect.stringContaining('half the quota') }
+  expect(await probes()).toMatchObject({ web: told, api: told })
+})
+
+test('subscribing has a limit of its own, and an error carries the fields as an answer does', async () => {
+  const { ask } = open({})
+  const wrong = await ask('/api/email/subscribe', { method: 'POST' })
+  expect(wrong.status).toBe(415)
+  expect(wrong.headers.get('ratelimit')).toMatch(/^"subscribe";r=29;t=\d+$/)
+})
+
+test('clients behind a trusted proxy are counted one by one, and a /56 of IPv6 as one', async () => {
+  const { ask } = open({ TRUST_PROXY: '10.0.0.0/8', RATE_LIMIT_PER_MINUTE: '2' })
+  const statuses = async (forwarded: string[]) => {
+    const all: number[] = []
+    for (const address of forwarded)
+      all.push(
+        (await ask('/lessons/1', { from: '10.0.0.1', headers: { 'X-Forwarded-For': address } })).status,
+      )
+    return all
+  }
+  expect(await statuses(['203.0.113.1', '203.0.113.1', '203.0.113.1', '203.0.113.2'])).toEqual([
+    200, 200, 429, 200,
+  ])
+  expect(
+    await statuses(['2001:db8:0:1::1', '2001:db8:0:2::1', '2001:db8:0:ff::1', '2001:db8:0:100::1']),
+  ).toEqual([200, 200, 429, 200])
+})
