@@ -12,7 +12,7 @@ export interface Policy {
 export type PolicyName = 'default' | 'subscribe' | 'unlimited'
 
 /** The limit of each route; a route that is not named has the default one. */
-export const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
+const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
   webHealth: 'unlimited',
   apiHealth: 'unlimited',
   agentHealth: 'unlimited',
