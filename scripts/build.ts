@@ -49,6 +49,17 @@ const build = await rolldown({
       // are first read: with node:util alone that is a diff algorithm and ICU. Each chunk takes just what it names.
       renderChunk: (code) => ({ code: code.replace(BUILTIN_IMPORT, builtinInstead), map: null }),
     },
+    {
+      name: 'caniemail with its data',
+      // The library reads its data from beside its own file at run time; in a bundle there is no such place.
+      transform: (_code, id) =>
+        /node_modules\/caniemail\/dist\/json\.js$/.test(id.replaceAll('\\', '/'))
+          ? {
+              code: "import data from '../data/caniemail.json' with { type: 'json' }; export const caniEmailJson = data;",
+              map: null,
+            }
+          : null,
+    },
   ],
 })
 await build.write({

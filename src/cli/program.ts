@@ -44,7 +44,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'email',
-    summary: 'look at the mails, print one, or send one to yourself',
+    summary: 'look at the mails, check them, print one, or send one to yourself',
     load: () => import('./commands/email.ts'),
   },
   {

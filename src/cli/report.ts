@@ -3,6 +3,7 @@ import path from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
+import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { loadPaint } from './paint.ts'
@@ -22,7 +23,7 @@ export interface ReportOptions {
 export async function writeReport(
   context: Context,
   name: string,
-  report: Report,
+  report: Report | LintReport,
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted =
@@ -31,7 +32,7 @@ export async function writeReport(
     (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
   )
   const shown = findings.filter((finding) => options.notices || finding.severity !== 'notice')
-  const remaining: Report = { ...report, findings }
+  const remaining = { ...report, findings }
   context.stdout.write(await document(context, name, remaining, shown, options))
   const warned = findings.some(({ severity }) => severity === 'warning')
   return !report.ok || (options.strict && warned) ? EXIT.failed : EXIT.passed
@@ -40,7 +41,7 @@ export async function writeReport(
 async function document(
   context: Context,
   name: string,
-  report: Report,
+  report: Report | LintReport,
   shown: readonly Finding[],
   options: ReportOptions,
 ): Promise<string> {
@@ -55,13 +56,15 @@ async function document(
     case 'junit':
       return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true)
     case 'text': {
-      const { reportText } = await import('./output/findings-text.ts')
-      return reportText(report, {
+      const how = {
         paint: await loadPaint(context.colour.stdout),
         columns: Math.min(context.stdout.columns ?? 100, 120),
         notices: options.notices === true,
         strict: options.strict === true,
-      })
+      }
+      return 'mails' in report
+        ? (await import('./output/lint-text.ts')).lintText(report, shown, how)
+        : (await import('./output/findings-text.ts')).reportText(report, how)
     }
   }
 }

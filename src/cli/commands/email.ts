@@ -2,15 +2,16 @@ import { Argument, Option } from 'commander'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption, port } from '../options.ts'
+import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
 import type { Configure } from '../program.ts'
+import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
 const template = () => new Argument('<template>', 'which mail').choices(TEMPLATES)
 const templates = () =>
   new Option('--templates <folder>', 'a folder of templates of your own (default: those of the package)')
 
 export const configure: Configure = (command, context, settle) => {
-  command.description('Look at the mails, print one, or send one to yourself.')
+  command.description('Look at the mails, check them, print one, or send one to yourself.')
   command
     .command('list')
     .summary('the closed set of mails, with their subjects and slots')
@@ -48,6 +49,28 @@ export const configure: Configure = (command, context, settle) => {
       settle(await render(context, name, options)),
     )
   command
+    .command('lint')
+    .summary('check every mail: links, contrast, size, clients, plain text, what filters mind')
+    .description(
+      'Check every mail, filled with its sample values: links against the routes of the platform, contrast in both colour schemes, size, support of the HTML and CSS in the mail clients that matter, the plain-text part, and what spam filters mind.',
+    )
+    .addOption(templates())
+    .option('--strict', 'fail on warnings too')
+    .option('--notices', 'show what is supported with exceptions too')
+    .addOption(baselineOption())
+    .addOption(formatOption(REPORT_FORMATS))
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 passed, 1 failed, 2 no folder of templates.
+
+Examples:
+  platformctl email lint --strict
+  platformctl email lint --templates ./templates --format github
+  platformctl env explain contrast-low                    what a finding means`,
+    )
+    .action(async (options: ReportOptions & { templates?: string }) => settle(await lint(context, options)))
+  command
     .command('send-test')
     .summary('send one mail with sample values through the configured transport')
     .description(
@@ -84,11 +107,11 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
   return EXIT.passed
 }
 
-async function openTemplates(context: Context, folder: string | undefined) {
+/** The named folder, or the package's; a folder without a layout is wrong usage. */
+async function templateFolder(context: Context, folder: string | undefined): Promise<string> {
   const { existsSync } = await import('node:fs')
   const path = await import('node:path')
   const { packageRoot } = await import('../package-root.ts')
-  const { openWorkshop } = await import('../preview/workshop.ts')
   const full =
     folder === undefined ? path.join(packageRoot(), 'templates') : path.resolve(context.cwd, folder)
   if (!existsSync(path.join(full, 'layout.mjml'))) {
@@ -97,7 +120,13 @@ async function openTemplates(context: Context, folder: string | undefined) {
       `${folder ?? full} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
     )
   }
-  return { workshop: openWorkshop(full), folder: full }
+  return full
+}
+
+async function openTemplates(context: Context, named: string | undefined) {
+  const folder = await templateFolder(context, named)
+  const { openWorkshop } = await import('../preview/workshop.ts')
+  return { workshop: openWorkshop(folder), folder }
 }
 
 async function preview(
@@ -148,6 +177,18 @@ async function render(
   } finally {
     workshop.close()
   }
+}
+
+async function lint(
+  context: Context,
+  options: ReportOptions & { readonly templates?: string },
+): Promise<ExitCode> {
+  const path = await import('node:path')
+  const folder = await templateFolder(context, options.templates)
+  const shown = path.relative(context.cwd, folder).replaceAll(path.sep, '/')
+  const { lintFolder } = await import('../../core/mail/lint/lint.ts')
+  const { writeReport } = await import('../report.ts')
+  return writeReport(context, 'email lint', await lintFolder(folder, shown), options)
 }
 
 async function sendTest(

@@ -157,6 +157,8 @@ async function explain(context: Context, name: string): Promise<ExitCode> {
   const variable = findVariable(name)
   const rule = RULES.find(({ id }) => id === name)
   const warning = WARNINGS[name]
+  const { LINT_RULES } = await import('../../core/mail/lint/rules.ts')
+  const lint = Object.entries(LINT_RULES).find(([id]) => id === name)?.[1]
   if (variable) {
     const { unlocks, absent } = GROUP_MEANING[variable.group]
     const rules = RULES.filter((one) => variablesOf(one).includes(name))
@@ -169,6 +171,8 @@ async function explain(context: Context, name: string): Promise<ExitCode> {
     )
   } else if (warning !== undefined) {
     context.stdout.write(`${name} (${name === 'group-absent' ? 'notice' : 'warning'})\n${warning}\n`)
+  } else if (lint !== undefined) {
+    context.stdout.write(`${name} (${lint.severity} of platformctl email lint)\n${lint.meaning}\n`)
   } else {
     const { nearestName } = await import('../../core/env/similar.ts')
     const near = nearestName(name.toUpperCase())

@@ -75,7 +75,7 @@ function verdict(report: Report, paint: Paint, strict: boolean): string {
     : paint.green(paint.bold(`✔ passed: ${found}`))
 }
 
-function plural(count: number, noun: string): string {
+export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 

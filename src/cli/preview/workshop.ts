@@ -1,7 +1,7 @@
 import { watch } from 'node:fs'
 import path from 'node:path'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
-import { compileFile } from '../../core/mail/compile/folder.ts'
+import { compileFile, LAYOUT, readTemplateFiles } from '../../core/mail/compile/folder.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
@@ -29,14 +29,17 @@ export function openWorkshop(folder: string): Workshop {
   const compiled = (name: TemplateName) => {
     const known = cache.get(name)
     if (known) return known
-    const compiling = compileFile(folder, name)
+    const compiling = readTemplateFiles(folder, name).then(compileFile)
     cache.set(name, compiling)
     return compiling
   }
   const changed = new Set<TemplateName>()
   let timer: NodeJS.Timeout | undefined
   const watcher = watch(folder, (_, file) => {
-    const concerned = file === 'layout.mjml' ? TEMPLATES : TEMPLATES.filter((name) => file === `${name}.md`)
+    const concerned =
+      file === LAYOUT
+        ? TEMPLATES
+        : TEMPLATES.filter((name) => file === `${name}.md` || file === `${name}.mjml`)
     if (concerned.length === 0) return
     for (const name of concerned) {
       changed.add(name)

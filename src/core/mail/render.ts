@@ -37,15 +37,6 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
   return filled
 }
 
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
-}
-
 function isSafeUrl(value: string): boolean {
   return value.length <= LONGEST_URL && /^https?:\/\/[\x21-\x7e]+$/.test(value) && URL.canParse(value)
 }
@@ -58,4 +49,19 @@ function isSafeText(value: string): boolean {
     if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return false
   }
   return true
+}
+
+const UNSAFE = /[&<>"']/
+const EACH_UNSAFE = /[&<>"']/g
+const ENTITY: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text for HTML content and for quoted attribute values. Most values need nothing, and are looked at once. */
+export function escapeHtml(text: string): string {
+  return UNSAFE.test(text) ? text.replace(EACH_UNSAFE, (character) => ENTITY[character] ?? character) : text
 }

@@ -77,7 +77,7 @@ test.each([
   [
     'a slot that is never used',
     TEMPLATE.replace('  link:', '  other: { type: text, sample: x }\n  link:'),
-    /^mail\.md:1: the slot other is declared and never used$/,
+    /^mail\.md:6: the slot other is declared and never used$/,
   ],
   ['no front matter', '# Hello', /^mail\.md:1: a template begins with front matter/],
   [

@@ -1,114 +1,203 @@
 import { marked } from 'marked'
 import mjml2html from 'mjml'
 import { escapeHtml } from '../render.ts'
-import type { CompiledMail, Part, SlotContext } from '../template.ts'
+import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
+import { markdownOfMjml } from './mjml-text.ts'
 import { plainText, wrapText } from './plain-text.ts'
 import { readTemplate, TemplateError, type TemplateSource } from './source.ts'
 
 const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
-const token = (name: string) => `slotx${Buffer.from(name).toString('hex')}x`
-const TOKEN = /slotx([0-9a-f]+)x/g
+const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
+const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
 /** Whatever a mail client would fetch when the mail is opened: it would tell the sender that it was. */
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
+const UNSUBSCRIBE = 'unsubscribeUrl'
 
-/**
- * Compiles one template with its layout into static parts and slots. No code of the template is evaluated. An
- * unknown, misplaced or unused slot is a TemplateError with file and line.
- */
-export async function compileTemplate(input: {
+export interface CompileInput {
+  /** For faults: `course-day-1.md`. A name that ends in `.mjml` has its body in MJML. */
   readonly file: string
   readonly source: string
   readonly layout: string
-}): Promise<CompiledMail> {
+  /** What the platform fills in: the template has exactly these slots. Undefined: any. */
+  readonly slots?: Readonly<Record<string, Slot['type']>>
+}
+
+/**
+ * Compiles one template with its layout into static parts and slots. No code of the template is evaluated. An
+ * unknown, missing, misplaced or unused slot is a TemplateError with file and line.
+ */
+export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
   const template = readTemplate(input.file, input.source)
-  checkSlots(template, input.source)
-  const tokens = (text: string) => text.replace(SLOT, (_, name: string) => token(name))
-  const body = await marked.parse(tokens(template.markdown))
-  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots.unsubscribeUrl ? `<p><a href="${token('unsubscribeUrl')}">Unsubscribe</a></p>` : ''}`
-  const filled: Record<string, string> = {
+  const lines = input.source.split(/\r?\n/)
+  checkDeclared(template, lines, input.slots)
+  checkUsed(template, lines)
+  const tokens = (text: string) => withTokens(text, lines)
+  const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
+  const page = await marked.parse(tokens(markdown))
+  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">Unsubscribe</a></p>` : ''}`
+  const html = await layOut(input, {
     subject: escapeHtml(tokens(template.subject)),
-    preheader: escapeHtml(template.preheader),
-    body,
+    preheader: escapeHtml(tokens(template.preheader)),
+    body:
+      template.language === 'mjml'
+        ? tokens(template.body)
+        : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
     actionUrl: tokens(template.action.url),
     actionLabel: escapeHtml(template.action.label),
     footer,
+  })
+  const inHtml = htmlContext(template)
+  return {
+    slots: template.slots,
+    subject: parts(tokens(template.subject), () => 'plain'),
+    html: parts(tidy(html), inHtml),
+    text: parts(tokens(textPart(template, markdown)), () => 'plain'),
+    body: parts(page, inHtml),
   }
-  const mjml = input.layout.replace(SLOT, (_, name: string) => {
+}
+
+async function layOut(input: CompileInput, filled: Readonly<Record<string, string>>): Promise<string> {
+  const mjml = input.layout.replace(SLOT, (_, name: string, at: number) => {
     const value = filled[name]
     if (value === undefined)
       throw new TemplateError(
-        `layout.mjml: there is no ${name}; the layout has ${Object.keys(filled).join(', ')}`,
+        'layout.mjml',
+        input.layout.slice(0, at).split('\n').length,
+        `there is no ${name}; the layout has ${Object.keys(filled).join(', ')}`,
       )
     return value
   })
   const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false, fonts: {} })
-  if (errors[0]) throw new TemplateError(`layout.mjml:${errors[0].line}: ${errors[0].message}`)
+  if (errors[0]) throw placed(input, mjml, errors[0])
   if (REMOTE.test(html))
-    throw new TemplateError(`${input.file}:1: a mail loads nothing from elsewhere, and this one does`)
+    throw new TemplateError(input.file, 1, 'a mail loads nothing from elsewhere, and this one does')
   const size = Buffer.byteLength(html)
   if (size > LARGEST_HTML_BYTES)
     throw new TemplateError(
-      `${input.file}:1: the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`,
+      input.file,
+      1,
+      `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`,
     )
-  return {
-    slots: template.slots,
-    subject: parts(tokens(template.subject), () => 'plain'),
-    html: parts(tidy(html), htmlContext(template)),
-    text: parts(tokens(textPart(template)), () => 'plain'),
-    body: parts(body, htmlContext(template)),
+  return html
+}
+
+/** MJML counts lines of layout and body together: its fault is looked up in the file that holds the line. */
+function placed(
+  { file, source, layout }: CompileInput,
+  mjml: string,
+  fault: { line: number; message: string },
+): TemplateError {
+  const text = mjml.split('\n')[fault.line - 1]?.trim() ?? ''
+  const find = (lines: readonly string[]) => lines.findIndex((line) => line.trim() === text) + 1
+  const inBody = file.endsWith('.mjml') ? find(source.split(/\r?\n/)) : 0
+  return inBody > 0
+    ? new TemplateError(file, inBody, fault.message)
+    : new TemplateError('layout.mjml', find(layout.split(/\r?\n/)) || 1, fault.message)
+}
+
+function textPart(template: TemplateSource, markdown: string): string {
+  const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\nUnsubscribe: {{${UNSUBSCRIBE}}}` : ''
+  return `${template.text ?? plainText(markdown)}\n\n${template.action.label}: ${template.action.url}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
+}
+
+function checkDeclared(
+  { file, slots }: TemplateSource,
+  lines: readonly string[],
+  wanted: CompileInput['slots'],
+): void {
+  if (wanted === undefined) return
+  const names = Object.keys(wanted).join(', ')
+  for (const [name, type] of Object.entries(wanted)) {
+    const slot = slots[name]
+    if (slot === undefined)
+      throw new TemplateError(
+        file,
+        lineOf(lines, 'slots'),
+        `the slot ${name} is missing: the platform fills ${names}`,
+      )
+    if (slot.type !== type)
+      throw new TemplateError(file, lineOf(lines, name), `the slot ${name} has the type ${type}`)
   }
+  const unknown = Object.keys(slots).find((name) => !Object.hasOwn(wanted, name))
+  if (unknown !== undefined)
+    throw new TemplateError(
+      file,
+      lineOf(lines, unknown),
+      `nothing fills the slot ${unknown}: the platform fills ${names}`,
+    )
 }
 
-function textPart(template: TemplateSource): string {
-  const unsubscribe = template.slots.unsubscribeUrl ? '\n\nUnsubscribe: {{unsubscribeUrl}}' : ''
-  return `${template.text ?? plainText(template.markdown)}\n\n${template.action.label}: ${template.action.url}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
-}
-
-function checkSlots(template: TemplateSource, source: string): void {
+function checkUsed(template: TemplateSource, lines: readonly string[]): void {
   const used = new Set<string>()
-  for (const [index, line] of source.split(/\r?\n/).entries()) {
+  for (const [index, line] of lines.entries()) {
     for (const [, name = ''] of line.matchAll(SLOT)) {
       if (!Object.hasOwn(template.slots, name)) {
         throw new TemplateError(
-          `${template.file}:${index + 1}: there is no slot ${name || '(empty)'}; this template has ${Object.keys(template.slots).join(', ')}`,
+          template.file,
+          index + 1,
+          `there is no slot ${name || '(empty)'}; this template has ${Object.keys(template.slots).join(', ')}`,
         )
       }
       used.add(name)
     }
   }
   // The footer puts this one in by itself.
-  used.add('unsubscribeUrl')
+  used.add(UNSUBSCRIBE)
   const unused = Object.keys(template.slots).find((name) => !used.has(name))
   if (unused !== undefined)
-    throw new TemplateError(`${template.file}:1: the slot ${unused} is declared and never used`)
+    throw new TemplateError(
+      template.file,
+      lineOf(lines, unused),
+      `the slot ${unused} is declared and never used`,
+    )
+}
+
+function lineOf(lines: readonly string[], key: string): number {
+  return lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
+}
+
+/** A slot carries the line that it stands on through Markdown and MJML: a fault found behind them can name it. */
+function withTokens(text: string, lines: readonly string[]): string {
+  return text.replace(SLOT, (written: string, name: string, at: number) => {
+    const start = text.lastIndexOf('\n', at) + 1
+    const end = text.indexOf('\n', at)
+    const around = text.slice(start, end === -1 ? undefined : end)
+    const line = lines.findIndex((one) => one.includes(around)) + 1
+    return token(name, line || lines.findIndex((one) => one.includes(written)) + 1 || 1)
+  })
 }
 
 /** A slot may stand in text, or be the whole of an href: anywhere else its value could become markup. */
-function htmlContext(template: TemplateSource): (before: string, after: string, name: string) => SlotContext {
-  return (before, after, name) => {
+function htmlContext(template: TemplateSource): Context {
+  return ({ before, after, name, line }) => {
     const inTag = before.lastIndexOf('<') > before.lastIndexOf('>')
     if (template.slots[name]?.type === 'url' && /\shref="$/.test(before) && after.startsWith('"'))
       return 'url'
     // MJML repeats the title as the label of the mail's landmark; quotes are escaped, so it stays text.
     if (!inTag || /\saria-label="[^"<>]*$/.test(before)) return 'html'
     throw new TemplateError(
-      `${template.file}:${template.bodyLine}: the slot ${name} stands inside a tag; it may stand in text, or a url slot alone in a link’s address`,
+      template.file,
+      line,
+      `the slot ${name} stands inside a tag; it may stand in text, or a url slot alone in a link’s address`,
     )
   }
 }
 
-function parts(text: string, context: (before: string, after: string, name: string) => SlotContext): Part[] {
+type Context = (place: { before: string; after: string; name: string; line: number }) => SlotContext
+
+function parts(text: string, context: Context): Part[] {
   const result: Part[] = []
   let from = 0
   for (const match of text.matchAll(TOKEN)) {
     const name = Buffer.from(match[1] ?? '', 'hex').toString()
     const end = match.index + match[0].length
     if (match.index > from) result.push(text.slice(from, match.index))
-    result.push({ slot: name, as: context(text.slice(0, match.index), text.slice(end), name) })
+    const place = { before: text.slice(0, match.index), after: text.slice(end), name, line: Number(match[2]) }
+    result.push({ slot: name, as: context(place) })
     from = end
   }
   return from < text.length ? [...result, text.slice(from)] : result

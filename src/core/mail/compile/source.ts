@@ -4,9 +4,19 @@ import type { Slot } from '../template.ts'
 /** A template that cannot be compiled: one sentence, with file and line. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'
+  readonly file: string
+  readonly line: number
+  readonly sentence: string
+
+  constructor(file: string, line: number, sentence: string) {
+    super(`${file}:${line}: ${sentence}`)
+    this.file = file
+    this.line = line
+    this.sentence = sentence
+  }
 }
 
-/** A template file, read: front matter checked, body still Markdown. */
+/** A template file, read: front matter checked, body still Markdown or MJML. */
 export interface TemplateSource {
   readonly file: string
   readonly subject: string
@@ -14,8 +24,10 @@ export interface TemplateSource {
   readonly slots: Readonly<Record<string, Slot>>
   readonly action: { readonly label: string; readonly url: string }
   readonly because: string
-  readonly markdown: string
-  /** Overrides the plain text that is made from the Markdown. */
+  /** Markdown, or what stands inside one `mj-column` when the file's name ends in `.mjml`. */
+  readonly body: string
+  readonly language: 'markdown' | 'mjml'
+  /** Overrides the plain text that is made from the body. */
   readonly text: string | undefined
   /** The line of the file on which the body begins. */
   readonly bodyLine: number
@@ -25,9 +37,9 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const lines = source.replaceAll('\r\n', '\n').split('\n')
   const end = lines.indexOf('---', 1)
   if (lines[0] !== '---' || end === -1)
-    throw new TemplateError(`${file}:1: a template begins with front matter between two lines of ---`)
+    throw new TemplateError(file, 1, 'a template begins with front matter between two lines of ---')
   const fail = (line: number, sentence: string): never => {
-    throw new TemplateError(`${file}:${line}: ${sentence}`)
+    throw new TemplateError(file, line, sentence)
   }
   const lineOf = (key: string) => lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
   let front: unknown
@@ -69,10 +81,11 @@ export function readTemplate(file: string, source: string): TemplateSource {
     action: { label: text('label', front.action), url: text('url', front.action) },
     because: text('because'),
     text: front.text === undefined ? undefined : text('text'),
-    markdown: lines
+    body: lines
       .slice(end + 1)
       .join('\n')
       .trim(),
+    language: file.endsWith('.mjml') ? 'mjml' : 'markdown',
     bodyLine: end + 2,
   }
 }

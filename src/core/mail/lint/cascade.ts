@@ -1,0 +1,123 @@
+import { type CssStylesheetAST, parse } from '@adobe/css-tools'
+import { selectAll } from 'css-select'
+import { type AnyNode, type Document, type Element, isTag, isText, type ParentNode } from 'domhandler'
+
+export type Scheme = 'light' | 'dark'
+
+interface Declared {
+  readonly value: string
+  /** Higher wins; equal, the later one (CSS Cascade 4 §6). */
+  readonly weight: number
+}
+
+type Styles = Map<Element, Map<string, Declared>>
+
+const INLINE = 1_000_000
+const IMPORTANT = 10_000_000
+
+/**
+ * What the style sheets and attributes of a mail declare for each element in one colour scheme: type, class, id and
+ * nesting, `!important` and order, as far as a mail's style sheet goes. No box is laid out.
+ */
+export function cascade(document: Document, scheme: Scheme): Styles {
+  const styles: Styles = new Map()
+  const declare = (element: Element, property: string, value: string, weight: number) => {
+    const known = styles.get(element) ?? new Map<string, Declared>()
+    styles.set(element, known)
+    const important = /\s*!important\s*$/i.test(value)
+    const entry = {
+      value: value.replace(/\s*!important\s*$/i, ''),
+      weight: weight + (important ? IMPORTANT : 0),
+    }
+    if (entry.weight >= (known.get(property)?.weight ?? Number.NEGATIVE_INFINITY)) known.set(property, entry)
+  }
+  for (const element of elements(document)) {
+    if (element.attribs.bgcolor) declare(element, 'background-color', element.attribs.bgcolor, -1)
+    if (element.name === 'font' && element.attribs.color) declare(element, 'color', element.attribs.color, -1)
+    if (element.name === 'style' && applies(element.attribs.media ?? '', scheme)) {
+      const css = element.children.map((child) => (isText(child) ? child.data : '')).join('')
+      for (const { selector, property, value } of declarationsOf(
+        parse(css, { silent: true }).stylesheet.rules,
+        scheme,
+      ))
+        for (const matched of matches(selector, document))
+          declare(matched, property, value, specificity(selector))
+    }
+  }
+  for (const element of elements(document))
+    for (const [property, value] of inline(element.attribs.style ?? ''))
+      declare(element, property, value, INLINE)
+  return styles
+}
+
+export function* elements(node: ParentNode): Generator<Element> {
+  for (const child of node.children) {
+    if (!isTag(child)) continue
+    yield child
+    yield* elements(child)
+  }
+}
+
+/** All text below a node, style sheets and titles aside. */
+export function textOf(node: ParentNode): string {
+  return node.children
+    .map((child) =>
+      isText(child) ? child.data : isTag(child) && child.name !== 'style' ? textOf(child) : '',
+    )
+    .join('')
+}
+
+interface Declaration {
+  readonly selector: string
+  readonly property: string
+  readonly value: string
+}
+
+type Rule = CssStylesheetAST['stylesheet']['rules'][number] | { readonly type: 'declaration' }
+
+function* declarationsOf(rules: readonly object[], scheme: Scheme): Generator<Declaration> {
+  // The parser's own union leaves out declarations that stand directly in a @media block; they are passed over here.
+  for (const rule of rules as readonly Rule[]) {
+    if ('media' in rule && 'rules' in rule && typeof rule.media === 'string') {
+      if (applies(rule.media, scheme)) yield* declarationsOf(rule.rules, scheme)
+    } else if ('selectors' in rule && 'declarations' in rule)
+      for (const declaration of rule.declarations) {
+        if (!('property' in declaration)) continue
+        for (const selector of rule.selectors)
+          yield { selector, property: declaration.property.toLowerCase(), value: declaration.value }
+      }
+  }
+}
+
+/** Widths are taken to match: colours rarely depend on them, and where they do both widths deserve a look. */
+function applies(media: string, scheme: Scheme): boolean {
+  if (/\bprint\b/.test(media)) return false
+  const wanted = /prefers-color-scheme\s*:\s*(light|dark)/.exec(media)?.[1]
+  return wanted === undefined || wanted === scheme
+}
+
+function matches(selector: string, document: Document): Element[] {
+  try {
+    return selectAll<AnyNode, Element>(selector, document)
+  } catch {
+    // A selector for one client's quirks (`:-ms-…`) matches nothing elsewhere.
+    return []
+  }
+}
+
+function specificity(selector: string): number {
+  const count = (pattern: RegExp) => selector.match(pattern)?.length ?? 0
+  return (
+    count(/#[\w-]+/g) * 10_000 +
+    count(/\.[\w-]+|\[[^\]]*\]|:(?!:)[\w-]+/g) * 100 +
+    count(/(?:^|[\s>+~])[a-z][\w-]*/gi)
+  )
+}
+
+function* inline(style: string): Generator<readonly [string, string]> {
+  for (const declaration of style.split(';')) {
+    const colon = declaration.indexOf(':')
+    if (colon > 0)
+      yield [declaration.slice(0, colon).trim().toLowerCase(), declaration.slice(colon + 1).trim()]
+  }
+}

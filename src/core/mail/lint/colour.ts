@@ -1,0 +1,60 @@
+/** Red, green and blue from 0 to 255, and opacity from 0 to 1. */
+export type Colour = readonly [number, number, number, number]
+
+const NAMED: Readonly<Record<string, Colour>> = {
+  black: [0, 0, 0, 1],
+  white: [255, 255, 255, 1],
+  red: [255, 0, 0, 1],
+  green: [0, 128, 0, 1],
+  blue: [0, 0, 255, 1],
+  gray: [128, 128, 128, 1],
+  grey: [128, 128, 128, 1],
+  silver: [192, 192, 192, 1],
+  navy: [0, 0, 128, 1],
+  maroon: [128, 0, 0, 1],
+  yellow: [255, 255, 0, 1],
+  orange: [255, 165, 0, 1],
+  transparent: [0, 0, 0, 0],
+}
+
+/** A colour as a mail's CSS writes it; undefined for what is not one (`inherit`, a gradient, a system colour). */
+export function parseColour(text: string): Colour | undefined {
+  const value = text.trim().toLowerCase()
+  const hex = /^#([\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/.exec(value)?.[1]
+  if (hex !== undefined) {
+    const full = hex.length < 5 ? hex.replace(/./g, '$&$&') : hex
+    const at = (index: number) => Number.parseInt(full.slice(index, index + 2), 16)
+    return [at(0), at(2), at(4), full.length === 8 ? at(6) / 255 : 1]
+  }
+  const [, red, green, blue, alpha] =
+    /^rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)(?:[\s,/]+([\d.]+%?))?\s*\)$/.exec(value) ?? []
+  if (red !== undefined)
+    return [Number(red), Number(green), Number(blue), alpha === undefined ? 1 : share(alpha)]
+  return NAMED[value]
+}
+
+/** `over` painted on an opaque ground. */
+export function blend(over: Colour, ground: Colour): Colour {
+  const [red, green, blue] = [0, 1, 2].map(
+    (index) => (over[index] ?? 0) * over[3] + (ground[index] ?? 0) * (1 - over[3]),
+  )
+  return [red ?? 0, green ?? 0, blue ?? 0, 1]
+}
+
+/** Contrast ratio from 1 to 21 (WCAG 2.2, §1.4.3). */
+export function contrast(a: Colour, b: Colour): number {
+  const [light = 0, dark = 0] = [luminance(a), luminance(b)].sort((one, other) => other - one)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+function luminance([red, green, blue]: Colour): number {
+  const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
+    const part = value / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+function share(text: string): number {
+  return text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
+}

@@ -1,0 +1,81 @@
+import type { Finding } from '../../finding.ts'
+import { ROUTES } from '../../routes.ts'
+import { elements, textOf } from './cascade.ts'
+import type { LintedMail } from './mail.ts'
+import { lintFinding } from './rules.ts'
+
+/** The host of every sample: what is filled in at send is the platform's own address. */
+const SAMPLE_HOST = 'www.example.com'
+const SHORTENERS = new Set([
+  'bit.ly',
+  't.co',
+  'tinyurl.com',
+  'goo.gl',
+  'ow.ly',
+  'is.gd',
+  'buff.ly',
+  'rb.gy',
+  'cutt.ly',
+])
+
+const PAGES = Object.values(ROUTES)
+  .filter((route) => route.service === 'web' && (route.methods as readonly string[]).includes('GET'))
+  .map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
+
+/** Every link: absolute, honest about where it leads, and to a page that exists when it leads to the platform. */
+export function checkLinks(mail: LintedMail): Finding[] {
+  const found: Finding[] = []
+  for (const anchor of elements(mail.document)) {
+    const href = anchor.attribs.href
+    if (anchor.name !== 'a' || href === undefined) continue
+    const slot = Object.entries(mail.compiled.slots).find(([, { sample }]) => sample === href)?.[0]
+    const place = mail.place(slot === undefined ? href : `${slot}:`)
+    const url = URL.canParse(href) ? new URL(href) : undefined
+    if (url === undefined || !/^(?:https?|mailto):$/.test(url.protocol)) {
+      found.push(
+        lintFinding(
+          'link-unsafe',
+          `The link ${href} is not an absolute address.`,
+          'Write it out, with https:// in front.',
+          place,
+        ),
+      )
+      continue
+    }
+    if (url.hostname === SAMPLE_HOST && !PAGES.some((page) => page.test(url.pathname)))
+      found.push(
+        lintFinding(
+          'link-without-route',
+          `The link${slot === undefined ? '' : ` of the slot ${slot}`} leads to ${url.pathname}, which the platform does not serve.`,
+          'Link to one of its pages, or declare the route in core/routes.ts.',
+          place,
+        ),
+      )
+    if (SHORTENERS.has(url.hostname))
+      found.push(
+        lintFinding(
+          'link-shortened',
+          `The link ${href} is shortened.`,
+          'Give the address that it leads to.',
+          place,
+        ),
+      )
+    const shown = /^\s*(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?:[/?#]\S*)?\s*$/i.exec(
+      textOf(anchor),
+    )?.[1]
+    if (shown !== undefined && url.protocol !== 'mailto:' && site(shown) !== site(url.hostname))
+      found.push(
+        lintFinding(
+          'link-misleads',
+          `The link reads ${shown} and leads to ${url.hostname}.`,
+          'Give the link a text that says what it does, or the address itself.',
+          place,
+        ),
+      )
+  }
+  return found
+}
+
+function site(host: string): string {
+  return host.toLowerCase().replace(/^www\./, '')
+}

@@ -1,0 +1,97 @@
+import type { Finding } from '../../finding.ts'
+import { TEMPLATES, type TemplateName } from '../catalog.ts'
+import { compileFile, LAYOUT, readTemplateFiles, type TemplateFiles } from '../compile/folder.ts'
+import { TemplateError } from '../compile/source.ts'
+import { renderMail } from '../render.ts'
+import type { CompiledMail } from '../template.ts'
+import { checkContrast } from './contrast.ts'
+import { checkLinks } from './links.ts'
+import { lintedMail } from './mail.ts'
+import { lintFinding } from './rules.ts'
+import { checkStructure } from './structure.ts'
+import { checkSupport } from './support.ts'
+
+/** What `email lint` says of one mail. Sizes are of the mail filled with its samples. */
+export interface LintedSummary {
+  readonly name: TemplateName
+  readonly subject: string
+  readonly htmlBytes: number
+  readonly textBytes: number
+  readonly findings: number
+}
+
+export interface LintReport {
+  readonly version: 1
+  readonly ok: boolean
+  readonly mails: readonly LintedSummary[]
+  readonly findings: readonly Finding[]
+}
+
+const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 }
+
+/** Compiles and checks every mail of a folder. `shownFolder` is how findings name it. */
+export async function lintFolder(folder: string, shownFolder: string): Promise<LintReport> {
+  const seen = new Map<string, Finding>()
+  const mails: LintedSummary[] = []
+  for (const name of TEMPLATES) {
+    const { summary, findings } = await lintTemplate(folder, shownFolder, name)
+    mails.push(summary)
+    // A fault of the layout is one fault, however many mails are laid out by it.
+    for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
+  }
+  const findings = [...seen.values()].sort((a, b) => RANK[a.severity] - RANK[b.severity])
+  return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
+}
+
+async function lintTemplate(folder: string, shownFolder: string, name: TemplateName) {
+  try {
+    const files = await readTemplateFiles(folder, name)
+    return lintCompiled({ files, compiled: await compileFile(files), shownFolder })
+  } catch (error) {
+    return {
+      summary: { name, subject: '', htmlBytes: 0, textBytes: 0, findings: 1 },
+      findings: [brokenTemplate(error, shownFolder)],
+    }
+  }
+}
+
+/** The finding for a template that does not compile; any other fault is thrown on. */
+function brokenTemplate(error: unknown, shownFolder: string): Finding {
+  if (!(error instanceof TemplateError)) throw error
+  const { file, line, sentence } = error
+  return lintFinding('template-broken', `The template does not compile: ${sentence}.`, 'Correct this line.', {
+    file: shownFolder === '' ? file : `${shownFolder}/${file}`,
+    line,
+    column: 1,
+  })
+}
+
+/** Checks one mail that compiles. */
+export function lintCompiled(input: {
+  readonly files: TemplateFiles
+  readonly compiled: CompiledMail
+  readonly shownFolder: string
+}): { readonly summary: LintedSummary; readonly findings: readonly Finding[] } {
+  const { files, compiled, shownFolder } = input
+  const samples = Object.fromEntries(
+    Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
+  )
+  const rendered = renderMail(compiled, samples)
+  const mail = lintedMail({ files, folder: shownFolder, layoutFile: LAYOUT, compiled, rendered })
+  const found = [checkLinks, checkStructure, checkContrast, checkSupport].flatMap((check) => check(mail))
+  const findings = [...new Map(found.map((finding) => [keyOf(finding), finding])).values()]
+  return {
+    summary: {
+      name: files.name,
+      subject: rendered.subject,
+      htmlBytes: Buffer.byteLength(rendered.html),
+      textBytes: Buffer.byteLength(rendered.text),
+      findings: findings.filter(({ severity }) => severity !== 'notice').length,
+    },
+    findings,
+  }
+}
+
+function keyOf({ id, cause, location }: Finding): string {
+  return `${id} ${location?.file}:${location?.line}:${location?.column} ${cause}`
+}

@@ -1,0 +1,54 @@
+import type { Document } from 'domhandler'
+import { parseDocument } from 'htmlparser2'
+import type { TemplateFiles } from '../compile/folder.ts'
+import type { Rendered } from '../render.ts'
+import type { CompiledMail } from '../template.ts'
+import type { Place } from './rules.ts'
+
+/** A text, or a pattern without the g flag; an empty text is passed over. */
+export type Needle = string | RegExp
+
+/** One mail as the checks see it: its files, its sample rendering, and the HTML as a document. */
+export interface LintedMail {
+  readonly files: TemplateFiles
+  readonly compiled: CompiledMail
+  readonly rendered: Rendered
+  readonly document: Document
+  /** The first of these texts that the template or the layout holds; the template's first line otherwise. */
+  place(...needles: readonly Needle[]): Place
+  /** The same, and undefined when neither file holds any: nobody wrote it by hand. */
+  written(...needles: readonly Needle[]): Place | undefined
+}
+
+export function lintedMail(input: {
+  readonly files: TemplateFiles
+  /** Folder of the templates as findings name it: relative to where the command runs. */
+  readonly folder: string
+  readonly layoutFile: string
+  readonly compiled: CompiledMail
+  readonly rendered: Rendered
+}): LintedMail {
+  const { files, folder, layoutFile } = input
+  const named = (file: string) => (folder === '' ? file : `${folder}/${file}`)
+  const written = (...needles: readonly Needle[]): Place | undefined => {
+    for (const needle of needles.filter(Boolean))
+      for (const [file, text] of [
+        [files.file, files.source],
+        [layoutFile, files.layout],
+      ] as const) {
+        const at = typeof needle === 'string' ? text.indexOf(needle) : text.search(needle)
+        if (at === -1) continue
+        const before = text.slice(0, at).split('\n')
+        return { file: named(file), line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+      }
+    return undefined
+  }
+  return {
+    files,
+    compiled: input.compiled,
+    rendered: input.rendered,
+    document: parseDocument(input.rendered.html),
+    written,
+    place: (...needles) => written(...needles) ?? { file: named(files.file), line: 1, column: 1 },
+  }
+}

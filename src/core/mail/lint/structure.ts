@@ -1,0 +1,164 @@
+import type { Finding } from '../../finding.ts'
+import { cascade, elements, textOf } from './cascade.ts'
+import type { LintedMail } from './mail.ts'
+import { type LintRule, lintFinding } from './rules.ts'
+
+/** What every HTML stays within (a mail on a phone is paid for by the byte). */
+const HTML_BYTES = 40 * 1024
+const SUBJECT_CHARACTERS = 60
+const PREHEADER_CHARACTERS = 100
+const ACTIVE = new Set([
+  'script',
+  'form',
+  'input',
+  'button',
+  'iframe',
+  'object',
+  'embed',
+  'video',
+  'audio',
+  'canvas',
+])
+/** Phrases that the public rule sets of filters score (SpamAssassin's body rules among them). */
+const PHRASES =
+  /\b(?:100 ?% free|act now|all new|buy now|click here|congratulations you|dear friend|double your|earn extra|free money|guaranteed income|limited time|lowest price|make money|no obligation|once in a lifetime|order now|risk[- ]free|this is not spam|urgent action|winner|you have been selected)\b/i
+
+/** Size, parts, language and what filters mind. */
+export function checkStructure(mail: LintedMail): Finding[] {
+  const { rendered, document, files } = mail
+  const found: Finding[] = []
+  const say = (id: LintRule, cause: string, fix: string, ...needles: string[]) =>
+    void found.push(lintFinding(id, cause, fix, mail.place(...needles)))
+
+  const size = Buffer.byteLength(rendered.html)
+  if (size > HTML_BYTES)
+    say(
+      'html-large',
+      `The HTML is ${(size / 1024).toFixed(1)} KB, and 40 KB is the limit here.`,
+      'Shorten the body.',
+    )
+
+  const { subject } = rendered
+  if (subject.length > SUBJECT_CHARACTERS)
+    say(
+      'subject-long',
+      `The subject has ${subject.length} characters.`,
+      `Say it in ${SUBJECT_CHARACTERS}.`,
+      'subject:',
+    )
+  const letters = subject.replace(/[^\p{L}]/gu, '')
+  if (
+    (letters.length > 5 && letters === letters.toUpperCase() && letters !== letters.toLowerCase()) ||
+    /!.*!|[!?$€£*]{2}/.test(subject)
+  )
+    say('subject-shouts', 'The subject shouts.', 'Write it as a sentence.', 'subject:')
+  if (/^\s*(?:re|fwd?|aw|wg)\s*:/i.test(subject))
+    say('subject-pretends', 'The subject pretends to be an answer.', 'Leave the prefix out.', 'subject:')
+
+  const all = [...elements(document)]
+  const body = all.find(({ name }) => name === 'body')
+  const shown = body === undefined ? '' : textOf(body).replace(/\s+/g, ' ').trim()
+  const phrase = PHRASES.exec(`${subject} ${shown}`)?.[0]
+  if (phrase !== undefined)
+    say('words-of-spam', `The mail says “${phrase}”.`, 'Say it in plain words.', phrase)
+  const preheader = /^preheader:\s*(.*)$/m.exec(files.source)?.[1] ?? ''
+  if (preheader.length > PREHEADER_CHARACTERS)
+    say(
+      'preheader-long',
+      `The preheader has ${preheader.length} characters.`,
+      `Say it in ${PREHEADER_CHARACTERS}.`,
+      'preheader:',
+    )
+
+  const words = (text: string) => text.split(/\s+/).filter((word) => /\p{L}/u.test(word)).length
+  if (words(rendered.text) < words(shown) / 2)
+    say(
+      'plain-text-missing',
+      'The plain-text part says less than half of the HTML.',
+      'Remove the override, or complete it.',
+      'text:',
+    )
+  const action = all.find(({ name, attribs }) => name === 'a' && attribs.href?.startsWith('http'))?.attribs
+    .href
+  if (action !== undefined && !rendered.text.includes(action))
+    say(
+      'plain-text-without-link',
+      'The plain-text part lacks the address of the action.',
+      'Give it there too.',
+      'text:',
+    )
+
+  const links = all.filter(({ name, attribs }) => name === 'a' && attribs.href !== undefined)
+  if (links.length > 4 && links.length > words(shown) / 20)
+    say(
+      'links-many',
+      `The mail has ${links.length} links in ${words(shown)} words.`,
+      'Keep the ones that matter.',
+    )
+
+  const images = all.filter(({ name }) => name === 'img')
+  const nameless = images.some(({ attribs }) => attribs.alt === undefined)
+    ? mail.place('<img')
+    : // MJML writes an empty alt of its own accord, and then nobody decided that the image says nothing.
+      mail.written(/<mj-image\b(?![^>]*\salt=)/)
+  if (nameless !== undefined)
+    found.push(
+      lintFinding(
+        'image-without-alt',
+        'An image has no alternative text.',
+        'Say in alt what it shows; alt="" for decoration.',
+        nameless,
+      ),
+    )
+  if (images.length > 0 && words(shown) < images.length * 20)
+    say(
+      'images-without-text',
+      `The mail has ${images.length} image(s) and ${words(shown)} words.`,
+      'Say in text what matters.',
+      '<img',
+      '<mj-image',
+    )
+
+  for (const { name } of all.filter((element) => ACTIVE.has(element.name)))
+    say('content-active', `The mail holds a <${name}>.`, 'Remove it; link to a page that has it.', `<${name}`)
+  if (!all.some(({ name, attribs }) => name === 'html' && attribs.lang && attribs.lang !== 'und'))
+    say(
+      'language-missing',
+      'The HTML does not say its language.',
+      'Set lang on <mjml> in layout.mjml.',
+      '<mjml',
+    )
+  if (
+    files.name.startsWith('course-day-') &&
+    !links.some(({ attribs }) => attribs.href === mail.compiled.slots.unsubscribeUrl?.sample)
+  )
+    say(
+      'unsubscribe-missing',
+      'The mail has no unsubscribe link in its body.',
+      'Put {{footer}} into layout.mjml.',
+      '<mj-body',
+    )
+  found.push(...hidden(mail))
+  return found
+}
+
+/** Hidden text, but for the preheader: MJML hides that one, and every client expects it. */
+function hidden(mail: LintedMail): Finding[] {
+  const styles = cascade(mail.document, 'light')
+  return [...elements(mail.document)].flatMap((element) => {
+    const value = (property: string) => styles.get(element)?.get(property)?.value
+    const hides =
+      value('display') === 'none' || value('visibility') === 'hidden' || value('font-size') === '0'
+    const text = textOf(element).trim()
+    const isPreheader = value('max-height') === '0px' && value('opacity') === '0'
+    if (!hides || text === '' || isPreheader) return []
+    return [
+      lintFinding(
+        'text-hidden',
+        `The text “${text.slice(0, 40)}” is hidden.`,
+        'Show it, or leave it out.',
+        mail.place(text.slice(0, 40)),
+      ),
+    ]
+  })
+}

@@ -1,0 +1,99 @@
+import { caniemail, rawData } from 'caniemail'
+import type { Finding } from '../../finding.ts'
+import type { LintedMail } from './mail.ts'
+import { lintFinding } from './rules.ts'
+
+/** The clients that matter: together they open nearly all mail (Litmus and Email on Acid publish the shares). */
+const CLIENTS = {
+  'apple-mail.ios': 'Apple Mail on iOS',
+  'apple-mail.macos': 'Apple Mail on macOS',
+  'gmail.desktop-webmail': 'Gmail',
+  'gmail.ios': 'Gmail on iOS',
+  'gmail.android': 'Gmail on Android',
+  'outlook.windows': 'Outlook on Windows',
+  'outlook.outlook-com': 'Outlook.com',
+  'outlook.macos': 'Outlook on macOS',
+  'outlook.ios': 'Outlook on iOS',
+  'outlook.android': 'Outlook on Android',
+  'yahoo.desktop-webmail': 'Yahoo Mail',
+  'samsung-email.android': 'Samsung Email',
+  'thunderbird.macos': 'Thunderbird',
+  'protonmail.desktop-webmail': 'Proton Mail',
+} as const
+
+type Client = keyof typeof CLIENTS
+const NAMES = Object.keys(CLIENTS) as Client[]
+
+/** Where these are missing, the mail is plainer and says the same: a corner is square, a scheme stays light. */
+const GRACEFUL =
+  /^(?:@media|@media \(prefers-color-scheme\)|!important keyword|border-radius|color-scheme.*|cursor|target attribute|outline|opacity|word-break|<style> element|<body> element|<meta>.*|[\w ]*selectors?|aria-.*|role attribute|dir attribute|lang attribute|system-ui.*|font-weight|text-decoration|border-collapse|HTML comments|letter-spacing|text-transform)$/i
+
+/**
+ * HTML and CSS that the operator wrote and a client that matters does not support. What MJML writes by itself is made
+ * for these clients, with tables and conditional comments for those that lack more, and is not reported.
+ */
+export function checkSupport(mail: LintedMail): Finding[] {
+  fillGaps()
+  const { issues } = caniemail({ clients: NAMES, html: mail.rendered.html })
+  const findings: Finding[] = []
+  for (const [id, byClient] of [
+    ['support-missing', issues.errors],
+    ['support-partial', issues.warnings],
+  ] as const) {
+    const clientsOf = new Map<string, Set<Client>>()
+    // The map's keys are the clients that were asked about.
+    for (const [client, features] of byClient)
+      for (const { title } of features)
+        clientsOf.set(title, (clientsOf.get(title) ?? new Set()).add(client as Client))
+    for (const [title, clients] of clientsOf) {
+      const place = GRACEFUL.test(title) ? undefined : placeOf(title, mail)
+      if (place === undefined) continue
+      const names = [...clients].map((client) => CLIENTS[client]).join(', ')
+      const url = rawData.data.find((feature) => feature.title === title)?.url ?? 'https://www.caniemail.com'
+      findings.push(
+        lintFinding(
+          id,
+          `Mail clients ${id === 'support-missing' ? 'do not support' : 'support with exceptions'} ${title}: ${names}.`,
+          `Do without it, or see what those clients show instead: ${url}`,
+          place,
+        ),
+      )
+    }
+  }
+  return findings
+}
+
+/** Where the operator wrote it, by hand or in Markdown; undefined when only MJML did. */
+function placeOf(title: string, mail: LintedMail) {
+  const element = /^<([a-z0-9]+)> element$/.exec(title)?.[1]
+  if (element !== undefined) {
+    const written = mail.written(`<${element} `, `<${element}>`)
+    const inBody = mail.compiled.body.some((part) => typeof part === 'string' && part.includes(`<${element}`))
+    return written ?? (inBody ? mail.place() : undefined)
+  }
+  const attribute = /^([a-z-]+) attribute$/.exec(title)?.[1]
+  // Of HTML's elements only: an attribute of an MJML element is MJML's to translate.
+  if (attribute !== undefined) return mail.written(new RegExp(`<(?!mj)[a-z][^<>]*\\s${attribute}=`))
+  const [name = '', value] = title.replace(/ (?:property|CSS property|keyword)$/, '').split(/:\s*/)
+  const property = `(?<![\\w-])${name.replace(/[^\w-]/g, '\\$&')}`
+  return mail.written(
+    new RegExp(value === undefined ? `${property}\\s*[:(]` : `${property}\\s*:\\s*${value}`),
+  )
+}
+
+let filled = false
+
+/** A feature that was never tested in a client is unknown there; the library throws for it instead of saying so. */
+function fillGaps(): void {
+  if (filled) return
+  filled = true
+  for (const { stats } of rawData.data)
+    for (const client of NAMES) {
+      const [family = '', platform = ''] = client.split('.')
+      // The data is a plain JSON document, typed by its known families.
+      const families = stats as Record<string, Record<string, Record<string, string>>>
+      families[family] ??= {}
+      const platforms = families[family]
+      if (Object.keys(platforms[platform] ?? {}).length === 0) platforms[platform] = { unknown: 'u' }
+    }
+}
