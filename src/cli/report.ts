@@ -6,6 +6,7 @@ import type { Finding } from '../core/finding.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { reportText } from './output/findings-text.ts'
 import { loadPaint } from './paint.ts'
 
 export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
@@ -64,7 +65,7 @@ async function document(
       }
       return 'mails' in report
         ? (await import('./output/lint-text.ts')).lintText(report, shown, how)
-        : (await import('./output/findings-text.ts')).reportText(report, how)
+        : reportText(report, how)
     }
   }
 }

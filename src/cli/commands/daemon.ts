@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
+import { findingText } from '../output/findings-text.ts'
 import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 
@@ -73,7 +74,6 @@ Examples:
 async function explain(error: unknown, context: Context): Promise<never> {
   const { InvalidEnvironmentError, ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
-    const { findingText } = await import('../output/findings-text.ts')
     const paint = await loadPaint(context.colour.stderr)
     for (const finding of error.findings)
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
