@@ -20,10 +20,11 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   health: ['env'],
   mail: ['env', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
-  store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments'],
+  store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments', 'analytics'],
   // An identity's address is parsed as every other.
   access: ['env', 'mail/address.ts'],
   payments: ['env', 'access/identity.ts'],
+  analytics: [],
 }
 
 const ONE_HOME: Record<string, string> = {

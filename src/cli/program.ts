@@ -48,6 +48,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/email.ts'),
   },
   {
+    name: 'analytics',
+    summary: 'what visitors did, by kind and day, as far as it is stored',
+    load: () => import('./commands/analytics.ts'),
+  },
+  {
     name: 'daemon',
     summary: 'run the services, the store and the hourly schedule in one process',
     load: () => import('./commands/daemon.ts'),

@@ -1,4 +1,5 @@
 import type { Identify } from '../core/access/identity.ts'
+import type { Ingest } from '../core/analytics/ingest.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
@@ -24,6 +25,7 @@ export interface Parts {
   readonly onPaymentEvent: OnPaymentEvent | undefined
   readonly clock: Clock
   readonly log: Log
+  readonly ingest: Ingest
   readonly health: Readonly<Record<Service, Health>>
   /** What it means that a probe is not configured. */
   readonly meaningOf: (probe: string) => string | undefined

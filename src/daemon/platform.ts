@@ -6,13 +6,16 @@ import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identi
 import { localLimiter } from '../core/access/limit/local.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
 import { policiesOf } from '../core/access/limit/policy.ts'
+import { createIngest, type Destination, type Ingest } from '../core/analytics/ingest.ts'
+import type { AnalyticsStore } from '../core/analytics/store.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
 import { GROUP_MEANING } from '../core/env/contract.ts'
 import { readSettings } from '../core/env/read-settings.ts'
-import { type Environment, GROUPS } from '../core/env/settings.ts'
+import { type Environment, GROUPS, type Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
+import { PlatformError } from '../core/errors.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import { createHealth } from '../core/health/runner.ts'
 import { agentProbes, apiProbes, type ProbeDependencies, webProbes } from '../core/health/services.ts'
@@ -26,7 +29,7 @@ import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import { type Random, systemRandom } from '../core/random.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
-import { openStore } from '../core/store/open.ts'
+import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
@@ -82,6 +85,9 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
 export interface OpenedPlatform extends Platform {
   readonly course: () => Promise<Course>
   readonly store: () => Promise<Store>
+  readonly ingest: Ingest
+  /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
+  readonly analytics: (() => Promise<AnalyticsStore>) | undefined
 }
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
@@ -138,6 +144,11 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
   const policies = policiesOf(settings.limits.perMinute)
   const local = localLimiter(clock)
   const limiter = openLimiter({ sharedStore: settings.sharedStore, clock, log })
+  const { table } = settings.analytics
+  const { address } = settings.store
+  const analytics =
+    table === undefined || address === undefined ? undefined : once(() => openAnalyticsStore(address, table))
+  const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
   const dependencies: ProbeDependencies = {
     settings,
@@ -174,6 +185,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     checkout,
     paymentEvents: async () => (await store()).paymentEvents,
     onPaymentEvent: options.onPaymentEvent,
+    ingest,
     clock,
     log,
     health,
@@ -221,11 +233,14 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
       await mailer.close()
       await (await checkout?.opened())?.close()
       await limiter.close()
+      await (await analytics?.opened())?.close()
       // A store that was given belongs to who gave it.
       if (options.store === undefined) await (await store.opened())?.close()
     },
     course,
     store,
+    ingest,
+    analytics,
   }
 }
 
@@ -235,6 +250,28 @@ function checked(identify: Identify): Identify {
     const identity = await identify(request)
     return identity && parseIdentity(identity)
   }
+}
+
+/** Where events go, or why they go nowhere; a store that cannot be opened now is a 503, and tried again. */
+function destinationOf(
+  settings: Settings,
+  analytics: (() => Promise<AnalyticsStore>) | undefined,
+): Destination {
+  if (analytics !== undefined) {
+    return {
+      store: () =>
+        analytics().catch((error: unknown) => {
+          throw new PlatformError('store_unavailable', 'The store of analytics cannot be opened now.', {
+            cause: error,
+          })
+        }),
+    }
+  }
+  const reason =
+    settings.groups.analytics === 'half-configured'
+      ? 'a table is named, but the store is not persistent'
+      : 'no table is named, so events are counted by nobody'
+  return { store: undefined, reason }
 }
 
 /** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */

@@ -123,9 +123,19 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(1, 0, () => platform.close())
+    // A table that cannot be made is told now, not to the first visitor.
+    if (services.includes('web')) await platform.analytics?.()
     for (const [service, listener] of listeners) listener.serve(platform[service])
     if (options.schedule && services.includes('web')) {
-      const schedule = startSchedule({ store, clock, log, run: (signal) => drain(platform.dispatch, signal) })
+      const schedule = startSchedule({
+        store,
+        clock,
+        log,
+        run: async (signal) => {
+          await drain(platform.dispatch, signal)
+          await platform.ingest.prune()
+        },
+      })
       opened.push(() => schedule.stop())
     }
     log.info('listening', 'the services listen', urls)

@@ -224,7 +224,10 @@ export function readSettings(env: Environment): Settings {
       const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
       return dsn === undefined ? undefined : { dsn, authToken: hidden('ERRORTRACK_AUTH_TOKEN') }
     }),
-    analytics: { endpoint: url('NEXT_PUBLIC_ANALYTICS_ENDPOINT'), table: text('ANALYTICS_DATASTORE_TABLE') },
+    analytics: {
+      endpoint: url('NEXT_PUBLIC_ANALYTICS_ENDPOINT'),
+      table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')),
+    },
     health: { deepToken: hidden('HEALTH_DEEP_TOKEN') },
     agent: { courseIndexPath: text('COURSE_INDEX_PATH') },
     limits: { perMinute: integer('RATE_LIMIT_PER_MINUTE') },

@@ -30,9 +30,10 @@ const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => str
   'log-level': (value) =>
     /^(debug|info|warn|error)$/i.test(value) ? undefined : 'debug, info, warn or error',
   table: (value) =>
-    /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
+    // SQLite and PostgreSQL keep these beginnings for themselves.
+    /^(?!sqlite_|pg_)[a-z_][a-z0-9_]{0,62}$/i.test(value)
       ? undefined
-      : 'a table name: letters, digits and underscores, at most 63',
+      : 'a table name: letters, digits and underscores, at most 63, not beginning with sqlite_ or pg_',
   price: (value) =>
     /^[A-Za-z0-9_-]{3,255}$/.test(value) ? undefined : 'a price id: letters, digits, underscores and hyphens',
 }

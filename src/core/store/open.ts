@@ -1,3 +1,5 @@
+import path from 'node:path'
+import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Store, StoreOpenError } from './store.ts'
 
@@ -6,4 +8,18 @@ export async function openStore(address: StoreAddress | undefined): Promise<Stor
   if (address?.kind === 'postgres')
     throw new StoreOpenError('This build opens SQLite stores only: set STORE_URL=sqlite:PATH, or remove it.')
   return (await import('./sqlite/open.ts')).openSqlite(address?.file)
+}
+
+/** Opens (and makes) the table that analytics are kept in: with SQLite in a file of its own beside the store's. */
+export async function openAnalyticsStore(address: StoreAddress, table: string): Promise<AnalyticsStore> {
+  if (address.kind === 'postgres')
+    throw new StoreOpenError('Analytics are kept in SQLite files only: remove ANALYTICS_DATASTORE_TABLE.')
+  const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
+  return openSqliteAnalytics({ file: analyticsFile(address.file), table })
+}
+
+/** `/data/platform.sqlite` → `/data/platform-analytics.sqlite` */
+export function analyticsFile(storeFile: string): string {
+  const { dir, name, ext } = path.parse(storeFile)
+  return path.join(dir, `${name}-analytics${ext}`)
 }

@@ -1,5 +1,6 @@
 import type { RouteTable } from '../http/route.ts'
 import type { Parts } from '../parts.ts'
+import { analyticsRoute } from '../routes/analytics.ts'
 import {
   confirmRoute,
   dispatchRoute,
@@ -29,6 +30,7 @@ export function webTable(parts: Parts): RouteTable {
       log,
     }),
     dispatch: dispatchRoute(course, settings.dispatch),
+    analytics: analyticsRoute(parts.ingest),
     webHealth: healthRoute(health.web, { deepToken: settings.health.deepToken }),
   }
 }

@@ -1,0 +1,99 @@
+import type { AnalyticsStatus, AnalyticsStore } from '../../core/analytics/store.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption, wholeNumber } from '../options.ts'
+import type { Summary } from '../output/analytics-text.ts'
+import { loadPaint } from '../paint.ts'
+import type { Configure } from '../program.ts'
+
+interface Options {
+  readonly days: number
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+}
+
+export const configure: Configure = (command, context, settle) => {
+  command.description('What visitors did, in aggregate, as far as ingest has stored it.')
+  command
+    .command('summary')
+    .summary('counts per kind and day')
+    .description(
+      'Counts per kind and day of what ingest has stored: a table of kinds, and a bar for each day. Reads the table that ANALYTICS_DATASTORE_TABLE names in the store of STORE_URL; days are in UTC.',
+    )
+    .option('--days <days>', 'how many days back, today included', wholeNumber(1, 400), 30)
+    .addOption(envFileOption())
+    .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 written, 2 nothing is stored here, or the store cannot be read.
+
+Examples:
+  platformctl analytics summary --env-file .env
+  platformctl analytics summary --days 7
+  platformctl analytics summary --format json | jq '.kinds'`,
+    )
+    .action(async (options: Options) =>
+      settle(await withStore(context, options, (store) => summary(context, store, options))),
+    )
+}
+
+async function withStore(
+  context: Context,
+  { envFile }: Options,
+  work: (store: AnalyticsStore) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { readSettings } = await import('../../core/env/read-settings.ts')
+  const { analyticsFile, openAnalyticsStore } = await import('../../core/store/open.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const { analytics, store } = readSettings(env)
+  const { address } = store
+  if (analytics.table === undefined || address === undefined) {
+    throw new CommandError(
+      EXIT.usage,
+      'nothing is stored: set ANALYTICS_DATASTORE_TABLE and STORE_URL, or name the file that does with --env-file.',
+    )
+  }
+  if (address.kind === 'sqlite') {
+    const { existsSync } = await import('node:fs')
+    const path = await import('node:path')
+    const file = analyticsFile(address.file)
+    // Opening would make an empty file, and an operator who mistyped a path would read "no events".
+    if (!existsSync(path.resolve(context.cwd, file))) {
+      throw new CommandError(
+        EXIT.usage,
+        `nothing is stored at ${file} yet: the daemon makes it; check STORE_URL if it should be there.`,
+      )
+    }
+  }
+  const opened = await openAnalyticsStore(address, analytics.table).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'StoreOpenError')
+      throw new CommandError(EXIT.usage, error.message)
+    throw error
+  })
+  try {
+    return await work(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+async function summary(context: Context, store: AnalyticsStore, options: Options): Promise<ExitCode> {
+  const { dayName, summarise, summaryText } = await import('../output/analytics-text.ts')
+  const { days } = options
+  const now = context.clock.now()
+  const counts = await store.counts(dayName(now - (days - 1) * 86_400_000))
+  const found = summarise({ counts, stored: storedFacts(await store.status()), now, days })
+  if (options.format === 'json') {
+    context.stdout.write((await import('../output/json.ts')).jsonText(found))
+  } else {
+    const paint = await loadPaint(context.colour.stdout)
+    context.stdout.write(summaryText(found, { paint, columns: Math.min(context.stdout.columns ?? 80, 120) }))
+  }
+  return EXIT.passed
+}
+
+function storedFacts({ batches, events, bytes }: AnalyticsStatus): Summary['stored'] {
+  return { batches, events, bytes }
+}

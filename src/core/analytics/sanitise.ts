@@ -1,0 +1,100 @@
+import {
+  type AnalyticsEvent,
+  EVENT_KINDS,
+  type EventKind,
+  LONGEST_KEY,
+  LONGEST_STRING,
+  MOST_PROPERTIES,
+  type PropertyValue,
+} from './events.ts'
+import { holdsAddress, isPersonalKey } from './personal.ts'
+
+/** Why an event, or a property of one, is left out. The first four cost the event, the others a property. */
+export type DropReason =
+  | 'malformed'
+  | 'unknown_kind'
+  | 'time_out_of_range'
+  | 'opted_out'
+  | 'property_name'
+  | 'property_personal'
+  | 'property_type'
+  | 'property_limit'
+
+const KINDS: ReadonlySet<unknown> = new Set(EVENT_KINDS)
+/** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
+const LAST_TIME = 8.64e15
+/** Names come again and again: each is judged once, up to a number that a flood of names cannot exceed. */
+const VERDICTS = new Map<string, DropReason | undefined>()
+const MOST_VERDICTS = 1000
+
+/**
+ * The one sanitiser (CONTRACT §6): the browser runs it before it buffers, ingest runs it again. Gives the event with
+ * what may be kept of its properties, or undefined; `drop` is told of everything that is left out. Never throws on
+ * a value that JSON can express; sanitising twice changes nothing.
+ */
+export function sanitiseEvent(
+  value: unknown,
+  drop: (reason: DropReason) => void,
+): AnalyticsEvent | undefined {
+  if (!isRecord(value)) return void drop('malformed')
+  const { kind, properties = {} } = value
+  if (!KINDS.has(kind)) return void drop('unknown_kind')
+  if (!isRecord(properties)) return void drop('malformed')
+  const at = timeOf(value.at)
+  if (at === undefined) return void drop('time_out_of_range')
+
+  const kept: Record<string, PropertyValue> = Object.create(null)
+  let count = 0
+  for (const key of Object.keys(properties)) {
+    const fault = keyFault(key) ?? valueFault(properties[key])
+    if (fault) drop(fault)
+    else if (count === MOST_PROPERTIES) drop('property_limit')
+    else {
+      count += 1
+      // valueFault has left strings, finite numbers and booleans.
+      const clean = properties[key] as PropertyValue
+      kept[key] = typeof clean === 'string' ? cut(clean) : clean
+    }
+  }
+  // The set holds the kinds and nothing else.
+  return { kind: kind as EventKind, at, properties: kept }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** UTC milliseconds, or an ISO 8601 time with its zone. */
+function timeOf(at: unknown): number | undefined {
+  const time =
+    typeof at === 'string' && /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)$/.test(at) ? Date.parse(at) : at
+  return typeof time === 'number' && time >= 0 && time <= LAST_TIME ? Math.trunc(time) : undefined
+}
+
+function keyFault(key: string): DropReason | undefined {
+  if (VERDICTS.has(key)) return VERDICTS.get(key)
+  const fault = !isName(key) ? 'property_name' : isPersonalKey(key) ? 'property_personal' : undefined
+  if (key.length <= LONGEST_KEY && VERDICTS.size < MOST_VERDICTS) VERDICTS.set(key, fault)
+  return fault
+}
+
+/** A name begins with a letter; `constructor` and what else every object has are no names, nor are data used as keys. */
+function isName(key: string): boolean {
+  return key.length <= LONGEST_KEY && /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
+}
+
+function valueFault(value: unknown): DropReason | undefined {
+  if (typeof value === 'string') return holdsAddress(value) ? 'property_personal' : undefined
+  return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
+}
+
+/** To 64 code points: cutting UTF-16 units could split a pair, and a lone half would change again when stored. */
+function cut(text: string): string {
+  if (text.length > LONGEST_STRING) {
+    let end = 0
+    for (let count = 0; count < LONGEST_STRING && end < text.length; count += 1)
+      end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
+    text = text.slice(0, end)
+  }
+  return text.replace(/\p{Surrogate}/gu, '\ufffd')
+}

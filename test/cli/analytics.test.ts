@@ -1,0 +1,98 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12)
+const DAY = 86_400_000
+const clock = { ...systemClock, now: () => NOW }
+
+async function stored() {
+  const env = {
+    STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`,
+    ANALYTICS_DATASTORE_TABLE: 'visits',
+  }
+  const platform = openPlatform({ env, clock })
+  const events = [
+    ...Array.from({ length: 9 }, (_, index) => ({ kind: 'lesson.viewed', at: NOW - (index % 3) * DAY })),
+    ...Array.from({ length: 3 }, () => ({ kind: 'circuit.run', at: NOW })),
+    { kind: 'page.viewed', at: NOW - 40 * DAY },
+  ]
+  const response = await platform.web.fetch(
+    new Request('http://web.example/api/analytics', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ events }),
+    }),
+  )
+  expect(await response.json()).toMatchObject({ accepted: 13, stored: true })
+  await platform.close()
+  return env
+}
+
+async function run(env: Record<string, string>, ...args: string[]) {
+  const { context, stdout, stderr } = testContext({ env, clock })
+  return {
+    code: await runProgram(['analytics', 'summary', ...args], context),
+    stdout: stdout(),
+    stderr: stderr(),
+  }
+}
+
+test('the summary shows kinds and days with a bar each', async () => {
+  const { code, stdout, stderr } = await run(await stored(), '--days', '30')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout.replace(/, \d+\.\d MB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
+13 stored in all, in 1 batches
+
+by kind
+  lesson.viewed  9  75.0 %  ${'█'.repeat(48)}
+  circuit.run    3  25.0 %  ${'█'.repeat(16)}
+
+by day
+  2026-11-19  3  ${'█'.repeat(24)}
+  2026-11-20  3  ${'█'.repeat(24)}
+  2026-11-21  6  ${'█'.repeat(48)}
+`)
+})
+
+test('as JSON it has every day of the range', async () => {
+  const { code, stdout } = await run(await stored(), '--days', '60', '--format', 'json')
+  expect(code).toBe(0)
+  const summary = JSON.parse(stdout)
+  expect(summary).toMatchObject({
+    version: 1,
+    from: '2026-09-23',
+    to: '2026-11-21',
+    total: 13,
+    kinds: [
+      { kind: 'lesson.viewed', count: 9 },
+      { kind: 'circuit.run', count: 3 },
+      { kind: 'page.viewed', count: 1 },
+    ],
+    stored: { batches: 1, events: 13, bytes: expect.any(Number) },
+  })
+  expect(summary.days).toHaveLength(60)
+  expect(summary.days.at(-1)).toEqual({
+    day: '2026-11-21',
+    count: 6,
+    kinds: { 'lesson.viewed': 3, 'circuit.run': 3 },
+  })
+})
+
+test('where nothing is stored it says why, and makes no file', async () => {
+  expect(await run({})).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('ANALYTICS_DATASTORE_TABLE'),
+  })
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  expect(await run({ STORE_URL: `sqlite:${file}`, ANALYTICS_DATASTORE_TABLE: 'visits' })).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('store-analytics.sqlite'),
+  })
+  expect((await run({}, '--days', '0')).code).toBe(2)
+})

@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  EVENT_KINDS,
+  LONGEST_STRING,
+  MOST_PROPERTIES,
+  OPT_OUT_KEY,
+} from '../../../src/core/analytics/events.ts'
+import {
+  isPersonalKey,
+  NAMED_THINGS,
+  PERSONAL_PARTS,
+  PERSONAL_WORDS,
+} from '../../../src/core/analytics/personal.ts'
+import { sanitiseEvent } from '../../../src/core/analytics/sanitise.ts'
+
+const AT = Date.UTC(2026, 10, 21, 12)
+
+function sanitise(value: unknown) {
+  const reasons: string[] = []
+  const event = sanitiseEvent(value, (reason) => reasons.push(reason))
+  return { event, reasons }
+}
+const withProperties = (properties: unknown) => sanitise({ kind: 'circuit.run', at: AT, properties })
+
+test('there are fifteen kinds, and the opt-out key has its documented name', () => {
+  expect(new Set(EVENT_KINDS).size).toBe(15)
+  expect(OPT_OUT_KEY).toBe('platform.optOut')
+})
+
+test.each([
+  [null, 'malformed'],
+  ['lesson.viewed', 'malformed'],
+  [[], 'malformed'],
+  [{}, 'unknown_kind'],
+  [{ kind: 'lesson.deleted', at: AT }, 'unknown_kind'],
+  [{ kind: ['lesson.viewed'], at: AT }, 'unknown_kind'],
+  [{ kind: 'toString', at: AT }, 'unknown_kind'],
+  [{ kind: 'lesson.viewed', at: AT, properties: [] }, 'malformed'],
+  [{ kind: 'lesson.viewed', at: AT, properties: 'x' }, 'malformed'],
+  [{ kind: 'lesson.viewed' }, 'time_out_of_range'],
+  [{ kind: 'lesson.viewed', at: Number.NaN }, 'time_out_of_range'],
+  [{ kind: 'lesson.viewed', at: -1 }, 'time_out_of_range'],
+  [{ kind: 'lesson.viewed', at: 1e300 }, 'time_out_of_range'],
+  [{ kind: 'lesson.viewed', at: 'yesterday' }, 'time_out_of_range'],
+  [{ kind: 'lesson.viewed', at: '2026-11-21' }, 'time_out_of_range'],
+])('%j is dropped as %s', (value, reason) => {
+  expect(sanitise(value)).toEqual({ event: undefined, reasons: [reason] })
+})
+
+test.each([
+  [AT, AT],
+  [AT + 0.75, AT],
+  ['2026-11-21T12:00:00Z', AT],
+  ['2026-11-21T13:00:00.000+01:00', AT],
+])('the time %j is understood', (at, expected) => {
+  expect(sanitise({ kind: 'lesson.viewed', at }).event).toEqual({
+    kind: 'lesson.viewed',
+    at: expected,
+    properties: {},
+  })
+})
+
+test('strings, finite numbers and booleans are kept, and nothing else', () => {
+  const { event, reasons } = withProperties({
+    device: 'simulator',
+    shots: 1024,
+    ideal: true,
+    nothing: null,
+    list: [1],
+    nested: { email: 'a@example.com' },
+    infinite: Number.POSITIVE_INFINITY,
+    missing: Number.NaN,
+  })
+  expect(event?.properties).toEqual({ device: 'simulator', shots: 1024, ideal: true })
+  expect(reasons).toEqual(Array(5).fill('property_type'))
+})
+
+test.each([
+  ...['email', 'eMail', 'E-Mail', 'user_email', 'contactEmailAddress', 'courriel', 'correo electrónico'],
+  ...['name', 'firstName', 'FIRST_NAME', 'teacher_name', 'Prénom', 'Vorname', 'apellidos', 'userName'],
+  ...[
+    'phone',
+    'phoneNumber',
+    'téléphone',
+    'Telefonnummer',
+    'tel',
+    'ip',
+    'clientIP',
+    'IPAddress',
+    'ip_address',
+  ],
+  ...[
+    'address',
+    'homeAddress',
+    'dirección',
+    'Straße'.normalize('NFD').replace('ß', 'sse'),
+    'zip',
+    'latitude',
+  ],
+  ...[
+    'birthDate',
+    'dob',
+    'Geburtstag',
+    'gender',
+    'ssn',
+    'passportNo',
+    'creditCard',
+    'card_number',
+    'iban',
+    'cvv',
+  ],
+  ...[
+    'password',
+    'passwd',
+    'Passwort',
+    'apiKey',
+    'secret',
+    'accessToken',
+    'sessionId',
+    'cookie',
+    'authorization',
+  ],
+  ...[
+    'userId',
+    'user-id',
+    'visitor.id',
+    'deviceId',
+    'user',
+    'имя',
+    'Фамилия',
+    '电子邮件',
+    '電話番号',
+    '이메일',
+    'الاسم',
+  ],
+])('a property called %j is personal', (key) => {
+  expect(withProperties({ [key]: 'x' })).toMatchObject({
+    event: { properties: {} },
+    reasons: ['property_personal'],
+  })
+})
+
+test.each([
+  ...[
+    'lesson',
+    'lessonId',
+    'lesson_name',
+    'deviceName',
+    'device',
+    'shots',
+    'score',
+    'passed',
+    'script',
+    'shipping',
+  ],
+  ...[
+    'tier',
+    'rating',
+    'duration',
+    'page',
+    'plan',
+    'query_length',
+    'language',
+    'depth',
+    'page.kind',
+    'stage',
+  ],
+])('a property called %j is kept', (key) => {
+  expect(withProperties({ [key]: 'x' }).event?.properties).toEqual({ [key]: 'x' })
+})
+
+test.each([
+  ...['anna@example.com', 'Anna Example <anna@example.com>', '"an na"@example.com', 'anna@localhost'],
+  ...['mailto:anna@example.com', 'anna%40example.com', 'anna＠example.com', 'анна@пример.рф'],
+  `${'x'.repeat(60)}@example.com`,
+])('the value %j holds an address and is dropped, whatever its name', (value) => {
+  expect(withProperties({ note: value })).toMatchObject({
+    event: { properties: {} },
+    reasons: ['property_personal'],
+  })
+})
+
+test.each(['@', 'a @ b', 'half past 5', '50%', '40%'])('the value %j is no address', (value) => {
+  expect(withProperties({ note: value }).event?.properties).toEqual({ note: value })
+})
+
+test('names that every object has, and data used as names, are dropped', () => {
+  const properties = JSON.parse(
+    '{"__proto__":{"polluted":true},"constructor":"x","prototype":"kept","toString":"x","hasOwnProperty":1,"+49 170 1234567":true,"anna@example.com":1,"":1,"1":1,"_x":1}',
+  )
+  const { event, reasons } = withProperties(properties)
+  expect(event?.properties).toEqual({ prototype: 'kept' })
+  expect(Object.getPrototypeOf(event?.properties)).toBeNull()
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  expect(reasons).toEqual(Array(9).fill('property_name'))
+})
+
+test('a string is cut to 64 characters and never through one', () => {
+  const faces = '😀'.repeat(100)
+  expect(withProperties({ topic: faces }).event?.properties.topic).toBe('😀'.repeat(64))
+  expect(withProperties({ topic: `${'a'.repeat(63)}😀b` }).event?.properties.topic).toBe(
+    `${'a'.repeat(63)}😀`,
+  )
+  expect(withProperties({ topic: 'a\ud83db' }).event?.properties.topic).toBe('a\ufffdb')
+})
+
+test('only the first properties are kept, up to the documented number', () => {
+  const many = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`p${index}`, index]))
+  const { event, reasons } = withProperties(many)
+  expect(Object.keys(event?.properties ?? {})).toHaveLength(MOST_PROPERTIES)
+  expect(reasons).toEqual(Array(5).fill('property_limit'))
+})
+
+test('a megabyte of text is judged at once, whatever it repeats', { timeout: 2000 }, () => {
+  for (const text of ['a', '%40', '@', 'a@', ' @', '\ud83d']) {
+    const { event } = withProperties({ note: text.repeat(1_000_000 / text.length) })
+    expect(String(event?.properties.note ?? '').length).toBeLessThanOrEqual(LONGEST_STRING)
+  }
+})
+
+const anyValue = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.emailAddress(),
+  fc.tuple(fc.string({ maxLength: 80 }), fc.emailAddress()).map((parts) => parts.join(' ')),
+  fc.double(),
+  fc.boolean(),
+  fc.anything(),
+)
+const anyKey = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('email', '__proto__', 'lesson', 'constructor'),
+)
+
+test('sanitising twice changes nothing, and what comes out keeps every promise', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...EVENT_KINDS),
+      fc.oneof(
+        fc.integer({ min: 0 }),
+        fc.date({ noInvalidDate: true, min: new Date(0) }).map((date) => date.toISOString()),
+      ),
+      fc.dictionary(anyKey, anyValue, { maxKeys: 40 }),
+      (kind, at, properties) => {
+        const once = sanitise({ kind, at, properties })
+        const again = sanitise(JSON.parse(JSON.stringify(once.event ?? null)))
+        if (once.event === undefined) return
+        expect(again.reasons).toEqual([])
+        expect(JSON.stringify(again.event)).toBe(JSON.stringify(once.event))
+        for (const [key, value] of Object.entries(once.event.properties)) {
+          expect(isPersonalKey(key)).toBe(false)
+          expect(['string', 'number', 'boolean']).toContain(typeof value)
+          if (typeof value === 'string') {
+            expect([...value].length).toBeLessThanOrEqual(LONGEST_STRING)
+            expect(value.isWellFormed()).toBe(true)
+          }
+        }
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('it never throws, whatever it is given', () => {
+  fc.assert(fc.property(fc.jsonValue(), (value) => void sanitise(value)))
+})
+
+test('every pattern is written in the form in which names are compared', () => {
+  for (const part of [...PERSONAL_PARTS, ...PERSONAL_WORDS]) expect(isPersonalKey(part), part).toBe(true)
+  for (const thing of NAMED_THINGS) expect(isPersonalKey(`${thing}_name`), thing).toBe(false)
+})

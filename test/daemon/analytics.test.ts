@@ -1,0 +1,265 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { EVENT_KINDS } from '../../src/core/analytics/events.ts'
+import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Log } from '../../src/core/log.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12)
+const DAY = 86_400_000
+
+async function platform(env: Record<string, string> = {}) {
+  const folder = await emptyFolder()
+  const time = { now: NOW }
+  const logged: string[] = []
+  const note: Log['info'] = (...line) => void logged.push(JSON.stringify(line))
+  const opened = openPlatform({
+    env: {
+      STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
+      ANALYTICS_DATASTORE_TABLE: 'visits',
+      RATE_LIMIT_PER_MINUTE: '100000',
+      ...env,
+    },
+    clock: { ...systemClock, now: () => time.now },
+    log: { debug: note, info: note, warn: note, error: note },
+  })
+  onTestFinished(() => opened.close())
+  const post = async (body: unknown, headers: Record<string, string> = {}) => {
+    const response = await opened.web.fetch(
+      new Request('http://web.example/api/analytics', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    )
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+  }
+  const file = path.join(folder, 'store-analytics.sqlite')
+  const rows = (query: string) => {
+    const database = new Database(file, { readonly: true })
+    try {
+      return database.prepare(query).all()
+    } finally {
+      database.close()
+    }
+  }
+  return { opened, post, rows, file, folder, logged, time }
+}
+
+const event = (properties: Record<string, unknown> = {}, at: unknown = NOW, kind = 'lesson.viewed') => ({
+  kind,
+  at,
+  properties,
+})
+
+test('events are stored sanitised, one row a batch, and counted by kind and day', async () => {
+  const { post, rows } = await platform()
+  const answer = await post({
+    batch: 'one',
+    events: [
+      event({ lesson: 3, email: 'anna@example.com', list: [] }),
+      event({ lesson: 4 }, NOW - DAY),
+      event({ lesson: 3 }, new Date(NOW).toISOString()),
+      event({}, NOW, 'circuit.run'),
+      event({}, NOW, 'lesson.deleted'),
+      'nonsense',
+    ],
+  })
+  expect(answer).toEqual({
+    status: 202,
+    body: {
+      accepted: 4,
+      dropped: { property_personal: 1, property_type: 1, unknown_kind: 1, malformed: 1 },
+      stored: true,
+    },
+  })
+  expect(rows('SELECT count(*) AS batches, sum(size) AS size FROM visits')).toEqual([{ batches: 1, size: 4 }])
+  expect(rows('SELECT * FROM visits_daily')).toEqual([
+    { day: '2026-11-20', kind: 'lesson.viewed', count: 1 },
+    { day: '2026-11-21', kind: 'circuit.run', count: 1 },
+    { day: '2026-11-21', kind: 'lesson.viewed', count: 2 },
+  ])
+  expect(rows('SELECT batch, kind, at, properties FROM visits_events LIMIT 1')).toEqual([
+    { batch: 1, kind: 'lesson.viewed', at: NOW, properties: '{"lesson":3}' },
+  ])
+})
+
+test('a batch that is sent again is acknowledged and not stored twice', async () => {
+  const { post, rows } = await platform()
+  const batch = { batch: 'b-1', events: [event(), event()] }
+  expect((await post(batch)).body).toEqual({ accepted: 2, dropped: {}, stored: true })
+  const again = await Promise.all([post(batch), post(batch), post(batch)])
+  expect(again.map(({ status, body }) => [status, body.accepted, body.stored])).toEqual(
+    Array(3).fill([202, 2, true]),
+  )
+  expect(again[0]?.body.reason).toMatch(/stored before/)
+  expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 2 }])
+  await post({ events: [event()] })
+  await post({ events: [event()] })
+  expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 4 }])
+})
+
+test.each([
+  ['501 events', { events: Array(501).fill(event()) }, 400],
+  ['no events', {}, 400],
+  ['events that are no list', { events: {} }, 400],
+  ['an unknown field', { events: [], user: 'anna' }, 400],
+  ['a batch id that is none', { batch: 'anna@example.com', events: [] }, 400],
+  ['a batch id of another type', { batch: 5, events: [] }, 400],
+  ['null', null, 400],
+  ['a list', [], 400],
+  ['no JSON', '{"events":[', 400],
+  ['NaN', '{"events":[{"kind":"lesson.viewed","at":NaN}]}', 400],
+  ['depth', `{"events":${'['.repeat(100_000)}`, 400],
+  ['closed depth', `{"events":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
+  ['two megabytes', { events: [event({ text: 'x'.repeat(2_000_000) })] }, 413],
+])('%s is refused', async (_, body, status) => {
+  const { post, folder } = await platform()
+  const answer = await post(body)
+  expect(answer.status).toBe(status)
+  expect(answer.body).toMatchObject({ code: status === 413 ? 'payload_too_large' : 'bad_request', status })
+  expect(await readdir(folder)).not.toContain('store-analytics.sqlite')
+})
+
+test('another media type is a 415', async () => {
+  const { post } = await platform()
+  expect((await post('events=1', { 'Content-Type': 'application/x-www-form-urlencoded' })).status).toBe(415)
+  expect((await post({ events: [] }, { 'Content-Encoding': 'gzip' })).status).toBe(415)
+})
+
+test.each([
+  ['nested values', event({ a: { b: { c: [1, 2] } } }), { property_type: 1 }, 1],
+  ['a long text', event({ text: 'x'.repeat(900_000) }), {}, 1],
+  ['a clock two days ahead', event({}, NOW + 2 * DAY), { time_out_of_range: 1 }, 0],
+  ['a clock at 1970', event({}, 0), { time_out_of_range: 1 }, 0],
+  ['a clock before what is kept', event({}, NOW - (RETENTION_DAYS + 1) * DAY), { time_out_of_range: 1 }, 0],
+  ['null', null, { malformed: 1 }, 0],
+])('%s is a counted drop and never a fault', async (_, given, dropped, accepted) => {
+  const { post } = await platform()
+  expect(await post({ events: [given] })).toMatchObject({ status: 202, body: { accepted, dropped } })
+})
+
+test('of a key that stands twice the last counts, and nothing of the first is kept', async () => {
+  const { post, rows } = await platform()
+  const text = `{"events":[{"kind":"page.viewed","kind":"lesson.viewed","at":${NOW},"properties":{"page":"canary","page":"home"}}]}`
+  expect((await post(text)).body).toMatchObject({ accepted: 1, stored: true })
+  expect(rows('SELECT events FROM visits')).toEqual([
+    { events: JSON.stringify([['lesson.viewed', NOW, { page: 'home' }]]) },
+  ])
+})
+
+test.each([
+  ['no table is named', { ANALYTICS_DATASTORE_TABLE: '' }, /no table/],
+  ['the store is not persistent', { STORE_URL: '' }, /not persistent/],
+  ['the name is no identifier', { ANALYTICS_DATASTORE_TABLE: 'visits"; DROP TABLE x' }, /no table/],
+  ['the name belongs to SQLite', { ANALYTICS_DATASTORE_TABLE: 'sqlite_visits' }, /no table/],
+])('nothing is stored when %s, and the answer says so', async (_, env, reason) => {
+  const { post, folder } = await platform(env)
+  const { status, body } = await post({ events: [event()] })
+  expect({ status, ...body }).toEqual({
+    status: 202,
+    accepted: 1,
+    dropped: {},
+    stored: false,
+    reason: expect.stringMatching(reason),
+  })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('Global Privacy Control is an objection: nothing of the request is kept', async () => {
+  const { post, folder } = await platform()
+  const answer = await post({ events: [event(), event()] }, { 'Sec-GPC': '1' })
+  expect(answer).toMatchObject({
+    status: 202,
+    body: { accepted: 0, dropped: { opted_out: 2 }, stored: false },
+  })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('what is older than the retention goes, batch by batch, and counts go with it', async () => {
+  const { opened, post, rows, time } = await platform()
+  for (let batch = 0; batch < 45; batch += 1) await post({ events: [event()] })
+  time.now = NOW + (RETENTION_DAYS - 1) * DAY
+  await post({ events: [event({}, time.now)] })
+  await opened.ingest.prune()
+  expect(rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 46 }])
+  time.now = NOW + (RETENTION_DAYS + 1) * DAY
+  await opened.ingest.prune()
+  expect(rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 1 }])
+  expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 1 }])
+})
+
+test('a store that cannot be opened is a 503, and the next request tries again', async () => {
+  const folder = await emptyFolder()
+  const { post } = await platform({ STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}` })
+  const database = new Database(path.join(folder, 'store-analytics.sqlite'))
+  database.exec('CREATE TABLE other (x); CREATE INDEX visits ON other (x)')
+  expect(await post({ events: [event()] })).toMatchObject({
+    status: 503,
+    body: { code: 'store_unavailable' },
+  })
+  database.exec('DROP INDEX visits')
+  database.close()
+  expect((await post({ events: [event()] })).body).toMatchObject({ stored: true })
+})
+
+// Thirty ways in which personal data gets into an event; each holds the canary once.
+const SHAPES: readonly ((canary: string) => unknown)[] = [
+  ...[
+    'email',
+    'userEmail',
+    'firstName',
+    'last_name',
+    'téléphone',
+    'clientIp',
+    'homeAddress',
+    'birth-date',
+  ].map((key) => (canary: string) => event({ [key]: canary })),
+  ...['password', 'apiKey', 'sessionId', 'Authorization', 'iban', 'credit_card', 'пароль', '邮箱'].map(
+    (key) => (canary: string) => event({ [key]: canary }),
+  ),
+  (canary) => event({ note: `${canary}@example.com` }),
+  (canary) => event({ note: `write to ${canary}%40example.com` }),
+  (canary) => event({ note: `${'x'.repeat(64)}${canary}` }),
+  (canary) => event({ note: { email: canary } }),
+  (canary) => event({ note: [canary] }),
+  (canary) => event({ [`${canary}@example.com`]: true }),
+  (canary) => event({ [`+49 ${canary}`]: true }),
+  (canary) => event({ [`${'x'.repeat(64)}${canary}`]: true }),
+  (canary) => ({ ...event(), user: canary }),
+  (canary) => ({ ...event(), kind: canary }),
+  (canary) => ({ ...event(), at: canary }),
+  (canary) => ({ ...event(), properties: canary }),
+  (canary) => canary,
+  (canary) => JSON.parse(`{"kind":"lesson.viewed","at":${NOW},"properties":{"__proto__":{"x":"${canary}"}}}`),
+]
+
+test('of 100,000 canaries in 30 shapes none reaches the database, its WAL, the log or the answer', async () => {
+  expect(SHAPES).toHaveLength(30)
+  const { opened, post, file, logged } = await platform()
+  const answers: string[] = []
+  for (let batch = 0; batch < 200; batch += 1) {
+    const events = Array.from({ length: 500 }, (_, index) => SHAPES[index % 30]?.(`canary${batch}x${index}`))
+    const answer = await post({ batch: `batch-${batch}`, events })
+    expect(answer.status).toBe(202)
+    answers.push(JSON.stringify(answer.body))
+  }
+  const left = [await readFile(file), await readFile(`${file}-wal`)]
+  await opened.close()
+  left.push(await readFile(file))
+  for (const bytes of left) expect(bytes.includes('canary')).toBe(false)
+  expect(left[2]?.includes('lesson.viewed')).toBe(true)
+  expect([...logged, ...answers].join('\n')).not.toContain('canary')
+})
+
+test('every kind is taken', async () => {
+  const { post, rows } = await platform()
+  expect((await post({ events: EVENT_KINDS.map((kind) => event({}, NOW, kind)) })).body).toMatchObject({
+    accepted: 15,
+  })
+  expect(rows('SELECT count(*) AS kinds FROM visits_daily')).toEqual([{ kinds: 15 }])
+})
