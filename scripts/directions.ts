@@ -30,6 +30,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
 const ONE_HOME: Record<string, string> = {
   'better-sqlite3': 'src/core/store/sqlite/',
   jose: 'src/core/access/identity.ts',
+  pg: 'src/core/store/postgres/connection.ts',
   nodemailer: 'src/core/mail/transports/smtp.ts',
   mjml: 'src/core/mail/compile/',
   caniemail: 'src/core/mail/lint/support.ts',

@@ -104,7 +104,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
         'STORE_URL is not set: subscriptions are kept in memory and end with the process',
       )
     }
-    return options.store ?? openStore(settings.store.address)
+    return options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log })
   })
   const course = once(async () => {
     const opened = await store()

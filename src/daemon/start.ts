@@ -78,7 +78,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
   }
 
-  const { site, sharedStore } = readSettings(options.env)
+  const { site, sharedStore, store: configured } = readSettings(options.env)
   if (services.includes('api') && site.corsOrigins === undefined) {
     log.warn(
       'cors_at_localhost',
@@ -94,11 +94,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     for (const close of opened.splice(0).reverse()) await close()
   }
   try {
-    const address = readSettings(options.env).store.address ?? {
+    const address = configured.address ?? {
       kind: 'sqlite',
       file: path.join(options.dataFolder, 'platform.sqlite'),
     }
-    const store = await openStore(address)
+    const store = await openStore(address, { poolSize: configured.poolSize, log })
     opened.push(() => store.close())
     const listeners = new Map<Service, Listener>()
     for (const service of services) {

@@ -1,12 +1,16 @@
 import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
+import { type Log, silentLog } from '../log.ts'
 import { type Store, StoreOpenError } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
-export async function openStore(address: StoreAddress | undefined): Promise<Store> {
+export async function openStore(
+  address: StoreAddress | undefined,
+  { poolSize = 10, log = silentLog }: { readonly poolSize?: number; readonly log?: Log } = {},
+): Promise<Store> {
   if (address?.kind === 'postgres')
-    throw new StoreOpenError('This build opens SQLite stores only: set STORE_URL=sqlite:PATH, or remove it.')
+    return (await import('./postgres/open.ts')).openPostgres({ url: address.url, poolSize, log })
   return (await import('./sqlite/open.ts')).openSqlite(address?.file)
 }
 

@@ -1,25 +1,29 @@
-import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { openStore } from '../../../src/core/store/open.ts'
-import { emptyFolder } from '../../support/folder.ts'
+import type { Store } from '../../../src/core/store/store.ts'
+import { addressOf, openTestStore, STORES, type StoreKind } from '../../support/stores.ts'
 
 const START = Date.UTC(2026, 2, 28)
 const HOUR_MS = 60 * 60 * 1000
 const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
+const person = (n: number) => ({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
 
-/** A course on a real SQLite file with a transport that keeps what it is given and answers as told. */
-async function course({ persistent = true, mail = true } = {}) {
-  const store = await openStore(
-    persistent ? { kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') } : undefined,
-  )
-  onTestFinished(() => store.close())
+function linkOf(message: Message | undefined): { s: string; t: string } {
+  const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
+  return { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+}
+
+/** A course on a real store with a transport that keeps what it is given and answers as told. */
+async function course(kind: StoreKind, { persistent = true, mail = true } = {}) {
+  const address = await addressOf(kind)
+  const store = await openTestStore(address)
   const messages: Message[] = []
   let answer: (message: Message) => Outcome | Promise<Outcome> = (message) => ({
     kind: 'sent',
@@ -35,42 +39,48 @@ async function course({ persistent = true, mail = true } = {}) {
     verify: async () => {},
     close: async () => {},
   }
-  const opened = openCourse({
-    store: store.course,
-    persistent: store.persistent,
-    mailer: openMailer(
-      mail
-        ? { mail: undefined, transport, from: { name: undefined, address: 'course@example.com' } }
-        : { mail: undefined },
-    ),
-    clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
-    random: systemRandom,
-    log: silentLog,
-    siteUrl: 'https://www.example.com',
-    linkKey: secret('a key for links in tests only'),
-  })
+  const open = (on: Pick<Store, 'course'>) =>
+    openCourse({
+      store: on.course,
+      // The fallback runs the suite too; that dispatch refuses it is a test of its own.
+      persistent,
+      mailer: openMailer(
+        mail
+          ? { mail: undefined, transport, from: { name: undefined, address: 'course@example.com' } }
+          : { mail: undefined },
+      ),
+      clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
+      random: systemRandom,
+      log: silentLog,
+      siteUrl: 'https://www.example.com',
+      linkKey: secret('a key for links in tests only'),
+    })
+  const opened = open(store)
   return {
     course: opened,
+    store,
     messages,
+    /** The same course over a store that behaves otherwise. */
+    over: (store: CourseStore) => open({ course: store }),
+    late: () => now - START,
+    /** A second process on the same store, as far as a store can tell. */
+    another: async () => open(kind === 'memory' ? store : await openTestStore(address)),
     answer: (next: typeof answer) => {
       answer = next
     },
     pass: (ms: number) => {
       now += ms
     },
-    async subscribe(address = ADA) {
-      const result = await opened.subscribe(address)
+    async subscribe(who = ADA) {
+      const result = await opened.subscribe(who)
       await new Promise((resolve) => setImmediate(resolve))
       await opened.close()
       return result
     },
     token: () => /token=([\w-]+)/.exec(messages.at(-1)?.text ?? '')?.[1] ?? '',
-    link() {
-      const url = new URL(/<(.*)>/.exec(messages.at(-1)?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
-      return { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
-    },
-    async confirmed() {
-      await this.subscribe()
+    link: () => linkOf(messages.at(-1)),
+    async confirmed(who = ADA) {
+      await this.subscribe(who)
       expect(await opened.confirm(this.token())).toBe('confirmed')
       return this
     },
@@ -78,181 +88,324 @@ async function course({ persistent = true, mail = true } = {}) {
   }
 }
 
-test('the seven lessons go out one a day, lowest first, each once', async () => {
-  const it = await (await course()).confirmed()
-  for (let day = 1; day <= 7; day += 1) {
-    expect(await it.dispatch()).toMatchObject({ processed: 1, sent: 1, results: [{ day, sent: true }] })
+describe.each(STORES)('on the store %s', (kind) => {
+  test('the seven lessons go out one a day, lowest first, each once', async () => {
+    const it = await (await course(kind)).confirmed()
+    for (let day = 1; day <= 7; day += 1) {
+      expect(await it.dispatch()).toMatchObject({ processed: 1, sent: 1, results: [{ day, sent: true }] })
+      expect(await it.dispatch()).toMatchObject({ processed: 0 })
+      it.pass(DAY_MS - 1)
+      expect(await it.dispatch()).toMatchObject({ processed: 0 })
+      it.pass(1)
+    }
     expect(await it.dispatch()).toMatchObject({ processed: 0 })
-    it.pass(DAY_MS - 1)
-    expect(await it.dispatch()).toMatchObject({ processed: 0 })
-    it.pass(1)
-  }
-  expect(await it.dispatch()).toMatchObject({ processed: 0 })
-  expect(new Set(it.messages.map(({ key }) => key)).size).toBe(8)
-})
-
-test('a backlog drains one day a call', async () => {
-  const it = await (await course()).confirmed()
-  it.pass(3 * DAY_MS)
-  for (const day of [1, 2, 3, 4])
-    expect(await it.dispatch()).toMatchObject({ results: [{ day }], remaining: day < 4 ? 1 : 0 })
-  expect(await it.dispatch()).toMatchObject({ processed: 0 })
-})
-
-test('an address is mailed at most one confirmation an hour and three a day, and answered alike each time', async () => {
-  const it = await course()
-  const answers = new Set<string>()
-  for (let hour = 0; hour < 24 * 4; hour += 1) {
-    answers.add(JSON.stringify(await it.subscribe()))
-    it.pass(HOUR_MS / 4)
-  }
-  expect(it.messages).toHaveLength(3)
-  expect([...answers]).toEqual(['{"status":"pending","sent":true}'])
-})
-
-test('a new token replaces the one before, an old one expires, a used one says the same again', async () => {
-  const it = await course()
-  await it.subscribe()
-  const first = it.token()
-  it.pass(2 * HOUR_MS)
-  await it.subscribe()
-  const second = it.token()
-  expect(await it.course.confirm(first)).toBe('invalid')
-  it.pass(7 * DAY_MS)
-  expect(await it.course.confirm(second)).toBe('expired')
-  await it.subscribe()
-  expect(await it.course.confirm(it.token())).toBe('confirmed')
-  expect(await it.course.confirm(it.token())).toBe('confirmed')
-  expect(await it.course.confirm('forged-token-that-matches-nothing')).toBe('invalid')
-})
-
-test('unsubscribing ends it, a forged link changes nothing, undoing goes on where it stopped', async () => {
-  const it = await (await course()).confirmed()
-  await it.dispatch()
-  const link = it.link()
-  await it.course.unsubscribe({ ...link, t: `${link.t.slice(0, -1)}${link.t.endsWith('A') ? 'B' : 'A'}` })
-  expect((await it.course.find(ADA.identity))?.state).toBe('confirmed')
-  await it.course.unsubscribe(link)
-  it.pass(DAY_MS)
-  expect(await it.dispatch()).toMatchObject({ processed: 0 })
-  await it.course.undoUnsubscribe(link)
-  expect(await it.dispatch()).toMatchObject({ results: [{ day: 2, sent: true }] })
-})
-
-test('after unsubscribing, subscribing and confirming anew starts over under a new enrolment, and the old link is void', async () => {
-  const it = await (await course()).confirmed()
-  await it.dispatch()
-  const old = it.link()
-  await it.course.unsubscribe(old)
-  it.pass(2 * HOUR_MS)
-  await it.confirmed()
-  expect(await it.dispatch()).toMatchObject({ results: [{ day: 1, sent: true }] })
-  await it.course.unsubscribe(old)
-  expect(await it.course.find(ADA.identity)).toMatchObject({ state: 'confirmed', enrolment: 2 })
-  expect(new Set(it.messages.map(({ key }) => key)).size).toBe(4)
-})
-
-test('a transient failure waits at least five minutes and comes back with the same bytes', async () => {
-  const it = await (await course()).confirmed()
-  it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
-  expect(await it.dispatch()).toMatchObject({
-    sent: 0,
-    failed: 1,
-    results: [{ day: 1, sent: false, reason: 'greylisted' }],
+    expect(new Set(it.messages.map(({ key }) => key)).size).toBe(8)
   })
-  it.pass(5 * 60 * 1000 - 1)
-  expect(await it.dispatch()).toMatchObject({ processed: 0 })
-  it.answer((message) => ({ kind: 'sent', id: message.key }))
-  it.pass(DAY_MS)
-  expect(await it.dispatch()).toMatchObject({ sent: 1 })
-  expect(it.messages.at(-1)).toEqual(it.messages.at(-2))
-})
 
-test('an unknown outcome is retried under the same key until the provider forgets it, then waits for an operator', async () => {
-  const it = await (await course()).confirmed()
-  it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  test('a backlog drains one day a call', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.pass(3 * DAY_MS)
+    for (const day of [1, 2, 3, 4])
+      expect(await it.dispatch()).toMatchObject({ results: [{ day }], remaining: day < 4 ? 1 : 0 })
+    expect(await it.dispatch()).toMatchObject({ processed: 0 })
+  })
+
+  test('an address is mailed at most one confirmation an hour and three a day, and answered alike each time', async () => {
+    const it = await course(kind)
+    const answers = new Set<string>()
+    for (let hour = 0; hour < 24 * 4; hour += 1) {
+      answers.add(JSON.stringify(await it.subscribe()))
+      it.pass(HOUR_MS / 4)
+    }
+    expect(it.messages).toHaveLength(3)
+    expect([...answers]).toEqual(['{"status":"pending","sent":true}'])
+  })
+
+  test('a new token replaces the one before, an old one expires, a used one says the same again', async () => {
+    const it = await course(kind)
+    await it.subscribe()
+    const first = it.token()
+    it.pass(2 * HOUR_MS)
+    await it.subscribe()
+    const second = it.token()
+    expect(await it.course.confirm(first)).toBe('invalid')
+    it.pass(7 * DAY_MS)
+    expect(await it.course.confirm(second)).toBe('expired')
+    await it.subscribe()
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+    expect(await it.course.confirm('forged-token-that-matches-nothing')).toBe('invalid')
+  })
+
+  test('unsubscribing ends it, a forged link changes nothing, undoing goes on where it stopped', async () => {
+    const it = await (await course(kind)).confirmed()
     await it.dispatch()
-    it.pass(30 * 60 * 1000)
-  }
-  const lessons = it.messages.slice(1)
-  expect(new Set(lessons.map(({ key }) => key)).size).toBe(1)
-  const found = await it.course.find(ADA.identity)
-  expect(found).toMatchObject({ nextAttemptAt: undefined, problem: { kind: 'unknown' } })
-  expect(await it.course.resolve(found?.id ?? '', 'sent')).toBe(true)
-  it.answer((message) => ({ kind: 'sent', id: message.key }))
-  expect(await it.dispatch()).toMatchObject({ results: [{ day: 2, sent: true }] })
-})
-
-test('a dead address ends the subscription; any other permanent refusal parks the lesson', async () => {
-  const it = await (await course()).confirmed()
-  it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'refused' }))
-  await it.dispatch()
-  const parked = await it.course.find(ADA.identity)
-  expect(parked).toMatchObject({ state: 'confirmed', problem: { kind: 'parked' } })
-  await it.course.resolve(parked?.id ?? '', 'retry')
-  it.answer(() => ({ kind: 'permanent', hardBounce: true, reason: 'no such address' }))
-  await it.dispatch()
-  expect(await it.course.find(ADA.identity)).toMatchObject({
-    state: 'unsubscribed',
-    problem: { kind: 'bounced' },
+    const link = it.link()
+    await it.course.unsubscribe({ ...link, t: `${link.t.slice(0, -1)}${link.t.endsWith('A') ? 'B' : 'A'}` })
+    expect((await it.course.find(ADA.identity))?.state).toBe('confirmed')
+    await it.course.unsubscribe(link)
+    it.pass(DAY_MS)
+    expect(await it.dispatch()).toMatchObject({ processed: 0 })
+    await it.course.undoUnsubscribe(link)
+    expect(await it.dispatch()).toMatchObject({ results: [{ day: 2, sent: true }] })
   })
-})
 
-test('an unsubscribe that was acknowledged wins over a claim that has not handed its message over', async () => {
-  const it = await course()
-  const people = Array.from({ length: 60 }, (_, n) => ({
-    spelling: `p${n}@example.com`,
-    identity: `p${n}@example.com`,
-  }))
-  for (const person of people) {
-    await it.subscribe(person)
-    await it.course.confirm(it.token())
-  }
-  await it.dispatch(60)
-  it.pass(DAY_MS)
-  const link = it.link()
-  const [id = ''] = link.s.split('.')
-  const before = it.messages.length
-  it.answer(async (message) => {
-    // Fifty slots send at once; the last of sixty is claimed by now and waits for one.
-    if (it.messages.length === before + 1) await it.course.unsubscribe(link)
-    return { kind: 'sent', id: message.key }
+  test('after unsubscribing, subscribing and confirming anew starts over under a new enrolment, and the old link is void', async () => {
+    const it = await (await course(kind)).confirmed()
+    await it.dispatch()
+    const old = it.link()
+    await it.course.unsubscribe(old)
+    it.pass(2 * HOUR_MS)
+    await it.confirmed()
+    expect(await it.dispatch()).toMatchObject({ results: [{ day: 1, sent: true }] })
+    await it.course.unsubscribe(old)
+    expect(await it.course.find(ADA.identity)).toMatchObject({ state: 'confirmed', enrolment: 2 })
+    expect(new Set(it.messages.map(({ key }) => key)).size).toBe(4)
   })
-  expect(await it.dispatch(60)).toMatchObject({ processed: 59, sent: 59 })
-  expect(it.messages.slice(before).some((message) => message.headers['List-Unsubscribe']?.includes(id))).toBe(
-    false,
-  )
-})
 
-test('two dispatchers on one file send each lesson once', async () => {
-  const it = await course()
-  for (let n = 0; n < 40; n += 1) {
-    await it.subscribe({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
-    await it.course.confirm(it.token())
-  }
-  const before = it.messages.length
-  const both = await Promise.all([it.dispatch(40), it.dispatch(40)])
-  expect(both[0].sent + both[1].sent).toBe(40)
-  expect(new Set(it.messages.slice(before).map(({ key }) => key)).size).toBe(40)
-})
+  test('a transient failure waits at least five minutes and comes back with the same bytes', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
+    expect(await it.dispatch()).toMatchObject({
+      sent: 0,
+      failed: 1,
+      results: [{ day: 1, sent: false, reason: 'greylisted' }],
+    })
+    it.pass(5 * 60 * 1000 - 1)
+    expect(await it.dispatch()).toMatchObject({ processed: 0 })
+    it.answer((message) => ({ kind: 'sent', id: message.key }))
+    it.pass(DAY_MS)
+    expect(await it.dispatch()).toMatchObject({ sent: 1 })
+    expect(it.messages.at(-1)).toEqual(it.messages.at(-2))
+  })
 
-test('a fault of the connection stops the call, burns no attempt and gives back what was not tried', async () => {
-  const it = await course()
-  for (let n = 0; n < 120; n += 1) {
-    await it.subscribe({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
-    await it.course.confirm(it.token())
-  }
-  it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'come back later' }))
-  const result = await it.dispatch(120)
-  expect(result.processed).toBeLessThanOrEqual(50)
-  expect(result).toMatchObject({ sent: 0, reason: 'come back later', remaining: 120 - result.processed })
+  test('an unknown outcome is retried under the same key until the provider forgets it, then waits for an operator', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      await it.dispatch()
+      it.pass(30 * 60 * 1000)
+    }
+    const lessons = it.messages.slice(1)
+    expect(new Set(lessons.map(({ key }) => key)).size).toBe(1)
+    const found = await it.course.find(ADA.identity)
+    expect(found).toMatchObject({ nextAttemptAt: undefined, problem: { kind: 'unknown' } })
+    expect(await it.course.resolve(found?.id ?? '', 'sent')).toBe(true)
+    it.answer((message) => ({ kind: 'sent', id: message.key }))
+    expect(await it.dispatch()).toMatchObject({ results: [{ day: 2, sent: true }] })
+  })
+
+  test('a dead address ends the subscription; any other permanent refusal parks the lesson', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'refused' }))
+    await it.dispatch()
+    const parked = await it.course.find(ADA.identity)
+    expect(parked).toMatchObject({ state: 'confirmed', problem: { kind: 'parked' } })
+    await it.course.resolve(parked?.id ?? '', 'retry')
+    it.answer(() => ({ kind: 'permanent', hardBounce: true, reason: 'no such address' }))
+    await it.dispatch()
+    expect(await it.course.find(ADA.identity)).toMatchObject({
+      state: 'unsubscribed',
+      problem: { kind: 'bounced' },
+    })
+  })
+
+  test('an unsubscribe that was acknowledged wins over a claim that has not handed its message over', async () => {
+    const it = await course(kind)
+    const people = Array.from({ length: 60 }, (_, n) => ({
+      spelling: `p${n}@example.com`,
+      identity: `p${n}@example.com`,
+    }))
+    for (const person of people) {
+      await it.subscribe(person)
+      await it.course.confirm(it.token())
+    }
+    await it.dispatch(60)
+    it.pass(DAY_MS)
+    const links = it.messages.slice(-60).map((message) => linkOf(message))
+    const before = it.messages.length
+    const handedOver = () => new Set(it.messages.slice(before).map((message) => linkOf(message).s))
+    const gate = Promise.withResolvers<void>()
+    it.answer(async (message) => {
+      // Fifty slots send at once; the other ten are claimed by now and wait for one.
+      if (handedOver().size === 50 && it.messages.length === before + 50) {
+        await it.course.unsubscribe(links.find(({ s }) => !handedOver().has(s)) ?? { s: '', t: '' })
+        gate.resolve()
+      }
+      await gate.promise
+      return { kind: 'sent', id: message.key }
+    })
+    expect(await it.dispatch(60)).toMatchObject({ processed: 59, sent: 59 })
+    expect((await it.course.counts()).byState).toMatchObject({ confirmed: 59, unsubscribed: 1 })
+  })
+
+  test('two dispatchers on one store send each lesson once', async () => {
+    const it = await course(kind)
+    for (let n = 0; n < 40; n += 1) {
+      await it.subscribe({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
+      await it.course.confirm(it.token())
+    }
+    const before = it.messages.length
+    const other = await it.another()
+    const both = await Promise.all([it.dispatch(40), other.dispatch({ limit: 40 })])
+    expect(both[0].sent + both[1].sent).toBe(40)
+    expect(new Set(it.messages.slice(before).map(({ key }) => key)).size).toBe(40)
+  })
+
+  test('a fault of the connection stops the call, burns no attempt and gives back what was not tried', async () => {
+    const it = await course(kind)
+    for (let n = 0; n < 120; n += 1) {
+      await it.subscribe({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
+      await it.course.confirm(it.token())
+    }
+    it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'come back later' }))
+    const result = await it.dispatch(120)
+    expect(result.processed).toBeLessThanOrEqual(50)
+    expect(result).toMatchObject({ sent: 0, reason: 'come back later', remaining: 120 - result.processed })
+  })
+
+  test('an erased address is gone, and subscribing it again mails nothing', async () => {
+    const it = await (await course(kind)).confirmed()
+    expect(await it.course.erase(ADA.identity)).toBe(true)
+    expect(await it.course.find(ADA.identity)).toBeUndefined()
+    const before = it.messages.length
+    it.pass(DAY_MS)
+    expect(await it.subscribe()).toEqual({ status: 'pending', sent: true })
+    expect(it.messages).toHaveLength(before)
+  })
+
+  test('a lesson that went out while its subscription ended counts as sent: undoing does not repeat it', async () => {
+    const it = await (await course(kind)).confirmed()
+    await it.dispatch()
+    const link = it.link()
+    it.pass(DAY_MS)
+    it.answer(async (message) => {
+      await it.course.unsubscribe(link)
+      return { kind: 'sent', id: message.key }
+    })
+    expect(await it.dispatch()).toMatchObject({ sent: 1 })
+    expect(await it.course.find(ADA.identity)).toMatchObject({ state: 'unsubscribed', sentDays: [1, 2] })
+    await it.course.undoUnsubscribe(link)
+    expect(await it.dispatch()).toMatchObject({ processed: 0 })
+  })
+
+  test('a lease that ran out is taken over, and what its first holder says afterwards is dropped', async () => {
+    const it = await (await course(kind)).confirmed()
+    const claim = async () => {
+      const [first] = await it.store.course.claimDue({
+        now: START + 2 * HOUR_MS + it.late(),
+        limit: 10,
+        retries: 1,
+        leaseMs: 90_000,
+        call: String(it.late()),
+      })
+      return first
+    }
+    const slow = await claim()
+    expect(await claim()).toBeUndefined()
+    it.pass(90_000)
+    const taker = await claim()
+    expect([slow?.day, taker?.day]).toEqual([1, 1])
+    if (slow === undefined || taker === undefined) throw new Error('both claims exist by now')
+    expect([await it.store.course.stillHolds(slow), await it.store.course.stillHolds(taker)]).toEqual([
+      false,
+      true,
+    ])
+    const failed = { now: START, sent: false, nextAttemptAt: undefined, failures: 1, end: false } as const
+    const problem = { kind: 'parked', reason: 'refused', since: START } as const
+    await it.store.course.settle([{ ...failed, claim: slow, problem }])
+    expect(await it.course.find(ADA.identity)).toMatchObject({ failures: 0, problem: undefined })
+    // But a message that is out is out, whoever holds the claim.
+    await it.store.course.settle([{ ...failed, claim: slow, sent: true, problem: undefined }])
+    await it.store.course.settle([{ ...failed, claim: taker, problem }])
+    expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [1], problem: undefined })
+  })
+
+  test('a retry after unsubscribing and undoing has the same bytes as the attempt before', async () => {
+    const it = await (await course(kind)).confirmed()
+    await it.dispatch()
+    const link = it.link()
+    it.pass(DAY_MS)
+    it.answer(() => ({ kind: 'unknown', reason: 'the line broke' }))
+    await it.dispatch()
+    const first = it.messages.at(-1)
+    await it.course.unsubscribe(link)
+    it.pass(HOUR_MS)
+    await it.course.undoUnsubscribe(link)
+    await it.dispatch()
+    expect(it.messages.at(-1)).toEqual(first)
+  })
+
+  test('a store that cannot be written while a message is out answers 503 and records nothing falsely', async () => {
+    const it = await (await course(kind)).confirmed()
+    const broken = { ...it.store.course, settle: () => Promise.reject(new Error('disk full')) }
+    const failing = await it.over(broken)
+    await expect(failing.dispatch({ limit: 10 })).rejects.toThrow('disk full')
+    expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [], problem: undefined })
+    it.pass(90_000)
+    expect(await it.dispatch()).toMatchObject({ sent: 1 })
+    expect(it.messages.at(-1)).toEqual(it.messages.at(-2))
+  })
+
+  test('counts say states, lessons, what is due by hour, and what waits for a decision', async () => {
+    const it = await course(kind)
+    await it.subscribe(person(0))
+    for (const n of [1, 2, 3]) await it.confirmed(person(n))
+    it.answer((message) =>
+      message.to.address.startsWith('p3')
+        ? { kind: 'permanent', hardBounce: false, reason: 'refused' }
+        : { kind: 'sent', id: message.key },
+    )
+    await it.dispatch()
+    await it.confirmed(person(4))
+    expect(await it.course.counts()).toMatchObject({
+      byState: { unconfirmed: 1, confirmed: 4, unsubscribed: 0 },
+      byLessons: [2, 2, 0, 0, 0, 0, 0, 0],
+      dueNow: 1,
+      oldestDueAt: START,
+      parked: 1,
+      unknown: 0,
+    })
+    it.pass(HOUR_MS * 2.5)
+    expect(
+      (await it.course.counts()).dueByHour.flatMap((count, hour) => (count > 0 ? [[hour, count]] : [])),
+    ).toEqual([[21, 2]])
+    expect((await it.course.problems(10)).map(({ problem }) => problem?.kind)).toEqual(['parked'])
+    expect((await it.course.due(10)).map(({ address }) => address)).toEqual(['p4@example.com'])
+  })
+
+  test('a clock that steps back neither revives an older token nor mails more often', async () => {
+    const it = await course(kind)
+    await it.subscribe()
+    const first = it.token()
+    it.pass(2 * HOUR_MS)
+    await it.subscribe()
+    const second = it.token()
+    it.pass(-3 * HOUR_MS)
+    await it.subscribe()
+    expect(it.messages).toHaveLength(2)
+    expect(await it.course.confirm(first)).toBe('invalid')
+    expect(await it.course.confirm(second)).toBe('confirmed')
+  })
+
+  test('hours are claimed once, the last is known, and a value is made once', async () => {
+    const { store } = await course(kind)
+    expect(await store.lastHour()).toBeUndefined()
+    expect(await Promise.all([store.claimHour('2026-11-21T04'), store.claimHour('2026-11-21T04')])).toEqual(
+      expect.arrayContaining([true, false]),
+    )
+    expect(await store.lastHour()).toBe('2026-11-21T04')
+    expect(await store.getOrCreate('link_key', () => 'first')).toBe('first')
+    expect(await store.getOrCreate('link_key', () => 'second')).toBe('first')
+    await store.ping()
+    expect(await store.status()).toMatchObject({ kind, version: (await store.status()).latest })
+  })
 })
 
 test('on the in-memory fallback dispatch is refused, and without mail nothing is processed or recorded', async () => {
-  const memory = await course({ persistent: false })
+  const memory = await course('memory', { persistent: false })
   await expect(memory.dispatch()).rejects.toMatchObject({ code: 'store_not_persistent', status: 503 })
-  const unconfigured = await course({ mail: false })
+  const unconfigured = await course('sqlite', { mail: false })
   expect(await unconfigured.subscribe()).toEqual({
     status: 'pending',
     sent: false,
@@ -261,12 +414,36 @@ test('on the in-memory fallback dispatch is refused, and without mail nothing is
   expect(await unconfigured.dispatch()).toMatchObject({ processed: 0, reason: 'mail is not configured' })
 })
 
-test('an erased address is gone, and subscribing it again mails nothing', async () => {
-  const it = await (await course()).confirmed()
-  expect(await it.course.erase(ADA.identity)).toBe(true)
-  expect(await it.course.find(ADA.identity)).toBeUndefined()
-  const before = it.messages.length
+test('10,000 rows that keep failing do not hold up 1,000 good ones: all are sent within 11 calls of 100', async () => {
+  const it = await course('memory')
+  const confirmed = async (name: string) => {
+    const [address, tokenHash] = [`${name}@example.com`, `hash-${name}`]
+    await it.store.course.requestConfirmation({ identity: address, address, id: name, tokenHash, now: START })
+    await it.store.course.confirm({ tokenHash, now: START })
+  }
+  for (let n = 0; n < 10_000; n += 1) await confirmed(`poisoned-${n}`)
+  it.answer((message) =>
+    message.to.address.startsWith('poisoned')
+      ? { kind: 'transient', scope: 'message', reason: 'try again' }
+      : { kind: 'sent', id: message.key },
+  )
+  await it.dispatch(10_000)
+  // A day later every one of them is due again, and so stands before the new ones.
   it.pass(DAY_MS)
-  expect(await it.subscribe()).toEqual({ status: 'pending', sent: true })
-  expect(it.messages).toHaveLength(before)
+  for (let n = 0; n < 1000; n += 1) await confirmed(`good-${n}`)
+  for (let call = 0; call < 11; call += 1) await it.dispatch(100)
+  const reached = it.messages.flatMap(({ to }) => (to.address.startsWith('good') ? to.address : []))
+  expect(new Set(reached).size).toBe(1000)
+  expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(10_000)
+})
+
+test('ten thousand subscribes of one address mail it at most three times a day', async () => {
+  const it = await course('memory')
+  for (let n = 0; n < 10_000; n += 1) {
+    await it.course.subscribe(ADA)
+    it.pass(DAY_MS / 10_000)
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  await it.course.close()
+  expect(it.messages).toHaveLength(3)
 })

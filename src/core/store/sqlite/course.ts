@@ -14,26 +14,8 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
+import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { guarded, type SqliteDatabase } from './connection.ts'
-
-interface Row {
-  readonly id: string
-  readonly identity: string
-  readonly address: string
-  readonly state: SubscriptionState
-  readonly enrolment: number
-  readonly created_at: number
-  readonly confirmed_at: number | null
-  readonly unsubscribed_at: number | null
-  readonly sent_days: string
-  readonly next_attempt_at: number | null
-  readonly first_attempt_at: number | null
-  readonly fence: number
-  readonly failures: number
-  readonly problem_kind: Problem['kind'] | null
-  readonly problem_reason: string | null
-  readonly problem_since: number | null
-}
 
 const HOUR_MS = DAY_MS / 24
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
@@ -54,9 +36,9 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       'INSERT INTO subscription (id, identity, address, state, created_at) VALUES (@id, @identity, @address, @state, @createdAt)',
     ),
     save: prepare(`
-      UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmedAt, unsubscribed_at = @unsubscribedAt,
-        sent_days = @sentDays, next_attempt_at = @nextAttemptAt, first_attempt_at = @firstAttemptAt, fence = @fence, failures = @failures,
-        problem_kind = @problemKind, problem_reason = @problemReason, problem_since = @problemSince
+      UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
+        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, fence = @fence, failures = @failures,
+        problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
     recentConfirmations: prepare(
@@ -86,7 +68,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
     ),
     dueByHour: prepare(
-      `SELECT (next_attempt_at - @now) / ${HOUR_MS} AS hour, count(*) AS count FROM (${bothHalves('SELECT next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} > @now AND next_attempt_at < @now + ${DAY_MS}`)}) GROUP BY 1`,
+      `SELECT CAST((next_attempt_at - @now) / ${HOUR_MS} AS INTEGER) AS hour, count(*) AS count FROM (${bothHalves('SELECT next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} > @now AND next_attempt_at < @now + ${DAY_MS}`)}) GROUP BY 1`,
     ),
     listDue: prepare(
       `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)}) ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
@@ -104,10 +86,13 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     suppress: prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)'),
   }
   // better-sqlite3 types rows as unknown; STRICT tables and the columns above make them Rows.
-  const recordOf = (row: unknown) => (row === undefined ? undefined : recordOfRow(row as Row))
-  const recordsOf = (rows: unknown[]) => (rows as Row[]).map(recordOfRow)
+  const found = (row: unknown) => (row === undefined ? undefined : recordOfRow(row as SqliteRow))
+  const recordsOf = (rows: unknown[]) => (rows as SqliteRow[]).map(recordOfRow)
   const save = (changed: SubscriptionRecord | undefined) => {
-    if (changed) sql.save.run(columnsOf(changed))
+    if (changed) {
+      const columns = columnsOf(changed)
+      sql.save.run({ ...columns, sent_days: JSON.stringify(columns.sent_days) })
+    }
     return changed !== undefined
   }
   /** IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it. */
@@ -116,14 +101,14 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
   const read = <T>(work: () => T): Promise<T> => settleSync(() => guarded(work))
   const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
     write(() => {
-      const current = recordOf(sql.byId.get(id))
+      const current = found(sql.byId.get(id))
       return current !== undefined && save(transition(current))
     })
 
   return {
     requestConfirmation: ({ identity, address, id, tokenHash, now }) =>
       write(() => {
-        let current = recordOf(sql.byIdentity.get(identity))
+        let current = found(sql.byIdentity.get(identity))
         if (current === undefined) {
           current = newSubscription({ id, identity, address, now })
           sql.insert.run({ id, identity, address, state: current.state, createdAt: now })
@@ -140,19 +125,19 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       }),
     confirm: ({ tokenHash, now }) =>
       write(() => {
-        const found = sql.confirmation.get(tokenHash) as
+        const token = sql.confirmation.get(tokenHash) as
           | { created_at: number; used_at: number | null; replaced: 0 | 1; subscription: string }
           | undefined
         const verdict = readConfirmation(
-          found && {
-            createdAt: found.created_at,
-            usedAt: found.used_at ?? undefined,
-            replaced: found.replaced === 1,
+          token && {
+            createdAt: token.created_at,
+            usedAt: token.used_at ?? undefined,
+            replaced: token.replaced === 1,
           },
           now,
         )
         if (verdict !== 'use') return verdict
-        const current = recordOf(sql.byId.get(found?.subscription))
+        const current = found(sql.byId.get(token?.subscription))
         if (current === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
         save(enrol(current, now))
@@ -179,7 +164,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     settle: (settlements) =>
       write(() => {
         for (const settlement of settlements) {
-          const current = recordOf(sql.byId.get(settlement.claim.subscription))
+          const current = found(sql.byId.get(settlement.claim.subscription))
           if (current) save(record(current, settlement))
         }
       }),
@@ -194,8 +179,8 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
           backlog: backlogOf(sql.backlog.get({ now })),
         }),
       ),
-    find: (identity) => read(() => recordOf(sql.byIdentity.get(identity))),
-    findById: (id) => read(() => recordOf(sql.byId.get(id))),
+    find: (identity) => read(() => found(sql.byIdentity.get(identity))),
+    findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit) => read(() => recordsOf(sql.problems.all(limit))),
     erase: ({ identity, suppressionHash, now }) =>
       write(() => {
@@ -217,42 +202,9 @@ function backlogOf(row: unknown): { due: number; oldestDueAt: number | undefined
   return { due: count, oldestDueAt: oldest ?? undefined }
 }
 
-function recordOfRow(row: Row): SubscriptionRecord {
-  return {
-    id: row.id,
-    identity: row.identity,
-    address: row.address,
-    state: row.state,
-    enrolment: row.enrolment,
-    createdAt: row.created_at,
-    confirmedAt: row.confirmed_at ?? undefined,
-    unsubscribedAt: row.unsubscribed_at ?? undefined,
-    sentDays: JSON.parse(row.sent_days) as number[],
-    nextAttemptAt: row.next_attempt_at ?? undefined,
-    firstAttemptAt: row.first_attempt_at ?? undefined,
-    fence: row.fence,
-    failures: row.failures,
-    problem:
-      row.problem_kind === null
-        ? undefined
-        : { kind: row.problem_kind, reason: row.problem_reason ?? '', since: row.problem_since ?? 0 },
-  }
-}
+/** SQLite has no type for a list: the days are JSON in a text column. */
+type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
 
-function columnsOf(record: SubscriptionRecord): Record<string, string | number | null> {
-  return {
-    id: record.id,
-    state: record.state,
-    enrolment: record.enrolment,
-    confirmedAt: record.confirmedAt ?? null,
-    unsubscribedAt: record.unsubscribedAt ?? null,
-    sentDays: JSON.stringify(record.sentDays),
-    nextAttemptAt: record.nextAttemptAt ?? null,
-    firstAttemptAt: record.firstAttemptAt ?? null,
-    fence: record.fence,
-    failures: record.failures,
-    problemKind: record.problem?.kind ?? null,
-    problemReason: record.problem?.reason ?? null,
-    problemSince: record.problem?.since ?? null,
-  }
+function recordOfRow(row: SqliteRow): SubscriptionRecord {
+  return recordOf({ ...row, sent_days: JSON.parse(row.sent_days) as number[] })
 }

@@ -1,0 +1,95 @@
+import type { Directory } from '../../access/directory.ts'
+import type { SentMailStore } from '../../mail/sent-mail.ts'
+import type { PaymentEventStore } from '../../payments/events.ts'
+import { guarded, type Pool } from './connection.ts'
+
+/** The directory on PostgreSQL: each authorisation is in the one statement that finds the record. */
+export function postgresDirectory(pool: Pool): Directory {
+  return {
+    findInvite: ({ id, admin }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{
+          address: string
+          url: string
+          organisation: string
+          locked: boolean
+        }>(
+          `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
+           FROM platformctl.organisation_invite i
+           JOIN platformctl.organisation o ON o.id = i.organisation
+           JOIN platformctl.organisation_admin a ON a.organisation = i.organisation AND a.subject = $1
+           WHERE i.id = $2 AND i.closed_at IS NULL`,
+          [admin, id],
+        )
+        return rows[0]
+      }),
+    findLoginRequest: ({ id, now }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ address: string; url: string }>(
+          'SELECT address, url FROM platformctl.login_request WHERE id = $1 AND expires_at > $2',
+          [id, now],
+        )
+        return rows[0]
+      }),
+    findPassedExam: ({ id, subject }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ exam: string; scorePercent: number; url: string }>(
+          `SELECT exam, score_percent AS "scorePercent", url FROM platformctl.exam_attempt
+           WHERE id = $1 AND subject = $2 AND passed_at IS NOT NULL`,
+          [id, subject],
+        )
+        return rows[0]
+      }),
+  }
+}
+
+export function postgresSentMail(pool: Pool): SentMailStore {
+  return {
+    begin: ({ key, now }) =>
+      guarded(async () => {
+        await pool.query(
+          'INSERT INTO platformctl.sent_mail (key, first_attempt_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+          [key, now],
+        )
+        const { rows } = await pool.query<{ first_attempt_at: number; sent_id: string | null }>(
+          'SELECT first_attempt_at, sent_id FROM platformctl.sent_mail WHERE key = $1',
+          [key],
+        )
+        return { firstAttemptAt: rows[0]?.first_attempt_at ?? now, sentId: rows[0]?.sent_id ?? undefined }
+      }),
+    recordSent: ({ key, id }) =>
+      guarded(async () => {
+        await pool.query('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [id, key])
+      }),
+  }
+}
+
+export function postgresPaymentEvents(pool: Pool): PaymentEventStore {
+  return {
+    claim: ({ id, type, now, leaseMs }) =>
+      guarded(async () => {
+        await pool.query(
+          `INSERT INTO platformctl.payment_event (id, type, received_at, claimed_until) VALUES ($1, $2, $3, 0)
+           ON CONFLICT DO NOTHING`,
+          [id, type, now],
+        )
+        const claimed = await pool.query(
+          'UPDATE platformctl.payment_event SET claimed_until = $1 WHERE id = $2 AND handled_at IS NULL AND claimed_until <= $3',
+          [now + leaseMs, id, now],
+        )
+        if (claimed.rowCount === 1) return 'claimed'
+        const { rows } = await pool.query<{ handled: boolean }>(
+          'SELECT handled_at IS NOT NULL AS handled FROM platformctl.payment_event WHERE id = $1',
+          [id],
+        )
+        return rows[0]?.handled === true ? 'handled' : 'busy'
+      }),
+    settle: ({ id, handled, now }) =>
+      guarded(async () => {
+        await pool.query(
+          'UPDATE platformctl.payment_event SET claimed_until = 0, handled_at = $1 WHERE id = $2 AND handled_at IS NULL',
+          [handled ? now : null, id],
+        )
+      }),
+  }
+}

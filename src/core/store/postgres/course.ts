@@ -1,0 +1,252 @@
+import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
+import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
+import {
+  claimOf,
+  enrol,
+  newSubscription,
+  readConfirmation,
+  recentSince,
+  record,
+  resolve,
+  type SubscriptionRecord,
+  undoUnsubscribe,
+  unsubscribe,
+  wantsConfirmation,
+} from '../../course/subscription.ts'
+import { countsOf } from '../counts.ts'
+import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+
+const HOUR_MS = DAY_MS / 24
+const TABLE = 'platformctl.subscription'
+/** The predicates of the two partial indexes, word for word: the planner takes an index only for its own words. */
+const HALVES = ['failures = 0', 'failures > 0']
+const bothHalves = (select: string, bounds: string) =>
+  HALVES.map(
+    (half) => `(${select} FROM ${TABLE} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds})`,
+  ).join(' UNION ALL ')
+
+const CLAIM = HALVES.map(
+  (half) => `
+  WITH due AS (
+    SELECT id FROM ${TABLE}
+    WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $3
+    ORDER BY next_attempt_at LIMIT $4 FOR UPDATE SKIP LOCKED)
+  UPDATE ${TABLE} s SET next_attempt_at = $2, fence = fence + 1, claimed_by = $3, first_attempt_at = coalesce(first_attempt_at, $1)
+  FROM due WHERE s.id = due.id RETURNING s.*`,
+)
+
+const SAVE = `
+  UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
+    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, fence = r.fence,
+    failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
+  FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
+    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, fence integer, failures integer,
+    problem_kind text, problem_reason text, problem_since bigint)
+  WHERE s.id = r.id`
+
+/** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
+export function postgresCourse(pool: Pool): CourseStore {
+  const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
+    const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
+    return rows[0] && recordOf(rows[0])
+  }
+  const save = (on: Queryable, changed: readonly SubscriptionRecord[]) =>
+    on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
+  const write = <T>(work: (on: Queryable) => Promise<T>) => guarded(() => transaction(pool, work))
+  const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
+    write(async (on) => {
+      const current = await one(on, 'id', id, 'FOR UPDATE')
+      const changed = current && transition(current)
+      if (changed) await save(on, [changed])
+      return changed !== undefined
+    })
+  const backlog = async (on: Queryable, now: number): Promise<Backlog> => {
+    const { rows } = await on.query<{ count: number; oldest: number | null }>(
+      `SELECT sum(n)::bigint AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= $1')}) AS halves`,
+      [now],
+    )
+    return { due: rows[0]?.count ?? 0, oldestDueAt: rows[0]?.oldest ?? undefined }
+  }
+  const holds = together<Claim, boolean>(async (claims) => {
+    const { rows } = await pool.query<{ id: string; fence: number }>(
+      `SELECT id, fence FROM ${TABLE} WHERE id = ANY($1) AND state = 'confirmed'`,
+      [claims.map((claim) => claim.subscription)],
+    )
+    const fences = new Map(rows.map(({ id, fence }) => [id, fence]))
+    return claims.map((claim) => fences.get(claim.subscription) === claim.fence)
+  })
+
+  return {
+    requestConfirmation: ({ identity, address, id, tokenHash, now }) =>
+      write(async (on) => {
+        const created = newSubscription({ id, identity, address, now })
+        await on.query(
+          `INSERT INTO ${TABLE} (id, identity, address, state, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (identity) DO NOTHING`,
+          [id, identity, address, created.state, now],
+        )
+        const current = (await one(on, 'identity', identity, 'FOR UPDATE')) ?? created
+        const { rows } = await on.query<{ count: number; newest: number | null }>(
+          'SELECT count(*) AS count, max(created_at) AS newest FROM platformctl.confirmation WHERE subscription = $1 AND created_at > $2',
+          [current.id, recentSince(now)],
+        )
+        const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
+        if (!wantsConfirmation(current, recent, now)) return { mail: false }
+        await on.query('DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2', [
+          current.id,
+          now - TOKEN_LIFE_MS,
+        ])
+        await on.query(
+          'UPDATE platformctl.confirmation SET replaced = true WHERE subscription = $1 AND used_at IS NULL',
+          [current.id],
+        )
+        await on.query(
+          'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at) VALUES ($1, $2, $3)',
+          [tokenHash, current.id, now],
+        )
+        return { mail: true, address: current.address, id: current.id }
+      }),
+    confirm: ({ tokenHash, now }) =>
+      write(async (on) => {
+        const { rows } = await on.query<{
+          created_at: number
+          used_at: number | null
+          replaced: boolean
+          subscription: string
+        }>(
+          'SELECT created_at, used_at, replaced, subscription FROM platformctl.confirmation WHERE token_hash = $1 FOR UPDATE',
+          [tokenHash],
+        )
+        const found = rows[0]
+        const verdict = readConfirmation(
+          found && {
+            createdAt: found.created_at,
+            usedAt: found.used_at ?? undefined,
+            replaced: found.replaced,
+          },
+          now,
+        )
+        if (verdict !== 'use') return verdict
+        const current = await one(on, 'id', found?.subscription, 'FOR UPDATE')
+        if (current === undefined) return 'invalid'
+        await on.query('UPDATE platformctl.confirmation SET used_at = $1 WHERE token_hash = $2', [
+          now,
+          tokenHash,
+        ])
+        await save(on, [enrol(current, now)])
+        return 'confirmed'
+      }),
+    unsubscribe: async ({ id, enrolment, now }) => {
+      await change(id, (current) => unsubscribe(current, enrolment, now))
+    },
+    undoUnsubscribe: async ({ id, enrolment, now }) => {
+      await change(id, (current) => undoUnsubscribe(current, enrolment, now))
+    },
+    claimDue: ({ now, limit, retries, leaseMs, call }) =>
+      guarded(async () => {
+        const [fresh = '', failed = ''] = CLAIM
+        // Each statement is a transaction of its own: a claim that the next one's fault loses comes back with its lease.
+        const take = async (sql: string, most: number) =>
+          most > 0 ? (await pool.query<Row>(sql, [now, now + leaseMs, call, most])).rows.map(recordOf) : []
+        const some = await take(failed, Math.min(retries, limit))
+        const most = await take(fresh, limit - some.length)
+        const rest = await take(failed, limit - some.length - most.length)
+        return [...some, ...most, ...rest]
+          .flatMap((taken) => claimOf(taken) ?? [])
+          .sort((a, b) => a.confirmedAt - b.confirmedAt)
+      }),
+    stillHolds: (claim) => guarded(() => holds(claim)),
+    settle: (settlements) =>
+      write(async (on) => {
+        // In the order of their ids, so that two groups cannot wait for each other in a circle.
+        const { rows } = await on.query<Row>(
+          `SELECT * FROM ${TABLE} WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
+          [settlements.map(({ claim }) => claim.subscription)],
+        )
+        const current = new Map(rows.map((row) => [row.id, recordOf(row)]))
+        const changed = new Map<string, SubscriptionRecord>()
+        for (const settlement of settlements) {
+          const before = current.get(settlement.claim.subscription)
+          const after = before && record(before, settlement)
+          if (after) {
+            current.set(after.id, after)
+            changed.set(after.id, after)
+          }
+        }
+        if (changed.size > 0) await save(on, [...changed.values()])
+      }),
+    backlog: (now) => guarded(() => backlog(pool, now)),
+    listDue: (now, limit) =>
+      guarded(async () => {
+        const { rows } = await pool.query<Row>(
+          `SELECT * FROM (${bothHalves('SELECT *', 'next_attempt_at <= $1 ORDER BY next_attempt_at LIMIT $2')}) AS halves ORDER BY next_attempt_at LIMIT $2`,
+          [now, limit],
+        )
+        return rows.map(recordOf)
+      }),
+    counts: (now) =>
+      guarded(async () => {
+        const states = await pool.query<{ state: SubscriptionState; lessons: number; count: number }>(
+          `SELECT state, jsonb_array_length(sent_days) AS lessons, count(*) AS count FROM ${TABLE} GROUP BY 1, 2`,
+        )
+        const problems = await pool.query<{ kind: Problem['kind']; count: number }>(
+          `SELECT problem_kind AS kind, count(*) AS count FROM ${TABLE} WHERE problem_kind IS NOT NULL GROUP BY 1`,
+        )
+        const hours = await pool.query<{ hour: number; count: number }>(
+          `SELECT (next_attempt_at - $1) / ${HOUR_MS} AS hour, count(*) AS count FROM (${bothHalves('SELECT next_attempt_at', `next_attempt_at > $1 AND next_attempt_at < $1 + ${DAY_MS}`)}) AS halves GROUP BY 1`,
+          [now],
+        )
+        return countsOf({
+          states: states.rows,
+          problems: problems.rows,
+          hours: hours.rows,
+          backlog: await backlog(pool, now),
+        })
+      }),
+    find: (identity) => guarded(() => one(pool, 'identity', identity)),
+    findById: (id) => guarded(() => one(pool, 'id', id)),
+    listProblems: (limit) =>
+      guarded(async () => {
+        const { rows } = await pool.query<Row>(
+          `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL ORDER BY problem_since LIMIT $1`,
+          [limit],
+        )
+        return rows.map(recordOf)
+      }),
+    erase: ({ identity, suppressionHash, now }) =>
+      write(async (on) => {
+        await on.query(
+          'INSERT INTO platformctl.suppression (hash, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+          [suppressionHash, now],
+        )
+        const { rowCount } = await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
+        return (rowCount ?? 0) > 0
+      }),
+    isSuppressed: (hash) =>
+      guarded(async () => {
+        const { rowCount } = await pool.query('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash])
+        return rowCount === 1
+      }),
+    resolve: ({ id, as, now }) => change(id, (current) => resolve(current, as, now)),
+  }
+}
+
+/** Questions of one turn of the event loop go to the server together. */
+function together<Q, A>(
+  ask: (questions: readonly Q[]) => Promise<readonly A[]>,
+): (question: Q) => Promise<A> {
+  let questions: Q[] = []
+  let answers: Promise<readonly A[]> | undefined
+  return async (question) => {
+    const index = questions.push(question) - 1
+    answers ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      const asked = questions
+      questions = []
+      answers = undefined
+      return ask(asked)
+    })
+    const answer = (await answers)[index]
+    if (answer === undefined) throw new TypeError('the store left a question unanswered')
+    return answer
+  }
+}

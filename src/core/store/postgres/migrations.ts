@@ -1,0 +1,71 @@
+/** Steps of the schema, in order: never edited once released, only added to, and additive so that the build before still runs. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE platformctl.subscription (
+    id text PRIMARY KEY,
+    identity text NOT NULL UNIQUE,
+    address text NOT NULL,
+    state text NOT NULL CHECK (state IN ('unconfirmed', 'confirmed', 'unsubscribed')),
+    enrolment integer NOT NULL DEFAULT 0,
+    created_at bigint NOT NULL,
+    confirmed_at bigint,
+    unsubscribed_at bigint,
+    sent_days jsonb NOT NULL DEFAULT '[]',
+    next_attempt_at bigint,
+    first_attempt_at bigint,
+    claimed_by text,
+    fence integer NOT NULL DEFAULT 0,
+    failures integer NOT NULL DEFAULT 0,
+    problem_kind text,
+    problem_reason text,
+    problem_since bigint
+  );
+  CREATE INDEX subscription_due ON platformctl.subscription (next_attempt_at) WHERE next_attempt_at IS NOT NULL AND failures = 0;
+  CREATE INDEX subscription_retry ON platformctl.subscription (next_attempt_at) WHERE next_attempt_at IS NOT NULL AND failures > 0;
+  CREATE INDEX subscription_problem ON platformctl.subscription (problem_since) WHERE problem_kind IS NOT NULL;
+  CREATE TABLE platformctl.confirmation (
+    token_hash text PRIMARY KEY,
+    subscription text NOT NULL REFERENCES platformctl.subscription (id) ON DELETE CASCADE,
+    created_at bigint NOT NULL,
+    used_at bigint,
+    replaced boolean NOT NULL DEFAULT false
+  );
+  CREATE INDEX confirmation_subscription ON platformctl.confirmation (subscription, created_at);
+  CREATE TABLE platformctl.suppression (hash text PRIMARY KEY, created_at bigint NOT NULL);
+  CREATE TABLE platformctl.handled_hour (hour text PRIMARY KEY);
+  CREATE TABLE platformctl.meta (name text PRIMARY KEY, value text NOT NULL);
+  `,
+  // Accounts (docs/directory.md says what a host keeps in them), mails sent for them, events of the payments provider.
+  `
+  CREATE TABLE platformctl.organisation (id text PRIMARY KEY, name text NOT NULL, locked_at bigint);
+  CREATE TABLE platformctl.organisation_admin (
+    organisation text NOT NULL REFERENCES platformctl.organisation (id) ON DELETE CASCADE,
+    subject text NOT NULL,
+    PRIMARY KEY (organisation, subject)
+  );
+  CREATE TABLE platformctl.organisation_invite (
+    id text PRIMARY KEY,
+    organisation text NOT NULL REFERENCES platformctl.organisation (id) ON DELETE CASCADE,
+    address text NOT NULL,
+    url text NOT NULL,
+    closed_at bigint
+  );
+  CREATE TABLE platformctl.login_request (id text PRIMARY KEY, address text NOT NULL, url text NOT NULL, expires_at bigint NOT NULL);
+  CREATE TABLE platformctl.exam_attempt (
+    id text PRIMARY KEY,
+    subject text NOT NULL,
+    exam text NOT NULL,
+    score_percent integer NOT NULL CHECK (score_percent BETWEEN 0 AND 100),
+    url text NOT NULL,
+    passed_at bigint
+  );
+  CREATE TABLE platformctl.sent_mail (key text PRIMARY KEY, first_attempt_at bigint NOT NULL, sent_id text);
+  CREATE TABLE platformctl.payment_event (
+    id text PRIMARY KEY,
+    type text NOT NULL,
+    received_at bigint NOT NULL,
+    claimed_until bigint NOT NULL,
+    handled_at bigint
+  );
+  `,
+]

@@ -1,0 +1,92 @@
+import type { Log } from '../../log.ts'
+import type { Secret } from '../../secret.ts'
+import type { Store } from '../store.ts'
+import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
+import { createPool, guarded, migrate, schemaVersion } from './connection.ts'
+import { postgresCourse } from './course.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+/** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
+export async function openPostgres(input: {
+  readonly url: Secret
+  readonly poolSize: number
+  readonly log: Log
+}): Promise<Store> {
+  const pool = createPool({
+    url: input.url,
+    size: input.poolSize,
+    onIdleFault: (code) =>
+      input.log.warn('store_connection_lost', 'an idle connection to the store was lost', { code }),
+  })
+  try {
+    await migrate(pool, MIGRATIONS)
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
+  let ended = false
+  return {
+    kind: 'postgres',
+    persistent: true,
+    course: postgresCourse(pool),
+    directory: postgresDirectory(pool),
+    sentMail: postgresSentMail(pool),
+    paymentEvents: postgresPaymentEvents(pool),
+    claimHour: (hour) =>
+      guarded(async () => {
+        const { rowCount } = await pool.query(
+          'INSERT INTO platformctl.handled_hour (hour) VALUES ($1) ON CONFLICT DO NOTHING',
+          [hour],
+        )
+        return rowCount === 1
+      }),
+    lastHour: () =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ hour: string | null }>(
+          'SELECT max(hour) AS hour FROM platformctl.handled_hour',
+        )
+        return rows[0]?.hour ?? undefined
+      }),
+    getOrCreate: (name, make) =>
+      guarded(async () => {
+        await pool.query(
+          'INSERT INTO platformctl.meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+          [name, make()],
+        )
+        const { rows } = await pool.query<{ value: string }>(
+          'SELECT value FROM platformctl.meta WHERE name = $1',
+          [name],
+        )
+        return rows[0]?.value ?? ''
+      }),
+    ping: () =>
+      guarded(async () => {
+        const mark = String(performance.now())
+        const { rows } = await pool.query<{ value: string }>(
+          `INSERT INTO platformctl.meta (name, value) VALUES ('ping', $1)
+           ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value`,
+          [mark],
+        )
+        if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
+      }),
+    status: () =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ bytes: number }>(
+          `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
+           FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+           WHERE n.nspname = 'platformctl' AND c.relkind = 'r'`,
+        )
+        return {
+          kind: 'postgres' as const,
+          version: await schemaVersion(pool),
+          latest: MIGRATIONS.length,
+          bytes: rows[0]?.bytes,
+        }
+      }),
+    async close() {
+      if (ended) return
+      ended = true
+      await pool.end()
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import type { Problem, SubscriptionState } from '../course/store.ts'
+import type { SubscriptionRecord } from '../course/subscription.ts'
+
+/** The table `subscription` as every SQL store has it; times are UTC milliseconds. */
+export interface Row {
+  readonly id: string
+  readonly identity: string
+  readonly address: string
+  readonly state: SubscriptionState
+  readonly enrolment: number
+  readonly created_at: number
+  readonly confirmed_at: number | null
+  readonly unsubscribed_at: number | null
+  readonly sent_days: readonly number[]
+  readonly next_attempt_at: number | null
+  readonly first_attempt_at: number | null
+  readonly fence: number
+  readonly failures: number
+  readonly problem_kind: Problem['kind'] | null
+  readonly problem_reason: string | null
+  readonly problem_since: number | null
+}
+
+export function recordOf(row: Row): SubscriptionRecord {
+  return {
+    id: row.id,
+    identity: row.identity,
+    address: row.address,
+    state: row.state,
+    enrolment: row.enrolment,
+    createdAt: row.created_at,
+    confirmedAt: row.confirmed_at ?? undefined,
+    unsubscribedAt: row.unsubscribed_at ?? undefined,
+    sentDays: row.sent_days,
+    nextAttemptAt: row.next_attempt_at ?? undefined,
+    firstAttemptAt: row.first_attempt_at ?? undefined,
+    fence: row.fence,
+    failures: row.failures,
+    problem:
+      row.problem_kind === null
+        ? undefined
+        : { kind: row.problem_kind, reason: row.problem_reason ?? '', since: row.problem_since ?? 0 },
+  }
+}
+
+/** What a change may set, by column; the rest of a row is set when it is made. */
+export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'address' | 'created_at'> {
+  return {
+    id: record.id,
+    state: record.state,
+    enrolment: record.enrolment,
+    confirmed_at: record.confirmedAt ?? null,
+    unsubscribed_at: record.unsubscribedAt ?? null,
+    sent_days: record.sentDays,
+    next_attempt_at: record.nextAttemptAt ?? null,
+    first_attempt_at: record.firstAttemptAt ?? null,
+    fence: record.fence,
+    failures: record.failures,
+    problem_kind: record.problem?.kind ?? null,
+    problem_reason: record.problem?.reason ?? null,
+    problem_since: record.problem?.since ?? null,
+  }
+}

@@ -1,0 +1,94 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../../src/core/store/open.ts'
+import { openDatabase } from '../../../src/core/store/sqlite/connection.ts'
+import { sqliteCourse } from '../../../src/core/store/sqlite/course.ts'
+import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import type { Store } from '../../../src/core/store/store.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { openTestStore } from '../../support/stores.ts'
+
+async function fileStore() {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const store = await openTestStore({ kind: 'sqlite', file })
+  const beside = new Database(file)
+  onTestFinished(() => void beside.close())
+  return { file, store, beside }
+}
+
+async function confirm(store: Pick<Store, 'course'>, n: number) {
+  const address = `p${n}@example.com`
+  await store.course.requestConfirmation({
+    identity: address,
+    address,
+    id: `id-${n}`,
+    tokenHash: `h${n}`,
+    now: 0,
+  })
+  return store.course.confirm({ tokenHash: `h${n}`, now: 0 })
+}
+
+const DUE = { now: 1, limit: 10, retries: 0, leaseMs: 90_000, call: 'c' } as const
+
+test('a claim finds its rows by the index of what is due, without a sort', async () => {
+  const { beside } = await fileStore()
+  const plan = beside
+    .prepare(
+      `EXPLAIN QUERY PLAN SELECT id FROM subscription INDEXED BY subscription_due
+       WHERE (failures > 0) = 0 AND next_attempt_at IS NOT NULL AND next_attempt_at <= 5 AND claimed_by IS NOT 'c'
+       ORDER BY next_attempt_at LIMIT 100`,
+    )
+    .all() as { detail: string }[]
+  expect(plan.map(({ detail }) => detail)).toEqual([
+    expect.stringMatching(/^SEARCH subscription USING INDEX subscription_due/),
+  ])
+})
+
+test('while a message is out no transaction is open: another process can write', async () => {
+  const { store, beside } = await fileStore()
+  await confirm(store, 1)
+  expect(await store.course.claimDue(DUE)).toHaveLength(1)
+  beside.pragma('busy_timeout = 0')
+  beside.exec(`BEGIN IMMEDIATE; UPDATE meta SET value = 'x'; COMMIT`)
+})
+
+test('a full disk is answered 503, changes nothing, and is over when there is room again', async () => {
+  const { file, store } = await fileStore()
+  await confirm(store, 1)
+  const [claim] = await store.course.claimDue(DUE)
+  if (claim === undefined) throw new Error('the claim exists by now')
+  const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
+  onTestFinished(() => void database.close())
+  const course = sqliteCourse(database)
+  database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
+  const fill = async () => {
+    for (let n = 2; ; n += 1) await confirm({ course }, n)
+  }
+  await expect(fill()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+  expect(await course.findById('id-1')).toMatchObject({ state: 'confirmed', sentDays: [] })
+  database.pragma('max_page_count = 4294967294')
+  await course.settle([
+    { claim, now: 2, sent: true, nextAttemptAt: undefined, failures: 0, problem: undefined, end: false },
+  ])
+  expect(await course.findById('id-1')).toMatchObject({ sentDays: [1] })
+  expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+})
+
+test('a lock that another process keeps is answered 503, and is over when it lets go', async () => {
+  const { store, beside } = await fileStore()
+  await confirm(store, 1)
+  beside.exec('BEGIN IMMEDIATE')
+  await expect(store.course.claimDue(DUE)).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+  beside.exec('ROLLBACK')
+  expect(await store.course.claimDue(DUE)).toHaveLength(1)
+})
+
+test('a schema that a newer version wrote is refused, and left as it was', async () => {
+  const { file, beside } = await fileStore()
+  beside.pragma('user_version = 99')
+  await expect(openStore({ kind: 'sqlite', file })).rejects.toThrow(
+    /written by a newer platformctl \(schema 99/,
+  )
+  expect(beside.pragma('user_version', { simple: true })).toBe(99)
+})

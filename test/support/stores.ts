@@ -1,0 +1,36 @@
+import path from 'node:path'
+import { afterAll, onTestFinished } from 'vitest'
+import { secret } from '../../src/core/secret.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import type { Store } from '../../src/core/store/store.ts'
+import { emptyFolder } from './folder.ts'
+import { type PostgresServer, startPostgres } from './postgres.ts'
+
+export type StoreKind = Store['kind']
+
+/** Every store there is: the one behavioural suite runs over each. */
+export const STORES: readonly StoreKind[] = ['memory', 'sqlite', 'postgres']
+
+let server: Promise<PostgresServer> | undefined
+
+/** One server for a file of tests, started when its first test asks. */
+export function postgresServer(): Promise<PostgresServer> {
+  server ??= startPostgres()
+  return server
+}
+
+afterAll(async () => (await server)?.stop())
+
+/** Where a new, empty store of a kind lives; two stores opened on one address share it. */
+export async function addressOf(kind: StoreKind): Promise<Parameters<typeof openStore>[0]> {
+  if (kind === 'memory') return undefined
+  if (kind === 'sqlite') return { kind, file: path.join(await emptyFolder(), 'store.sqlite') }
+  return { kind, url: secret(await (await postgresServer()).createDatabase()) }
+}
+
+/** An open store that is closed with the test. */
+export async function openTestStore(address: Parameters<typeof openStore>[0]): Promise<Store> {
+  const store = await openStore(address)
+  onTestFinished(() => store.close())
+  return store
+}
