@@ -1,30 +1,40 @@
 import path from 'node:path'
 import { readSettings } from '../core/env/read-settings.ts'
-import type { Environment } from '../core/env/settings.ts'
+import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { openStore } from '../core/store/open.ts'
 import { type OpenedPlatform, openPlatform } from '../daemon/platform.ts'
 import type { Context } from './context.ts'
 import { dataFolder } from './data-folder.ts'
 import { CommandError, EXIT } from './exit.ts'
 
-/** The platform over this machine's store: STORE_URL, or the SQLite file of the data folder, which must exist. */
+/** STORE_URL, or the SQLite file of the data folder; a file is given with its whole path. */
+export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {
+  const file = path.join(dataFolder(context, data), 'platform.sqlite')
+  const address = readSettings(env).store.address ?? { kind: 'sqlite', file }
+  return address.kind === 'sqlite'
+    ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
+    : address
+}
+
+/** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
+export async function assertExists(address: StoreAddress): Promise<void> {
+  const { existsSync } = await import('node:fs')
+  if (address.kind === 'sqlite' && !existsSync(address.file)) {
+    throw new CommandError(
+      EXIT.usage,
+      `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`,
+    )
+  }
+}
+
+/** The platform over this machine's store, which must exist. */
 export async function openLocal(
   context: Context,
   env: Environment,
   data: string | undefined,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
-  const file = path.join(dataFolder(context, data), 'platform.sqlite')
-  const address = readSettings(env).store.address ?? { kind: 'sqlite', file }
-  if (address.kind === 'sqlite') {
-    const { existsSync } = await import('node:fs')
-    // Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due".
-    if (!existsSync(path.resolve(context.cwd, address.file))) {
-      throw new CommandError(
-        EXIT.usage,
-        `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`,
-      )
-    }
-  }
+  const address = storeAddress(context, env, data)
+  await assertExists(address)
   const store = await openStore(address).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'StoreOpenError')
       throw new CommandError(EXIT.usage, error.message)

@@ -43,6 +43,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/course.ts'),
   },
   {
+    name: 'db',
+    summary: 'look after the store: status, migrate, backup, restore, verify',
+    load: () => import('./commands/db.ts'),
+  },
+  {
     name: 'email',
     summary: 'look at the mails, check them, print one, or send one to yourself',
     load: () => import('./commands/email.ts'),

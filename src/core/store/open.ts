@@ -2,6 +2,8 @@ import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
+import type { StoreCare } from './care.ts'
+import type { RestoreResult } from './sqlite/restore.ts'
 import { type Store, StoreOpenError } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
@@ -26,4 +28,23 @@ export async function openAnalyticsStore(address: StoreAddress, table: string): 
 export function analyticsFile(storeFile: string): string {
   const { dir, name, ext } = path.parse(storeFile)
   return path.join(dir, `${name}-analytics${ext}`)
+}
+
+/** Opens a store for its operator's care: as it stands, without migrating it. */
+export async function openCare(address: StoreAddress): Promise<StoreCare> {
+  if (address.kind === 'postgres')
+    throw new StoreOpenError('This build looks after SQLite stores only: use the tools of PostgreSQL.')
+  return (await import('./sqlite/care.ts')).careForSqlite(address.file)
+}
+
+/** Puts a backup in the place of a store of one file. */
+export async function restoreStore(
+  address: StoreAddress,
+  input: { readonly from: string; readonly force: boolean; readonly now: number },
+): Promise<RestoreResult> {
+  if (address.kind === 'postgres')
+    throw new StoreOpenError(
+      'A PostgreSQL store is restored by pg_restore; this command puts back an SQLite file.',
+    )
+  return (await import('./sqlite/restore.ts')).restore({ ...input, to: address.file })
 }

@@ -11,6 +11,9 @@ const OLDEST_SQLITE = [3, 51, 3]
 /** A lock held longer than this is somebody's long transaction: waiting blocks the event loop. */
 const BUSY_MS = 1000
 
+/** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
+const APPLICATION_ID = 0x504c4154
+
 /**
  * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
  * power cut; `'NORMAL'` only a killed process.
@@ -20,45 +23,103 @@ export function openDatabase(input: {
   readonly synchronous: 'FULL' | 'NORMAL'
   readonly migrations: readonly string[]
 }): SqliteDatabase {
-  const { file } = input
-  let database: SqliteDatabase | undefined
+  const database = connect(input)
   try {
-    mkdirSync(path.dirname(file), { recursive: true })
-    database = new Database(file, { timeout: BUSY_MS })
-    assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
-    database.pragma('journal_mode = WAL')
-    database.pragma(`synchronous = ${input.synchronous}`)
-    database.pragma('foreign_keys = ON')
-    database.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
-    migrate(database, file, input.migrations)
+    asOpening(input.file, () => migrate(database, input.file, input.migrations))
     return database
   } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Opens (and creates) an SQLite file as it stands, without a step of its schema; refuses another program's file. */
+export function connect({
+  file,
+  synchronous = 'FULL',
+  busyMs = BUSY_MS,
+}: {
+  readonly file: string
+  readonly synchronous?: 'FULL' | 'NORMAL'
+  readonly busyMs?: number
+}): SqliteDatabase {
+  let database: SqliteDatabase | undefined
+  try {
+    return asOpening(file, () => {
+      mkdirSync(path.dirname(file), { recursive: true })
+      database = new Database(file, { timeout: busyMs })
+      assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
+      // Before the first pragma that writes: not a byte of a foreign file is changed.
+      assertOurs(database, file)
+      database.pragma('journal_mode = WAL')
+      database.pragma(`synchronous = ${synchronous}`)
+      database.pragma('foreign_keys = ON')
+      database.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
+      return database
+    })
+  } catch (error) {
     database?.close()
+    throw error
+  }
+}
+
+/** What SQLite says while a file is opened becomes one sentence with the fix. */
+function asOpening<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
     throw error instanceof StoreOpenError
       ? error
       : new StoreOpenError(sentence(file, error), { cause: error })
   }
 }
 
+export function schemaVersion(database: SqliteDatabase): number {
+  return Number(database.pragma('user_version', { simple: true }))
+}
+
 /** Additive steps, each whole or absent, under a write lock so that two processes cannot both run one. */
-function migrate(database: SqliteDatabase, file: string, migrations: readonly string[]): void {
-  const version = () => Number(database.pragma('user_version', { simple: true }))
-  if (version() > migrations.length) {
-    throw new StoreOpenError(
-      `${file} was written by a newer platformctl (schema ${version()}, this build knows ${migrations.length}): run that version, or restore a backup made before it.`,
-    )
-  }
-  while (version() < migrations.length) {
+export function migrate(database: SqliteDatabase, file: string, migrations: readonly string[]): void {
+  assertReadable(database, file, migrations.length)
+  while (schemaVersion(database) < migrations.length) {
     database
       .transaction(() => {
-        const step = migrations[version()]
+        const version = schemaVersion(database)
+        const step = migrations[version]
         if (step === undefined) return
-        const next = version() + 1
         database.exec(step)
-        database.pragma(`user_version = ${next}`)
+        database.pragma(`application_id = ${APPLICATION_ID}`)
+        database.pragma(`user_version = ${version + 1}`)
       })
       .immediate()
   }
+}
+
+/**
+ * A newer schema is one with additions, which this build does not see: it runs. A step that an earlier build could
+ * not run with says so itself, by writing the first version that can into `meta` as `readable_from`.
+ */
+function assertReadable(database: SqliteDatabase, file: string, known: number): void {
+  const version = schemaVersion(database)
+  if (version <= known) return
+  const marked = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
+  const from = marked
+    ? Number(database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get() ?? 0)
+    : 0
+  if (from > known)
+    throw new StoreOpenError(
+      `${file} was written by a newer platformctl (schema ${version}, this build knows ${known}, and it can be read from ${from} on): run that version, or restore a backup made before it.`,
+    )
+}
+
+/** An empty file is ours to fill; any other has our mark in its header. */
+function assertOurs(database: SqliteDatabase, file: string): void {
+  if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return
+  const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get()
+  if (tables !== 0 || schemaVersion(database) !== 0)
+    throw new StoreOpenError(
+      `${file} is a database of another program and was left as it is: name another file, or move this one away.`,
+    )
 }
 
 function assertVersion(found: string): void {

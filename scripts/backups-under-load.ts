@@ -1,0 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { backupsUnderLoad } from '../test/support/backups-under-load.ts'
+
+/** `node scripts/backups-under-load.ts 1000`: makes and restores so many backups while another process writes. */
+const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-backups-'))
+try {
+  const { backups, faults } = await backupsUnderLoad(folder, Number(process.argv[2] ?? 1000))
+  for (const fault of faults) console.log(fault)
+  console.log(`${backups} backups under write load, ${faults.length} faults`)
+  process.exitCode = faults.length === 0 ? 0 : 1
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}

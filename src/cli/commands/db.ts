@@ -1,0 +1,120 @@
+import type { Environment, StoreAddress } from '../../core/env/settings.ts'
+import type { StoreCare } from '../../core/store/care.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption } from '../options.ts'
+import type { Configure } from '../program.ts'
+
+export interface DbOptions {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+  readonly plan?: true
+  readonly force?: true
+}
+
+export const configure: Configure = (command, context, settle) => {
+  command
+    .description('Look after the store: the SQLite file of the data folder, or what STORE_URL names.')
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 done, 1 refused or a check failed (nothing was changed), 2 wrong usage or no such store.
+
+Examples:
+  platformctl db status --data /var/lib/platformctl
+  platformctl db migrate --plan
+  platformctl db backup /var/backups/platform-2026-11-21.sqlite.zst
+  platformctl db restore /var/backups/platform-2026-11-21.sqlite.zst --force`,
+    )
+  const add = (name: string, summary: string, example: string) =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+      .addOption(envFileOption())
+      .addOption(formatOption(['text', 'json']))
+      .addHelpText('after', `\nExamples:\n${example}`)
+  const run = (work: (job: Job) => Promise<ExitCode>, options: DbOptions, exists = true) =>
+    act(context, options, exists, work).then(settle)
+
+  add(
+    'status',
+    'version, size, write-ahead log, rows, and when it was last verified',
+    '  platformctl db status\n  platformctl db status --format json',
+  ).action((options: DbOptions) => run(async (job) => (await import('../db/status.ts')).status(job), options))
+  add(
+    'migrate',
+    'bring the schema up to date, each step whole or absent',
+    '  platformctl db migrate --plan    what would be done; changes nothing\n  platformctl db migrate',
+  )
+    .option('--plan', 'show the steps and change nothing')
+    .action((options: DbOptions) =>
+      run(async (job) => (await import('../db/migrate.ts')).migrate(job), options, false),
+    )
+  add(
+    'backup',
+    'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name',
+    '  platformctl db backup platform.sqlite.zst    packed by zstd\n  platformctl db backup platform.sqlite.gz     packed by gzip\n  platformctl db backup copy.sqlite            as it is',
+  )
+    .argument('<file>', 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite')
+    .action((file: string, options: DbOptions) =>
+      run(async (job) => (await import('../db/backup.ts')).backup(job, file), options),
+    )
+  add(
+    'restore',
+    'put a backup in the place of the store; it is verified first, and a store that is there is kept beside it',
+    '  platformctl db restore platform.sqlite.zst --data /var/lib/platformctl\n  platformctl db restore platform.sqlite.zst --force    also when there is a store; stop the daemon first',
+  )
+    .argument('<file>', 'a backup')
+    .option('--force', 'replace a store that is there; it stays beside the new one under another name')
+    .action((file: string, options: DbOptions) =>
+      run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),
+    )
+  add(
+    'verify',
+    'the integrity of the file, and what the course promises of every row: lessons in order, none before it was due',
+    '  platformctl db verify\n  platformctl db verify --format json',
+  ).action((options: DbOptions) => run(async (job) => (await import('../db/verify.ts')).verify(job), options))
+}
+
+/** One sub-command at work. */
+export interface Job {
+  readonly context: Context
+  readonly options: DbOptions
+  readonly env: Environment
+  readonly address: StoreAddress
+  /** Opens the store as it stands; closed when the command ends. */
+  readonly care: () => Promise<StoreCare>
+}
+
+async function act(
+  context: Context,
+  options: DbOptions,
+  mustExist: boolean,
+  work: (job: Job) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { assertExists, storeAddress } = await import('../local.ts')
+  const { openCare } = await import('../../core/store/open.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const address = storeAddress(context, env, options.data)
+  if (mustExist) await assertExists(address)
+  let opened: StoreCare | undefined
+  const care = async () => {
+    opened ??= await openCare(address)
+    return opened
+  }
+  try {
+    return await work({ context, options, env, address, care })
+  } catch (error) {
+    if (error instanceof Error && error.name === 'StoreCareError')
+      throw new CommandError(EXIT.failed, error.message)
+    if (error instanceof Error && error.name === 'StoreOpenError')
+      throw new CommandError(EXIT.usage, error.message)
+    throw error
+  } finally {
+    await opened?.close()
+  }
+}

@@ -1,0 +1,71 @@
+import { dueAt, LESSONS, nextDay } from './schedule.ts'
+import type { Problem, SubscriptionState } from './store.ts'
+
+/** A subscription as a store has it, before anything is believed of it. */
+export interface StoredSubscription {
+  readonly id: string
+  readonly state: SubscriptionState
+  readonly enrolment: number
+  readonly confirmedAt: number | null
+  readonly unsubscribedAt: number | null
+  /** JSON. */
+  readonly sentDays: string
+  readonly nextAttemptAt: number | null
+  readonly problem: Problem['kind'] | null
+}
+
+/**
+ * What the course promises of every row at every time (CONTRACT §5), as one sentence for each promise broken:
+ * lessons in order, none before it was due, and a state that its times agree with. `now` in UTC milliseconds.
+ */
+export function violations(row: StoredSubscription, now: number): readonly string[] {
+  const days = daysOf(row.sentDays)
+  if (days === undefined) return ['the days sent are not a list of days 1 to 7']
+  const found: string[] = []
+  const hold = (kept: boolean, sentence: string) => {
+    if (!kept) found.push(sentence)
+  }
+  hold(
+    days.every((day, index) => day === index + 1),
+    `the days sent are not in order: ${days.join(', ')}`,
+  )
+  if (row.state === 'unconfirmed') {
+    hold(row.confirmedAt === null, 'it is unconfirmed and has a time of confirmation')
+    hold(days.length === 0, 'it is unconfirmed and was sent lessons')
+    hold(row.nextAttemptAt === null, 'it is unconfirmed and a lesson is planned')
+    return found
+  }
+  hold(row.enrolment >= 1, `it is ${row.state} and was never enrolled`)
+  if (row.confirmedAt === null) return [...found, `it is ${row.state} and has no time of confirmation`]
+  const last = days.at(-1)
+  hold(
+    last === undefined || dueAt(row.confirmedAt, last) <= now,
+    `day ${last} was sent before it was due (or this machine’s clock is behind)`,
+  )
+  if (row.state === 'unsubscribed') {
+    hold(row.unsubscribedAt !== null, 'it is unsubscribed and has no time of that')
+    hold(row.nextAttemptAt === null, 'it is unsubscribed and a lesson is planned')
+    return found
+  }
+  hold(row.unsubscribedAt === null, 'it is confirmed and has a time of unsubscribing')
+  const next = nextDay(days)
+  if (next === undefined) {
+    hold(row.nextAttemptAt === null, 'all lessons were sent and another is planned')
+  } else if (row.nextAttemptAt === null) {
+    hold(row.problem === 'parked' || row.problem === 'unknown', `day ${next} is never going to be tried`)
+  } else {
+    hold(row.nextAttemptAt >= dueAt(row.confirmedAt, next), `day ${next} is planned before it is due`)
+  }
+  return found
+}
+
+function daysOf(json: string): readonly number[] | undefined {
+  try {
+    const days: unknown = JSON.parse(json)
+    return Array.isArray(days) && days.every((day) => Number.isInteger(day) && day >= 1 && day <= LESSONS)
+      ? (days as number[])
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,58 @@
+/** The store's care was refused or failed: one sentence with the reason; nothing was changed. */
+export class StoreCareError extends Error {
+  override readonly name = 'StoreCareError'
+}
+
+export interface CareStatus {
+  readonly kind: 'sqlite' | 'postgres'
+  /** File or server, without credentials. */
+  readonly location: string
+  /** Of the schema; `latest` is what this build brings. */
+  readonly version: number
+  readonly latest: number
+  readonly bytes: number
+  /** What waits to be moved from the write-ahead log into the file; undefined where there is no such thing. */
+  readonly walBytes: number | undefined
+  /** Rows of each table. */
+  readonly counts: Readonly<Record<string, number>>
+  /** When `verify` last passed, in UTC milliseconds. */
+  readonly verifiedAt: number | undefined
+}
+
+export interface MigrationStep {
+  readonly version: number
+  /** The statements' heads, as `CREATE TABLE subscription`. */
+  readonly statements: readonly string[]
+}
+
+export interface VerifyResult {
+  readonly ok: boolean
+  /** The file itself is unsound; otherwise only rows are that a hand may have changed. */
+  readonly damaged: boolean
+  /** Subscriptions looked at. */
+  readonly checked: number
+  /** Each with what it is about; at most 100. */
+  readonly faults: readonly string[]
+  readonly moreFaults: number
+}
+
+export interface BackupResult {
+  readonly file: string
+  readonly bytes: number
+  readonly version: number
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** What an operator does with a store that is not the platform's daily work; each adapter has its own. */
+export interface StoreCare {
+  status(): Promise<CareStatus>
+  /** The steps that `migrate` would run. */
+  pending(): Promise<readonly MigrationStep[]>
+  /** Runs them, each whole or absent, and answers how many. Refused while another migration holds the lock. */
+  migrate(): Promise<{ readonly from: number; readonly to: number }>
+  /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
+  verify(now: number): Promise<VerifyResult>
+  /** A consistent copy, also under write load; complete under its name or not there at all. */
+  backup(file: string): Promise<BackupResult>
+  close(): Promise<void>
+}

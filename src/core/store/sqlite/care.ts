@@ -1,0 +1,77 @@
+import { statSync } from 'node:fs'
+import { type MigrationStep, type StoreCare, StoreCareError } from '../care.ts'
+import { backup } from './backup.ts'
+import { connect, migrate, schemaVersion } from './connection.ts'
+import { MIGRATIONS } from './migrations.ts'
+import { countRows, verifyDatabase } from './verify.ts'
+
+/** An operator may wait for a writer; the daemon may not. */
+const BUSY_MS = 5000
+
+/** The care of a store in an SQLite file, opened as it stands: nothing is migrated before that is asked for. */
+export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare {
+  const database = connect({ file, busyMs })
+  return {
+    status: async () => ({
+      kind: 'sqlite',
+      location: file,
+      version: schemaVersion(database),
+      latest: MIGRATIONS.length,
+      bytes: sizeOf(file),
+      walBytes: sizeOf(`${file}-wal`),
+      counts: countRows(database),
+      verifiedAt: verifiedAt(),
+    }),
+    pending: async () => stepsFrom(schemaVersion(database)),
+    migrate: async () => {
+      const from = schemaVersion(database)
+      try {
+        migrate(database, file, MIGRATIONS)
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY'))
+          throw new StoreCareError(
+            `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
+            { cause: error },
+          )
+        throw error
+      }
+      return { from, to: schemaVersion(database) }
+    },
+    verify: async (now) => {
+      const result = verifyDatabase(database, now)
+      if (result.ok && hasMeta())
+        database
+          .prepare(
+            `INSERT INTO meta (name, value) VALUES ('verified_at', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+          )
+          .run(String(now))
+      return result
+    },
+    backup: (to) => backup(database, to),
+    close: async () => void database.close(),
+  }
+
+  function hasMeta(): boolean {
+    return database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
+  }
+
+  function verifiedAt(): number | undefined {
+    if (!hasMeta()) return undefined
+    const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
+    return value === undefined ? undefined : Number(value)
+  }
+}
+
+function stepsFrom(version: number): readonly MigrationStep[] {
+  return MIGRATIONS.slice(version).map((sql, index) => ({
+    version: version + index + 1,
+    statements: sql
+      .split(';')
+      .map((statement) => statement.trim().split(/\s*[\n(]/)[0] ?? '')
+      .filter((head) => head !== ''),
+  }))
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}

@@ -1,0 +1,145 @@
+import { copyFileSync, existsSync, linkSync, renameSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { StoreCareError } from '../care.ts'
+import { StoreOpenError } from '../store.ts'
+import { failed, syncFolder } from './backup.ts'
+import { connect, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { unpack } from './image.ts'
+import { MIGRATIONS } from './migrations.ts'
+import { countRows, verifyDatabase } from './verify.ts'
+
+export interface RestoreResult {
+  readonly version: number
+  readonly counts: Readonly<Record<string, number>>
+  /** Rows that break an invariant of the course: restored as they were. */
+  readonly faults: readonly string[]
+  /** Where the store that was replaced is now; undefined when there was none. */
+  readonly kept: string | undefined
+}
+
+/**
+ * Puts a backup in a store's place. It is unpacked beside the store and verified there first; with `force` an existing
+ * store is moved aside, never deleted, and only when no process has it open.
+ */
+export async function restore(input: {
+  readonly from: string
+  readonly to: string
+  readonly force: boolean
+  readonly now: number
+}): Promise<RestoreResult> {
+  const { from, to, force, now } = input
+  if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
+  const present = existsSync(to) || existsSync(`${to}-wal`)
+  if (present && !force)
+    throw new StoreCareError(
+      `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
+    )
+  const image = `${to}.restoring-${process.pid}`
+  try {
+    await mkdir(path.dirname(to), { recursive: true })
+    await rm(image, { force: true })
+    await unpack(from, image).catch((error: unknown) => {
+      throw damaged(from, error)
+    })
+    const checked = check(image, from, now)
+    const kept = present ? `${to}.before-${stamp(now)}` : undefined
+    if (kept !== undefined && existsSync(kept))
+      throw new StoreCareError(`${kept} exists: try again in a second.`)
+    if (kept === undefined) renameSync(image, to)
+    else replace({ image, to, kept })
+    await syncFolder(path.dirname(to))
+    return { ...checked, kept }
+  } catch (error) {
+    throw failed(to, error)
+  } finally {
+    for (const one of [image, `${image}-wal`, `${image}-shm`]) await rm(one, { force: true })
+  }
+}
+
+function check(image: string, from: string, now: number) {
+  try {
+    const database = connect({ file: image })
+    try {
+      if (schemaVersion(database) === 0)
+        throw new StoreCareError(`${from} is an empty database, not a backup of a store.`)
+      // Refuses a schema that this build cannot read; one that is older is brought up to date here, not at the next start.
+      migrate(database, from, MIGRATIONS)
+      const result = verifyDatabase(database, now)
+      if (result.damaged)
+        throw new StoreCareError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
+      return { version: schemaVersion(database), counts: countRows(database), faults: result.faults }
+    } finally {
+      database.pragma('wal_checkpoint(TRUNCATE)')
+      database.pragma('journal_mode = DELETE')
+      database.close()
+    }
+  } catch (error) {
+    if (!(error instanceof StoreOpenError)) throw damaged(from, error)
+    const worse = damaged(from, error.cause)
+    // Its sentence names the unpacked copy; the operator named the backup.
+    throw worse instanceof StoreCareError
+      ? worse
+      : new StoreCareError(error.message.replaceAll(image, from), { cause: error })
+  }
+}
+
+function damaged(from: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const torn = /^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code)
+  return torn
+    ? new StoreCareError(`${from} is damaged and was not restored (${code}).`, { cause: error })
+    : error
+}
+
+/** Swaps the files while holding every lock on the old one, so that no process can be writing to either. */
+function replace({ image, to, kept }: { image: string; to: string; kept: string }): void {
+  const old = existsSync(to) ? holdAlone(to) : undefined
+  try {
+    // What is left of a log would be replayed into the new file.
+    for (const end of ['-wal', '-shm'])
+      if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
+    if (existsSync(to)) keep(to, kept)
+    renameSync(image, to)
+  } finally {
+    old?.close()
+  }
+}
+
+/** A second name first, so that at no time the store has none. */
+function keep(file: string, kept: string): void {
+  try {
+    linkSync(file, kept)
+  } catch {
+    copyFileSync(file, kept)
+  }
+}
+
+/** The old store with every lock taken; undefined when it is too damaged to be locked, and so to be in use. */
+function holdAlone(file: string): SqliteDatabase | undefined {
+  let database: SqliteDatabase | undefined
+  try {
+    database = connect({ file, busyMs: 0 })
+    // Leaving WAL mode needs every lock there is, and moves the log into the file.
+    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
+    database.pragma('locking_mode = EXCLUSIVE')
+    database.exec('BEGIN EXCLUSIVE')
+    return database
+  } catch (error) {
+    database?.close()
+    const cause = error instanceof StoreOpenError ? error.cause : error
+    if (cause instanceof Error && 'code' in cause && String(cause.code).startsWith('SQLITE_BUSY'))
+      throw inUse(file)
+    if (error instanceof StoreCareError) throw error
+    return undefined
+  }
+}
+
+function inUse(file: string): StoreCareError {
+  return new StoreCareError(`${file} is open in another process: stop the daemon first; nothing was changed.`)
+}
+
+/** `20261121T072600Z`: sorts, and is a file name everywhere. */
+function stamp(now: number): string {
+  return new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')
+}

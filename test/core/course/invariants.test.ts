@@ -1,0 +1,105 @@
+import path from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { violations } from '../../../src/core/course/invariants.ts'
+import { DAY_MS, settle } from '../../../src/core/course/schedule.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { openCare, openStore } from '../../../src/core/store/open.ts'
+import { emptyFolder } from '../../support/folder.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+const kept = {
+  id: 'ada',
+  state: 'confirmed',
+  enrolment: 1,
+  confirmedAt: NOW - 2 * DAY_MS,
+  unsubscribedAt: null,
+  sentDays: '[1,2]',
+  nextAttemptAt: NOW,
+  problem: null,
+} as const
+
+test('a row in the middle of its course keeps every promise', () => {
+  expect(violations(kept, NOW)).toEqual([])
+})
+
+test.each([
+  [{ sentDays: '[1,2,3]' }, NOW - 1, /day 3 was sent before it was due/],
+  [{ sentDays: '[2]' }, NOW, /not in order: 2/],
+  [{ sentDays: '[1,1]' }, NOW, /not in order/],
+  [{ sentDays: '[8]' }, NOW, /not a list of days/],
+  [{ sentDays: 'null' }, NOW, /not a list of days/],
+  [{ sentDays: '[1' }, NOW, /not a list of days/],
+  [{ nextAttemptAt: NOW - 1 }, NOW, /day 3 is planned before it is due/],
+  [{ nextAttemptAt: null }, NOW, /day 3 is never going to be tried/],
+  [{ confirmedAt: null }, NOW, /has no time of confirmation/],
+  [{ enrolment: 0 }, NOW, /was never enrolled/],
+  [{ unsubscribedAt: NOW }, NOW, /confirmed and has a time of unsubscribing/],
+  [{ state: 'unsubscribed' }, NOW, /unsubscribed and has no time of that/],
+  [{ state: 'unsubscribed', unsubscribedAt: NOW }, NOW, /unsubscribed and a lesson is planned/],
+  [{ state: 'unconfirmed', confirmedAt: null, nextAttemptAt: null }, NOW, /unconfirmed and was sent lessons/],
+  [{ sentDays: '[1,2,3,4,5,6,7]' }, NOW + 9 * DAY_MS, /all lessons were sent and another is planned/],
+] as const)('a row with %j breaks a promise', (change, now, sentence) => {
+  expect(violations({ ...kept, ...change }, now).join('\n')).toMatch(sentence)
+})
+
+const OUTCOMES: readonly Outcome[] = [
+  { kind: 'sent', id: 'x' },
+  { kind: 'transient', reason: 'busy', scope: 'message' },
+  { kind: 'transient', reason: 'busy', scope: 'connection' },
+  { kind: 'unknown', reason: 'the line broke' },
+  { kind: 'permanent', reason: 'refused', hardBounce: false },
+  { kind: 'permanent', reason: 'no such user', hardBounce: true },
+]
+
+test('whatever happens to subscriptions, in whatever order, a store verifies', async () => {
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constantFrom('subscribe', 'confirm', 'unsubscribe', 'undo', 'retry', 'sent'),
+      who: fc.nat(1),
+    }),
+    fc.record({ do: fc.constant('pass'), hours: fc.integer({ min: 1, max: 60 }) }),
+    fc.record({ do: fc.constant('dispatch'), outcome: fc.nat(OUTCOMES.length - 1) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const address = { kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') } as const
+      const { course, close } = await openStore(address)
+      let now = NOW
+      let tokens = 0
+      const newest = ['', '']
+      for (const one of steps) {
+        if ('hours' in one) now += one.hours * 60 * 60 * 1000
+        else if ('outcome' in one) {
+          const claims = await course.claimDue({ now, limit: 10, leaseMs: 60_000, except: [] })
+          await course.settle(
+            claims.map((claim) => settle(claim, OUTCOMES[one.outcome] as Outcome, now, 0.5)),
+          )
+        } else {
+          const id = `id${one.who}`
+          const enrolment = (await course.findById(id))?.enrolment ?? 0
+          if (one.do === 'subscribe') {
+            tokens += 1
+            const { mail } = await course.requestConfirmation({
+              identity: id,
+              address: id,
+              id,
+              tokenHash: `${tokens}`,
+              now,
+            })
+            if (mail) newest[one.who] = `${tokens}`
+          } else if (one.do === 'confirm') await course.confirm({ tokenHash: newest[one.who] ?? '', now })
+          else if (one.do === 'unsubscribe') await course.unsubscribe({ id, enrolment, now })
+          else if (one.do === 'undo') await course.undoUnsubscribe({ id, enrolment, now })
+          else await course.resolve({ id, as: one.do as 'retry' | 'sent', now })
+        }
+      }
+      await close()
+      const care = await openCare(address)
+      const { faults } = await care.verify(now)
+      await care.close()
+      expect(faults).toEqual([])
+    }),
+    { numRuns: 40 },
+  )
+}, 60_000)

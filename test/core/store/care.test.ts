@@ -1,0 +1,275 @@
+import { copyFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { execa } from 'execa'
+import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import { backupsUnderLoad } from '../../support/backups-under-load.ts'
+import { emptyFolder } from '../../support/folder.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+
+/** A store with one confirmed subscription, and the care of it. */
+async function stored() {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const address = { kind: 'sqlite', file } as const
+  const store = await openStore(address)
+  await store.course.requestConfirmation({
+    identity: 'ada@example.com',
+    address: 'ada@example.com',
+    id: 'ada',
+    tokenHash: 'hash',
+    now: NOW,
+  })
+  await store.course.confirm({ tokenHash: 'hash', now: NOW })
+  await store.close()
+  const care = await openCare(address)
+  onTestFinished(() => care.close())
+  const change = (sql: string) => {
+    const database = new Database(file)
+    database.exec(sql)
+    database.close()
+  }
+  return { folder, file, address, care, change, in: (name: string) => path.join(folder, name) }
+}
+
+const namesOf = async (file: string) => {
+  const database = new Database(file, { readonly: true })
+  const names = database.prepare('SELECT address FROM subscription ORDER BY address').pluck().all()
+  database.close()
+  return names
+}
+
+test('the status says version, size, rows and when it was last verified', async () => {
+  const { care } = await stored()
+  expect(await care.status()).toMatchObject({
+    kind: 'sqlite',
+    version: MIGRATIONS.length,
+    latest: MIGRATIONS.length,
+    verifiedAt: undefined,
+  })
+  expect((await care.status()).counts).toMatchObject({ subscription: 1, confirmation: 1 })
+  expect(await care.verify(NOW)).toEqual({ ok: true, damaged: false, checked: 1, faults: [], moreFaults: 0 })
+  expect((await care.status()).verifiedAt).toBe(NOW)
+})
+
+test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
+  'a backup named %s is restored with its rows, for its owner only, and nothing else is left beside it',
+  async (name) => {
+    const { care, in: at, folder } = await stored()
+    const before = await readdir(folder)
+    await care.backup(at(name))
+    expect((await readdir(folder)).sort()).toEqual([...before, name].sort())
+    if (process.platform !== 'win32') expect((await stat(at(name))).mode & 0o777).toBe(0o600)
+    await restoreStore(
+      { kind: 'sqlite', file: at('new/platform.sqlite') },
+      { from: at(name), force: false, now: NOW },
+    )
+    expect(await namesOf(at('new/platform.sqlite'))).toEqual(['ada@example.com'])
+    expect(await readdir(at('new'))).toEqual(['platform.sqlite'])
+  },
+)
+
+test('backups made while another process writes all hold every acknowledged row', async () => {
+  const { faults, rows } = await backupsUnderLoad(await emptyFolder(), 12)
+  expect(faults).toEqual([])
+  expect(rows).toBeGreaterThan(0)
+}, 60_000)
+
+test('a backup refuses a name that is taken, a folder that is missing and an ending it does not know', async () => {
+  const { care, in: at } = await stored()
+  await writeFile(at('taken.sqlite.zst'), 'precious')
+  await expect(care.backup(at('taken.sqlite.zst'))).rejects.toThrow(/exists and was left as it is/)
+  expect(await readFile(at('taken.sqlite.zst'), 'utf8')).toBe('precious')
+  await expect(care.backup(at('none/b.sqlite'))).rejects.toThrow(/none does not exist: make the folder/)
+  await expect(care.backup(at('b.tar'))).rejects.toThrow(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite/)
+})
+
+test('a restore refuses to replace a store; with force it keeps the one that was there', async () => {
+  const { care, address, in: at, file, folder } = await stored()
+  await care.backup(at('b.sqlite.zst'))
+  await care.close()
+  const now = Date.UTC(2026, 10, 21, 7, 26, 0)
+  const restore = (force: boolean) => restoreStore(address, { from: at('b.sqlite.zst'), force, now })
+  await expect(restore(false)).rejects.toThrow(/exists and was left as it is: --force replaces it/)
+  const { kept } = await restore(true)
+  expect(kept).toBe(`${file}.before-20261121T072600Z`)
+  expect(await namesOf(kept ?? '')).toEqual(['ada@example.com'])
+  expect((await readdir(folder)).sort()).toEqual(
+    ['b.sqlite.zst', 'platform.sqlite', 'platform.sqlite.before-20261121T072600Z'].sort(),
+  )
+})
+
+test('a restore is refused while a process has the store open, and then nothing is changed', async () => {
+  const { care, address, in: at, file, folder } = await stored()
+  await care.backup(at('b.sqlite'))
+  await care.close()
+  const open = await openStore(address)
+  await expect(restoreStore(address, { from: at('b.sqlite'), force: true, now: NOW })).rejects.toThrow(
+    /open in another process: stop the daemon first; nothing was changed/,
+  )
+  await open.ping()
+  await open.close()
+  expect((await readdir(folder)).sort()).toEqual(['b.sqlite', path.basename(file)].sort())
+})
+
+test('a store that is itself damaged can be replaced by its backup', async () => {
+  const { care, address, in: at, file } = await stored()
+  await care.backup(at('b.sqlite.gz'))
+  await care.close()
+  await writeFile(file, 'not a database at all, and longer than sixteen bytes')
+  await writeFile(`${file}-wal`, 'left by a crash')
+  await restoreStore(address, { from: at('b.sqlite.gz'), force: true, now: NOW })
+  expect(await namesOf(file)).toEqual(['ada@example.com'])
+})
+
+test.each([
+  ['a text file', async (at: string) => writeFile(at, 'hello'), /is not a backup of a store/],
+  ['an empty file', async (at: string) => writeFile(at, ''), /is not a backup of a store/],
+  [
+    'a database of another program',
+    async (at: string) => {
+      const database = new Database(at)
+      database.exec('CREATE TABLE bookmarks (url TEXT)')
+      database.close()
+    },
+    /is a database of another program/,
+  ],
+])('%s is not restored, and the reason is said', async (_, make, reason) => {
+  const { in: at, folder } = await stored()
+  await make(at('foreign'))
+  const before = await readdir(folder)
+  await expect(
+    restoreStore({ kind: 'sqlite', file: at('new.sqlite') }, { from: at('foreign'), force: false, now: NOW }),
+  ).rejects.toThrow(reason)
+  expect((await readdir(folder)).sort()).toEqual(before.sort())
+})
+
+test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
+  'a %s that was cut short or changed is not restored',
+  async (name) => {
+    const { care, in: at, folder } = await stored()
+    await care.backup(at(name))
+    await copyFile(at(name), at(`cut-${name}`))
+    await truncate(at(`cut-${name}`), Math.floor((await stat(at(name))).size * 0.6))
+    const bytes = await readFile(at(name))
+    // In a plain file only whole pages: it has no checksum, and much of a page is free.
+    const [middle, length] = name.endsWith('.sqlite') ? [4096, 8192] : [Math.floor(bytes.length / 2), 1]
+    await writeFile(
+      at(`changed-${name}`),
+      Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(length, 0x5a), bytes.subarray(middle + length)]),
+    )
+    const before = (await readdir(folder)).sort()
+    for (const damaged of [`cut-${name}`, `changed-${name}`])
+      await expect(
+        restoreStore(
+          { kind: 'sqlite', file: at('new.sqlite') },
+          { from: at(damaged), force: false, now: NOW },
+        ),
+      ).rejects.toThrow(/is damaged and was not restored/)
+    expect((await readdir(folder)).sort()).toEqual(before)
+  },
+)
+
+test('verify names the rows that break a promise of the course', async () => {
+  const { care, change } = await stored()
+  change(`UPDATE subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
+  expect(await care.verify(NOW)).toMatchObject({
+    ok: false,
+    damaged: false,
+    faults: [
+      'subscription ada: the days sent are not in order: 1, 3',
+      expect.stringContaining('subscription ada: day 3 was sent before it was due'),
+    ],
+  })
+  expect((await care.status()).verifiedAt).toBeUndefined()
+})
+
+test('verify finds a damaged page', async () => {
+  const { care, file } = await stored()
+  await care.close()
+  const bytes = await readFile(file)
+  await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
+  const again = await openCare({ kind: 'sqlite', file })
+  expect(await again.verify(NOW)).toMatchObject({ ok: false, damaged: true })
+  await expect(again.backup(`${file}.zst`)).rejects.toThrow()
+  await again.close()
+})
+
+test('a migration killed at any of its statements is whole or absent, and runs again', async () => {
+  const folder = await emptyFolder()
+  const statements = MIGRATIONS.join('')
+    .split(';')
+    .filter((one) => one.trim() !== '').length
+  const script = fileURLToPath(new URL('../../support/migrating.ts', import.meta.url))
+  for (let at = 1; at <= statements; at += 1) {
+    const file = path.join(folder, `${at}.sqlite`)
+    const { signal } = await execa(process.execPath, [script, file, String(at)], { reject: false })
+    expect(signal).toBe('SIGKILL')
+    const database = new Database(file, { readonly: true })
+    const version = Number(database.pragma('user_version', { simple: true }))
+    const tables = Number(database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get())
+    database.close()
+    expect(version === 0 ? tables === 0 : tables > 0).toBe(true)
+    const store = await openStore({ kind: 'sqlite', file })
+    expect((await store.status()).version).toBe(MIGRATIONS.length)
+    await store.close()
+  }
+}, 60_000)
+
+test('the plan names the steps and changes nothing; migrating twice does nothing the second time', async () => {
+  const file = path.join(await emptyFolder(), 'platform.sqlite')
+  const care = await openCare({ kind: 'sqlite', file })
+  onTestFinished(() => care.close())
+  const [first] = await care.pending()
+  expect(first?.version).toBe(1)
+  expect(first?.statements).toContain('CREATE TABLE subscription')
+  expect((await care.status()).version).toBe(0)
+  expect(await care.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
+  expect(await care.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await care.pending()).toEqual([])
+})
+
+test('a migration is refused while another process holds the lock', async () => {
+  const file = path.join(await emptyFolder(), 'platform.sqlite')
+  const { careForSqlite } = await import('../../../src/core/store/sqlite/care.ts')
+  const care = careForSqlite(file, 10)
+  const other = new Database(file)
+  other.exec('BEGIN IMMEDIATE')
+  await expect(care.migrate()).rejects.toThrow(
+    /by another process: try again when that has ended; nothing was changed/,
+  )
+  other.exec('ROLLBACK')
+  expect(await care.migrate()).toMatchObject({ to: MIGRATIONS.length })
+  other.close()
+  await care.close()
+})
+
+test('a build runs on a newer schema that only added things, and is refused one that says it cannot be read', async () => {
+  const { address, change, care } = await stored()
+  change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${MIGRATIONS.length + 1}`)
+  const store = await openStore(address)
+  expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'confirmed' })
+  await store.close()
+  expect(await care.status()).toMatchObject({ version: MIGRATIONS.length + 1, latest: MIGRATIONS.length })
+  change(`INSERT INTO meta (name, value) VALUES ('readable_from', '${MIGRATIONS.length + 1}')`)
+  await expect(openStore(address)).rejects.toThrow(
+    /written by a newer platformctl .*: run that version, or restore a backup/,
+  )
+})
+
+test('a database of another program is neither opened nor changed', async () => {
+  const file = path.join(await emptyFolder(), 'places.sqlite')
+  const database = new Database(file)
+  database.exec('CREATE TABLE bookmarks (url TEXT)')
+  database.close()
+  const before = await readFile(file)
+  await expect(openStore({ kind: 'sqlite', file })).rejects.toThrow(
+    /a database of another program and was left as it is/,
+  )
+  expect(await readFile(file)).toEqual(before)
+})

@@ -1,0 +1,26 @@
+import Database from 'better-sqlite3'
+import { migrate } from '../../src/core/store/sqlite/connection.ts'
+import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
+
+/** A migration that kills its own process before the statement of the given number. */
+const [file, at] = process.argv.slice(2)
+if (file === undefined) throw new Error('usage: migrating FILE NUMBER')
+let seen = 0
+const steps = MIGRATIONS.map((sql) =>
+  sql
+    .split(';')
+    .map((statement) => {
+      if (statement.trim() === '') return statement
+      seen += 1
+      return seen === Number(at) ? `SELECT die();${statement}` : statement
+    })
+    .join(';'),
+)
+const database = new Database(file)
+database.pragma('journal_mode = WAL')
+database.function('die', () => {
+  process.kill(process.pid, 'SIGKILL')
+  return 0
+})
+migrate(database, file, steps)
+database.close()

@@ -1,0 +1,24 @@
+import { openStore } from '../../src/core/store/open.ts'
+
+/**
+ * A program that subscribes and confirms people as fast as it can, one durable commit after the other, and writes each
+ * number to standard output after its commit: what a reader has seen, the store has acknowledged.
+ */
+const [file, prefix] = process.argv.slice(2)
+if (file === undefined || prefix === undefined) throw new Error('usage: store-writer FILE PREFIX')
+const store = await openStore({ kind: 'sqlite', file })
+for (let number = 1; ; number += 1) {
+  const name = `${prefix}${number}`
+  const now = Date.now()
+  await store.course.requestConfirmation({
+    identity: `${name}@example.com`,
+    address: `${name}@example.com`,
+    id: name,
+    tokenHash: name,
+    now,
+  })
+  await store.course.confirm({ tokenHash: name, now })
+  // A pause after a hundred, or the store grows faster than it can be copied.
+  if (number % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  process.stdout.write(`${number}\n`)
+}
