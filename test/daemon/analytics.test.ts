@@ -197,7 +197,10 @@ test('a store that cannot be opened is a 503, and the next request tries again',
   const folder = await emptyFolder()
   const { post } = await platform({ STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}` })
   const database = new Database(path.join(folder, 'store-analytics.sqlite'))
-  database.exec('CREATE TABLE other (x); CREATE INDEX visits ON other (x)')
+  // A file of ours, by its mark, in which the name is taken.
+  database.exec(
+    'PRAGMA application_id = 0x504c4154; CREATE TABLE other (x); CREATE INDEX visits ON other (x)',
+  )
   expect(await post({ events: [event()] })).toMatchObject({
     status: 503,
     body: { code: 'store_unavailable' },

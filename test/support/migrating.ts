@@ -1,5 +1,4 @@
-import Database from 'better-sqlite3'
-import { migrate } from '../../src/core/store/sqlite/connection.ts'
+import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
 import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 
 /** A migration that kills its own process before the statement of the given number. */
@@ -16,8 +15,7 @@ const steps = MIGRATIONS.map((sql) =>
     })
     .join(';'),
 )
-const database = new Database(file)
-database.pragma('journal_mode = WAL')
+const database = connect({ file })
 database.function('die', () => {
   process.kill(process.pid, 'SIGKILL')
   return 0

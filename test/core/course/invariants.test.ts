@@ -71,7 +71,13 @@ test('whatever happens to subscriptions, in whatever order, a store verifies', a
       for (const one of steps) {
         if ('hours' in one) now += one.hours * 60 * 60 * 1000
         else if ('outcome' in one) {
-          const claims = await course.claimDue({ now, limit: 10, leaseMs: 60_000, except: [] })
+          const claims = await course.claimDue({
+            now,
+            limit: 10,
+            retries: 10,
+            leaseMs: 60_000,
+            call: `call${now}`,
+          })
           await course.settle(
             claims.map((claim) => settle(claim, OUTCOMES[one.outcome] as Outcome, now, 0.5)),
           )

@@ -50,8 +50,9 @@ export function connect({
       database = new Database(file, { timeout: busyMs })
       assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
       // Before the first pragma that writes: not a byte of a foreign file is changed.
-      assertOurs(database, file)
+      const fresh = !isMarked(database, file)
       database.pragma('journal_mode = WAL')
+      if (fresh) database.pragma(`application_id = ${APPLICATION_ID}`)
       database.pragma(`synchronous = ${synchronous}`)
       database.pragma('foreign_keys = ON')
       database.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
@@ -88,7 +89,6 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
         const step = migrations[version]
         if (step === undefined) return
         database.exec(step)
-        database.pragma(`application_id = ${APPLICATION_ID}`)
         database.pragma(`user_version = ${version + 1}`)
       })
       .immediate()
@@ -112,14 +112,15 @@ function assertReadable(database: SqliteDatabase, file: string, known: number): 
     )
 }
 
-/** An empty file is ours to fill; any other has our mark in its header. */
-function assertOurs(database: SqliteDatabase, file: string): void {
-  if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return
+/** An empty file is ours to mark; any other has our mark in its header, or is refused. */
+function isMarked(database: SqliteDatabase, file: string): boolean {
+  if (database.pragma('application_id', { simple: true }) === APPLICATION_ID) return true
   const tables = database.prepare('SELECT count(*) FROM sqlite_schema').pluck().get()
   if (tables !== 0 || schemaVersion(database) !== 0)
     throw new StoreOpenError(
       `${file} is a database of another program and was left as it is: name another file, or move this one away.`,
     )
+  return false
 }
 
 function assertVersion(found: string): void {
