@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { IngestAnswer } from '../../core/analytics/ingest.ts'
 import type { DispatchResult, SubscribeResult } from '../../core/course/course.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import type { HealthReport } from '../../core/health/probe.ts'
@@ -74,6 +75,27 @@ export const HealthAnswer = z.strictObject({
     }),
   ),
 }) satisfies z.ZodType<HealthReport>
+
+export const AnalyticsAnswer = z.strictObject({
+  accepted: count,
+  dropped: z
+    .partialRecord(
+      z.enum([
+        'malformed',
+        'unknown_kind',
+        'time_out_of_range',
+        'opted_out',
+        'property_name',
+        'property_personal',
+        'property_type',
+        'property_limit',
+      ]),
+      count,
+    )
+    .describe('Events and properties that were left out, by reason.'),
+  stored: z.boolean(),
+  reason: z.string().exactOptional(),
+}) satisfies z.ZodType<IngestAnswer>
 
 const pass = z.enum(['pass', 'warn', 'fail'])
 /** draft-inadarei-api-health-check-06. */

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { policiesOf } from '../../core/access/limit/policy.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
@@ -14,6 +15,8 @@ export interface Document {
   readonly openapi: '3.1.1'
   readonly [key: string]: Json
 }
+
+const { policyOf } = policiesOf(undefined)
 
 const SECURITY: Readonly<Record<Security, JsonObject>> = {
   identity: {
@@ -93,7 +96,7 @@ function describe(
     ...(body ? { requestBody: bodyOf(body, schemas) } : {}),
     responses: {
       ...answersOf(answers, schemas),
-      ...errorsOf(operation, answers),
+      ...errorsOf(name, operation, answers),
       default: {
         description: 'Any other error.',
         content: {
@@ -132,12 +135,10 @@ function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): J
 }
 
 /** Codes of one status share a response, with an example for each. */
-function errorsOf({ errors, unlimited = false }: Operation, answers: readonly Answer[]): JsonObject {
-  const codes: readonly ErrorCode[] = [
-    ...errors,
-    ...(unlimited ? [] : (['rate_limited'] as const)),
-    'internal',
-  ]
+function errorsOf(route: RouteName, { errors, security }: Operation, answers: readonly Answer[]): JsonObject {
+  // Whoever tries secrets is refused in time, also where nothing else is counted.
+  const limited = policyOf(route) !== undefined || security !== undefined
+  const codes: readonly ErrorCode[] = [...errors, ...(limited ? (['rate_limited'] as const) : []), 'internal']
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
   const taken = new Set(answers.map(({ status }) => status))
   return Object.fromEntries(

@@ -46,8 +46,6 @@ export interface Operation {
   readonly answers: readonly Answer[]
   /** Beyond those that every operation has. */
   readonly errors: readonly ErrorCode[]
-  /** Health and its like answer while everything else is refused. */
-  readonly unlimited?: boolean
 }
 
 /** A row for each route and each of its methods: one that is missing does not compile. */

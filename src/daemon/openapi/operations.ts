@@ -1,9 +1,11 @@
 import * as z from 'zod'
 import type { ErrorCode } from '../../core/errors.ts'
+import { AnalyticsBody } from '../routes/analytics.ts'
 import { DispatchBody, Limit, SubscribeBody } from '../routes/course.ts'
 import { EmailBody } from '../routes/email.ts'
 import { CheckoutBody, PaymentEventBody } from '../routes/payments.ts'
 import {
+  AnalyticsAnswer,
   CheckoutAnswer,
   ConfirmAnswer,
   DispatchAnswer,
@@ -50,7 +52,6 @@ const health = (summary: string, deepIsGated: boolean): Operation => ({
   summary,
   description:
     'Computed afresh for every request. `ok` and `degraded` are 200, `failing` is 503 with the same body. `application/health+json` is answered to who asks for it.',
-  unlimited: true,
   ...(deepIsGated ? { security: 'deepToken' as const, securityOptional: true } : {}),
   parameters: [
     {
@@ -375,6 +376,48 @@ export const OPERATIONS: Operations = {
         'store_not_persistent',
         'store_unavailable',
       ],
+    },
+  },
+  analytics: {
+    POST: {
+      tag: 'Analytics',
+      summary: 'Takes a batch of events',
+      description:
+        'At most 500 events. What is personal or malformed is dropped, by the sanitiser that the browser runs too, and counted in `dropped`. A batch id seen before is acknowledged and not stored twice. With `Sec-GPC: 1` nothing is kept.',
+      body: {
+        type: 'application/json',
+        name: 'AnalyticsRequest',
+        schema: AnalyticsBody,
+        required: true,
+        examples: {
+          lesson: {
+            batch: 'b_7f3a',
+            events: [{ kind: 'lesson.viewed', at: 1_795_248_000_000, properties: { day: 1 } }],
+          },
+        },
+      },
+      answers: [
+        {
+          status: 202,
+          description: 'Taken. `stored` says whether the events are kept, `reason` why not.',
+          content: {
+            'application/json': {
+              name: 'AnalyticsAnswer',
+              schema: AnalyticsAnswer,
+              examples: {
+                stored: { accepted: 1, dropped: {}, stored: true },
+                notStored: {
+                  accepted: 1,
+                  dropped: { property_personal: 1 },
+                  stored: false,
+                  reason: 'ANALYTICS_DATASTORE_TABLE is not set',
+                },
+              },
+            },
+          },
+        },
+      ],
+      errors: [...JSON_BODY, 'store_unavailable'],
     },
   },
   webHealth: { GET: health('Health of the web service', true) },
