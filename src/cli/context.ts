@@ -2,11 +2,12 @@ import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Random } from '../core/random.ts'
 
-/** Where a command writes. `isTTY` and `columns` decide about colour, progress and width. */
+/** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
 export interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
 }
 
 /**

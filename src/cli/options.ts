@@ -46,6 +46,16 @@ export function wholeNumber(low: number, high: number): (value: string) => numbe
   }
 }
 
+/** `500ms`, `5s`, `2m`; a bare number is seconds. In milliseconds, at most a day. */
+export function duration(text: string): number {
+  const match = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(text)
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? 's'] ?? 1000
+  const ms = Number(match?.[1]) * unit
+  if (match === null || !(ms > 0 && ms <= 86_400_000))
+    throw new InvalidArgumentError('A duration such as 500ms, 60s or 2m is needed.')
+  return ms
+}
+
 export function port(value: string): number {
   return wholeNumber(0, 65_535)(value)
 }

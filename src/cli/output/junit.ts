@@ -1,4 +1,5 @@
 import type { Finding } from '../../core/finding.ts'
+import { escapeXml } from './xml.ts'
 
 /** JUnit XML: one test case a finding; an error is a failure, and with `strict` a warning is one too. */
 export function junitText(name: string, findings: readonly Finding[], strict: boolean): string {
@@ -22,19 +23,4 @@ export function junitText(name: string, findings: readonly Finding[], strict: bo
 ${cases.join('') || passed}  </testsuite>
 </testsuites>
 `
-}
-
-function escapeXml(text: string): string {
-  let clean = ''
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0
-    // Characters that XML 1.0 cannot hold, even escaped (XML §2.2).
-    if (code >= 32 || char === '\n' || char === '\t') clean += char
-  }
-  return clean
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&apos;')
 }
