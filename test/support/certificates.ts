@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { emptyFolder } from './folder.ts'
 
 export interface Certificates {
   /** The authority's certificate, in PEM. */
@@ -11,11 +11,13 @@ export interface Certificates {
     readonly key: string
     readonly cert: string
   }
+  /** Removes its folder. */
+  close(): void
 }
 
 /** An authority of its own, made by openssl, whose certificates may begin and end when the test wants. */
-export async function authority(): Promise<Certificates> {
-  const folder = await emptyFolder()
+export function authority(): Certificates {
+  const folder = mkdtempSync(path.join(tmpdir(), 'platformctl-test-'))
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
   const read = (file: string) => readFileSync(path.join(folder, file), 'utf8')
   const key = (file: string) => openssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', file)
@@ -58,6 +60,7 @@ commonName = supplied
   let count = 0
   return {
     ca: read('ca.pem'),
+    close: () => rmSync(folder, { recursive: true, force: true }),
     issue({ name, from, until }) {
       count += 1
       const file = `leaf${count}`

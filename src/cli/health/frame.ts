@@ -104,7 +104,7 @@ function sparkline(track: Track | undefined, width: number): Span[] {
 }
 
 /** `850 ms`, `12 s`, `4 m 12 s`, `3 h 5 m`, `2 d 4 h`. */
-export function span(ms: number): string {
+function span(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
   const seconds = Math.floor(ms / 1000)
   const [minutes, hours, days] = [

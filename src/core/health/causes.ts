@@ -174,5 +174,7 @@ const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
 /** The cause of an error that Node gave in this phase. Its text is not used: it holds addresses. */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  // Accepted and cut at once: something listens there.
+  if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
   return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : BY_PHASE[phase])
 }

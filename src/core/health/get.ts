@@ -131,6 +131,7 @@ function ask({ url, headers }: GetInput, line: Socket): Promise<IncomingMessage>
       headers: { host: url.host, 'accept-encoding': 'identity', 'user-agent': 'platformctl', ...headers },
     })
       .on('response', resolve)
+      .on('upgrade', () => reject(new Refusal('bad_http')))
       .on('error', reject)
       .end()
   })
