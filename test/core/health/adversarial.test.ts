@@ -274,7 +274,7 @@ describe('IPv6 and IPv4 are raced', () => {
   })
 
   test('of several failures the refusal is told', async () => {
-    const { cause } = await probe('http://both.example:1', resolvesTo('::1', '100::1', '127.0.0.1'), 5000)
+    const { cause } = await probe('http://both.example:1', resolvesTo('::1', '127.0.0.1'))
     expect(cause).toBe('connect_refused')
   })
 })
