@@ -1,5 +1,5 @@
 import { ERRORS, PlatformError } from '../../core/errors.ts'
-import { errorPage } from '../pages/pages.ts'
+import { errorPage } from '../pages/error.ts'
 import { htmlResponse, jsonResponse } from './respond.ts'
 import type { RouteRequest } from './route.ts'
 
@@ -22,7 +22,12 @@ export function errorResponse(
       status,
       requestId: request.requestId,
       headers: all,
-      ...errorPage(status, known.message, request.requestId),
+      ...errorPage({
+        code: known.code,
+        message: known.message,
+        requestId: request.requestId,
+        route: request.route,
+      }),
     })
   const body = {
     code: known.code,
