@@ -18,6 +18,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   // Configuration holds a sender's address; how one is written is the mail room's to say.
   env: ['mail/address.ts'],
   health: ['env'],
+  live: ['env'],
   mail: ['env', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
   store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments', 'analytics'],

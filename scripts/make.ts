@@ -4,8 +4,6 @@ import { fileURLToPath } from 'node:url'
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
-import { openapiDocument } from '../src/daemon/openapi/document.ts'
-import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
@@ -13,15 +11,6 @@ import { errorReference, httpReference } from '../src/daemon/openapi/reference.t
 const root = fileURLToPath(new URL('..', import.meta.url))
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': exampleFile,
-  'docs/reference/errors.md': errorReference,
-  'docs/reference/http.md': () =>
-    httpReference(
-      openapiDocument({
-        web: 'http://localhost:3000',
-        api: 'http://127.0.0.1:8000',
-        agent: 'http://127.0.0.1:8100',
-      }),
-    ),
   'docs/reference/variables.md': referencePage,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,

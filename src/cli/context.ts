@@ -1,13 +1,13 @@
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
+import type { Network } from '../core/live/network.ts'
 import type { Random } from '../core/random.ts'
 
-/** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
+/** Where a command writes. `isTTY` and `columns` decide about colour, progress and width. */
 export interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
-  readonly rows?: number
 }
 
 /**
@@ -26,4 +26,6 @@ export interface Context {
   readonly random: Random
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
+  /** The outside for live checks; the system's when absent. */
+  readonly network?: Network
 }

@@ -12,19 +12,13 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
 import { GROUP_MEANING } from '../core/env/contract.ts'
-import { judge, readSettings } from '../core/env/read-settings.ts'
+import { readSettings } from '../core/env/read-settings.ts'
 import { type Environment, GROUPS, type Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import { createHealth } from '../core/health/runner.ts'
-import {
-  agentProbes,
-  apiProbes,
-  type ProbeDependencies,
-  type StoreProbe,
-  webProbes,
-} from '../core/health/services.ts'
+import { agentProbes, apiProbes, type ProbeDependencies, webProbes } from '../core/health/services.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { parseAddress, parseMailbox } from '../core/mail/address.ts'
 import type { TemplateName } from '../core/mail/catalog.ts'
@@ -156,18 +150,11 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     table === undefined || address === undefined ? undefined : once(() => openAnalyticsStore(address, table))
   const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
-  const jobStore = once(async () => {
-    const address = settings.store.jobStore
-    return address === undefined ? store() : openStore(address)
-  })
   const dependencies: ProbeDependencies = {
     settings,
     counting: limiter.counting,
     random,
-    clock,
-    brokenRules: judge(env).broken.map(({ rule }) => rule.id),
-    store: storeProbe(store),
-    jobStore: storeProbe(jobStore),
+    store: { kind: async () => (await store()).kind, ping: async () => (await store()).ping() },
     verifyMail: (signal) => mailer.verify(signal),
     hasPackage: canResolve,
   }
@@ -249,7 +236,6 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
       await (await analytics?.opened())?.close()
       // A store that was given belongs to who gave it.
       if (options.store === undefined) await (await store.opened())?.close()
-      if (settings.store.jobStore !== undefined) await (await jobStore.opened())?.close()
     },
     course,
     store,
@@ -299,10 +285,6 @@ function once<T>(open: () => Promise<T>): (() => Promise<T>) & { opened: () => P
     return opening
   }
   return Object.assign(get, { opened: async () => opening })
-}
-
-function storeProbe(open: () => Promise<Store>): StoreProbe {
-  return { kind: async () => (await open()).kind, ping: async () => (await open()).ping() }
 }
 
 const { resolve } = createRequire(import.meta.url)

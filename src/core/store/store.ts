@@ -8,6 +8,12 @@ export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }
 
+export interface StoreSchema {
+  readonly version: number
+  /** What this build brings. */
+  readonly latest: number
+}
+
 export interface StoreStatus {
   readonly kind: Store['kind']
   /** Of the schema; `latest` is what this build brings. */

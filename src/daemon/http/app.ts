@@ -6,7 +6,6 @@ import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
-import { prefersHtml } from './accept.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
@@ -45,19 +44,20 @@ export function createApp({
       }),
     )
   }
-  const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
+  const methods = new Map<string, string[]>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
     const route = ROUTES[name]
-    const allowed = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-    methods.set(route.path, { name, allowed })
+    methods.set(
+      route.path,
+      route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
+    )
     app.on([...route.methods], route.path, async (context) => {
-      factsOf(context.req.raw).route = name
+      factsOf(context.req.raw).route = route.path
       return gate(name, routeRequest(context, clientOf), handler)
     })
   }
-  for (const [path, { name, allowed }] of methods) {
+  for (const [path, allowed] of methods) {
     app.all(path, (context) => {
-      factsOf(context.req.raw).route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
       return errorResponse(error, routeRequest(context, clientOf), { Allow: allowed.join(', ') })
     })
@@ -86,7 +86,7 @@ export function createApp({
     log.info('request', 'a request was answered', {
       service,
       method: request.method,
-      route: facts.route === undefined ? '(none)' : ROUTES[facts.route].path,
+      route: facts.route,
       status: response.status,
       durationMs: Math.round((monotonic() - began) * 10) / 10,
       requestId: facts.id,
@@ -98,8 +98,8 @@ export function createApp({
 interface Facts {
   /** The caller's own id when it is well-formed, so that logs on both sides meet; else a new one. */
   readonly id: string
-  /** The declared route, never the path asked for: that one can hold a token. */
-  route: RouteName | undefined
+  /** The declared path, never the one asked for: that one can hold a token. */
+  route: string
 }
 
 const FACTS = new WeakMap<Request, Facts>()
@@ -108,7 +108,7 @@ function factsOf(request: Request): Facts {
   const known = FACTS.get(request)
   if (known) return known
   const given = request.headers.get('x-request-id') ?? ''
-  const facts: Facts = { id: /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID(), route: undefined }
+  const facts = { id: /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID(), route: '(none)' }
   FACTS.set(request, facts)
   return facts
 }
@@ -116,6 +116,7 @@ function factsOf(request: Request): Facts {
 function routeRequest(context: Context, clientOf: AppOptions['clientOf']): RouteRequest {
   const request = context.req.raw
   const headers = request.headers
+  const accept = headers.get('accept') ?? ''
   const prefetch = [
     headers.get('sec-purpose'),
     headers.get('purpose'),
@@ -129,9 +130,8 @@ function routeRequest(context: Context, clientOf: AppOptions['clientOf']): Route
     url: new URL(request.url),
     params: context.req.param() as Record<string, string>,
     requestId: factsOf(request).id,
-    route: factsOf(request).route,
     client: clientOf({ socket: incoming?.socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
-    wantsHtml: prefersHtml(headers.get('accept') ?? ''),
+    wantsHtml: /\btext\/html\b/.test(accept),
     isPassive:
       request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),
   }

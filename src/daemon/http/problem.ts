@@ -1,5 +1,5 @@
 import { ERRORS, PlatformError } from '../../core/errors.ts'
-import { errorPage } from '../pages/error.ts'
+import { errorPage } from '../pages/pages.ts'
 import { htmlResponse, jsonResponse } from './respond.ts'
 import type { RouteRequest } from './route.ts'
 
@@ -22,12 +22,7 @@ export function errorResponse(
       status,
       requestId: request.requestId,
       headers: all,
-      ...errorPage({
-        code: known.code,
-        message: known.message,
-        requestId: request.requestId,
-        route: request.route,
-      }),
+      ...errorPage(status, known.message, request.requestId),
     })
   const body = {
     code: known.code,

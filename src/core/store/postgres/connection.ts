@@ -126,7 +126,8 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function sentence(error: unknown): string {
+/** Why the server cannot be used, free of its address and credentials. */
+export function sentence(error: unknown): string {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : ''
   const at = 'The PostgreSQL of STORE_URL'
