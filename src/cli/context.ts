@@ -28,4 +28,9 @@ export interface Context {
   readonly signal: AbortSignal
   /** The outside for live checks; the system's when absent. */
   readonly network?: Network
+  /**
+   * From now on a promise that nobody waited for, or an exception that nobody caught, goes here before the process
+   * ends with exit code 1. Without it Node prints the error, whose text may hold anything.
+   */
+  readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
 }
