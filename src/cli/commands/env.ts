@@ -45,10 +45,16 @@ export const configure: Configure = (command, context, settle) => {
     .description(
       'Print the contract as a JSON Schema (2020-12): every variable a string, none required, and the rules of half-configuration.',
     )
-    .addHelpText('after', '\nExample:\n  platformctl env schema > env.schema.json')
-    .action(async () => {
-      const { environmentSchema } = await import('../../core/env/schema.ts')
-      context.stdout.write((await import('../output/json.ts')).jsonText(environmentSchema()))
+    .option('--report', 'print the schema of what preflight --format json writes instead')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env schema > env.schema.json\n  platformctl env schema --report > report.schema.json',
+    )
+    .action(async ({ report }: { report?: true }) => {
+      const schema = report
+        ? (await import('../../core/live/report-schema.ts')).reportSchema()
+        : (await import('../../core/env/schema.ts')).environmentSchema()
+      context.stdout.write((await import('../output/json.ts')).jsonText(schema))
       settle(EXIT.passed)
     })
   command

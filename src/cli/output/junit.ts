@@ -26,7 +26,7 @@ export function junitText(
   const liveCases = others.map(({ target, check, state, detail, latencyMs = 0 }) => {
     const attributes = `classname="${escapeXml(`${name}.live.${target}`)}" name="${escapeXml(check)}" time="${(latencyMs / 1000).toFixed(3)}"`
     return state === 'skipped'
-      ? `    <testcase ${attributes}><skipped message="${escapeXml(detail)}"/></testcase>\n`
+      ? `    <testcase ${attributes}><skipped>${escapeXml(detail)}</skipped></testcase>\n`
       : `    <testcase ${attributes}/>\n`
   })
   const skipped = others.filter(({ state }) => state === 'skipped').length
