@@ -16,11 +16,10 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/build.ts'],
     projects: [
-      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load}/**']),
+      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers}/**']),
       project('pack', ['test/pack/**/*.test.ts']),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
-      project('load', ['test/load/**/*.test.ts']),
     ],
   },
 })

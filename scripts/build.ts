@@ -5,11 +5,13 @@ import { rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
 
 /**
- * Bundles `src` into `dist`: the CLI with one chunk a command, the server, and the part for boot.
- * A package under `dependencies` stays an import; one under `devDependencies` is bundled.
+ * Bundles `src` into `dist`: the CLI with one chunk a command, the server, the part for boot, and what runs in a
+ * browser. A package under `dependencies` or `peerDependencies` stays an import; one under `devDependencies` is bundled.
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
-const external = Object.keys(packageJson.dependencies).map((name) => new RegExp(`^${name}($|/)`))
+const external = Object.keys({ ...packageJson.dependencies, ...packageJson.peerDependencies }).map(
+  (name) => new RegExp(`^${name}($|/)`),
+)
 
 /** `import fs, { readFileSync as read } from "node:fs";`, as the bundler writes it: one a line. */
 const BUILTIN_IMPORT =
@@ -24,7 +26,12 @@ function builtinInstead(...found: unknown[]): string {
 rmSync(`${root}dist`, { recursive: true, force: true })
 const build = await rolldown({
   cwd: root,
-  input: { 'cli/main': 'src/cli/main.ts', index: 'src/daemon/index.ts', env: 'src/env.ts' },
+  input: {
+    'cli/main': 'src/cli/main.ts',
+    index: 'src/daemon/index.ts',
+    env: 'src/env.ts',
+    reporting: 'src/reporting.ts',
+  },
   platform: 'node',
   external,
   plugins: [
@@ -83,10 +90,29 @@ await build.write({
   },
 })
 await build.close()
+
+// Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.
+const forBrowsers = await rolldown({
+  cwd: root,
+  input: { browser: 'src/browser/index.ts' },
+  // What the chunks share stays in the entry: one file to load, not two.
+  preserveEntrySignatures: 'allow-extension',
+  platform: 'browser',
+})
+await forBrowsers.write({
+  dir: 'dist',
+  format: 'esm',
+  minify: true,
+  entryFileNames: '[name].js',
+  chunkFileNames: 'chunks/[name]-[hash].js',
+})
+await forBrowsers.close()
 if (process.argv.includes('--types')) {
-  execFileSync('npx', ['tsc', '-p', 'tsconfig.build.json'], {
-    cwd: root,
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
+  for (const project of ['tsconfig.build.json', 'tsconfig.browser.build.json']) {
+    execFileSync('npx', ['tsc', '-p', project], {
+      cwd: root,
+      stdio: 'inherit',
+      shell: process.platform === 'win32',
+    })
+  }
 }

@@ -3,8 +3,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
-import { reportSchema } from '../src/core/live/report-schema.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
+import { openapiDocument } from '../src/daemon/openapi/document.ts'
+import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
@@ -12,8 +13,16 @@ import { compileFolder } from '../src/core/mail/compile/folder.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': exampleFile,
+  'docs/reference/errors.md': errorReference,
+  'docs/reference/http.md': () =>
+    httpReference(
+      openapiDocument({
+        web: 'http://localhost:3000',
+        api: 'http://127.0.0.1:8000',
+        agent: 'http://127.0.0.1:8100',
+      }),
+    ),
   'docs/reference/variables.md': referencePage,
-  'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(), null, 2)}\n`,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

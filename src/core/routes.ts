@@ -15,6 +15,7 @@ export const ROUTES = {
   paymentsWebhook: { service: 'web', methods: ['POST'], path: '/api/payments/webhook' },
   dispatch: { service: 'web', methods: ['POST'], path: '/api/email/dispatch' },
   analytics: { service: 'web', methods: ['POST'], path: '/api/analytics' },
+  openapi: { service: 'web', methods: ['GET'], path: '/openapi.json' },
   webHealth: { service: 'web', methods: ['GET'], path: '/api/health' },
   apiHealth: { service: 'api', methods: ['GET'], path: '/api/health' },
   agentHealth: { service: 'agent', methods: ['GET'], path: '/api/agent/health' },

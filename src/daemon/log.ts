@@ -1,35 +1,16 @@
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../core/log.ts'
 
-export interface DaemonLog extends Log {
-  /** Writes what is still held back; call it before the process ends. */
-  flush(): void
-}
-
-/**
- * JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. The lines of
- * one turn of the event loop are written together, because each write costs more than a line; an error goes out at once.
- */
+/** JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. */
 export function createLog({
   write,
   level,
   build,
 }: {
-  readonly write: (lines: string) => void
+  readonly write: (line: string) => void
   readonly level: LogLevel
   readonly build: string | undefined
-}): DaemonLog {
-  let held = ''
-  const flush = () => {
-    if (held === '') return
-    const lines = held
-    held = ''
-    write(lines)
-  }
-  const hold = (line: string) => {
-    if (held === '') setImmediate(flush)
-    held += line
-  }
+}): Log {
   const logger = pino(
     {
       level,
@@ -38,16 +19,11 @@ export function createLog({
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: hold },
+    { write },
   )
-  // Programs read from that line which ports were taken: no level hides it.
-  const always = logger.child({}, { level: 'info' })
   const at =
     (name: LogLevel): Log[LogLevel] =>
-    (event, message, fields = {}) => {
-      const one = event === 'listening' ? always : logger
-      one[name]({ event, ...fields }, message)
-      if (name === 'error') flush()
-    }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), flush }
+    (event, message, fields = {}) =>
+      logger[name]({ event, ...fields }, message)
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

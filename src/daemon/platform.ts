@@ -88,8 +88,6 @@ export interface OpenedPlatform extends Platform {
   readonly ingest: Ingest
   /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
-  /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
-  announceStop(): void
 }
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
@@ -165,16 +163,8 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     api: apiProbes(dependencies),
     agent: agentProbes(dependencies),
   }
-  let stopping = false
   const healthOf = (service: Service) =>
-    createHealth({
-      service,
-      probes: probes[service],
-      clock,
-      build: settings.site.buildStamp,
-      startedAt,
-      stopping: () => stopping,
-    })
+    createHealth({ service, probes: probes[service], clock, build: settings.site.buildStamp, startedAt })
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
   const { payments } = settings
   const checkout =
@@ -251,9 +241,6 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     store,
     ingest,
     analytics,
-    announceStop() {
-      stopping = true
-    },
   }
 }
 

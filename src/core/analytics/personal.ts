@@ -6,9 +6,9 @@
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */
 export const PERSONAL_PARTS = [
   // e-mail, telephone
-  ...['mail', 'courriel', 'correo', 'phone', 'telefon', 'telepon', 'handynummer', 'celular', 'whatsapp'],
+  ...['mail', 'courriel', 'correo', 'phone', 'telefon', 'celular'],
   // names
-  ...['firstname', 'lastname', 'surname', 'fullname', 'username', 'nickname', 'realname', 'displayname'],
+  ...['firstname', 'lastname', 'surname', 'fullname', 'username'],
   ...[
     'nachname',
     'vorname',
@@ -21,13 +21,13 @@ export const PERSONAL_PARTS = [
     'nazwisko',
   ],
   // where somebody lives or is
-  ...['address', 'adress', 'adresse', 'direccion', 'indirizzo', 'endereco', 'anschrift', 'street', 'strasse'],
-  ...['postcode', 'postal', 'zipcode', 'latitude', 'longitude', 'geoloc'],
+  ...['address', 'adress', 'direccion', 'indirizzo', 'endereco', 'anschrift', 'street', 'strasse'],
+  ...['postcode', 'postal', 'latitude', 'longitude', 'geoloc'],
   // birth, sex, papers
   ...['birth', 'geburt', 'naissance', 'nacimiento', 'nascita', 'nascimento', 'gender', 'geschlecht'],
-  ...['passport', 'pasaporte', 'reisepass', 'socialsecurity', 'nationalid', 'taxid', 'steuernummer'],
+  ...['passport', 'pasaporte', 'reisepass', 'socialsecurity', 'taxid'],
   // money
-  ...['creditcard', 'cardnumber', 'cardholder', 'kreditkarte', 'tarjeta', 'accountnumber', 'kontonummer'],
+  ...['creditcard', 'cardnumber', 'kreditkarte', 'tarjeta', 'accountnumber', 'kontonummer'],
   // keys to anything
   ...['passw', 'contrasena', 'kennwort', 'motdepasse', 'senha', 'secret', 'apikey', 'credential', 'cookie'],
   // who is who
@@ -42,7 +42,7 @@ export const PERSONAL_PARTS = [
 
 /** Personal as a word of their own only: `ip` in `client_ip`, not in `script`. */
 export const PERSONAL_WORDS = [
-  ...['name', 'names', 'nom', 'naam', 'tel', 'fax', 'mobile', 'handy', 'movil', 'cell'],
+  ...['name', 'nom', 'naam', 'tel', 'fax', 'mobile', 'handy', 'movil', 'cell'],
   ...[
     'ip',
     'ipv4',

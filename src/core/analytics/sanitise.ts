@@ -72,15 +72,16 @@ function timeOf(at: unknown): number | undefined {
 }
 
 function keyFault(key: string): DropReason | undefined {
+  if (key.length > LONGEST_KEY) return 'property_name'
   if (VERDICTS.has(key)) return VERDICTS.get(key)
   const fault = !isName(key) ? 'property_name' : isPersonalKey(key) ? 'property_personal' : undefined
-  if (key.length <= LONGEST_KEY && VERDICTS.size < MOST_VERDICTS) VERDICTS.set(key, fault)
+  if (VERDICTS.size < MOST_VERDICTS) VERDICTS.set(key, fault)
   return fault
 }
 
 /** A name begins with a letter; `constructor` and what else every object has are no names, nor are data used as keys. */
 function isName(key: string): boolean {
-  return key.length <= LONGEST_KEY && /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
+  return /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
 }
 
 function valueFault(value: unknown): DropReason | undefined {

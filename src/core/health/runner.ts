@@ -13,8 +13,6 @@ export interface HealthOptions {
   readonly startedAt: number
   /** One limit for the whole answer: less than an orchestrator's own. */
   readonly deadlineMs?: number
-  /** True from the moment that the process is told to stop: the service is then failing, so that traffic turns away. */
-  readonly stopping?: () => boolean
 }
 
 /** Computes a service's health afresh for every request (CONTRACT §3). */
@@ -32,20 +30,12 @@ export function createHealth({
   build,
   startedAt,
   deadlineMs = DEADLINE_MS,
-  stopping = () => false,
 }: HealthOptions): Health {
   const run = async (deep: boolean): Promise<HealthReport> => {
     const began = clock.monotonic()
     const results = await Promise.all(
-      probes.map(
-        async (probe): Promise<[string, ProbeResult]> => [
-          probe.name,
-          await runProbe(probe, deep, clock, deadlineMs),
-        ],
-      ),
+      probes.map(async (probe) => [probe.name, await runProbe(probe, deep, clock, deadlineMs)] as const),
     )
-    if (stopping())
-      results.push(['lifecycle', { state: 'failing', checked: true, reason: 'the daemon stops' }])
     return {
       service,
       state: fold(results.map(([, result]) => result)),

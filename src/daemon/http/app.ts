@@ -81,10 +81,7 @@ export function createApp({
 
   return async (request, environment) => {
     const began = monotonic()
-    const refusal = tooLong(request, environment)
-    const response = refusal
-      ? errorResponse(refusal, { requestId: factsOf(request).id, wantsHtml: wantsHtml(request.headers) })
-      : await app.fetch(request, environment as Environment | undefined)
+    const response = await app.fetch(request, environment as object | undefined)
     const facts = factsOf(request)
     log.info('request', 'a request was answered', {
       service,
@@ -96,27 +93,6 @@ export function createApp({
     })
     return response
   }
-}
-
-/** What the listener gives beside a request; an embedding program has none. */
-interface Environment {
-  readonly incoming?: {
-    readonly rawHeaders?: readonly string[]
-    readonly socket?: { readonly remoteAddress?: string }
-  }
-}
-
-const LONGEST_URL = 4096
-const MOST_HEADERS = 100
-
-/** The parser bounds the bytes of URL and headers together; these bound what is looked at afterwards. */
-function tooLong(request: Request, environment: unknown): PlatformError | undefined {
-  if (request.url.length > LONGEST_URL)
-    return new PlatformError('uri_too_long', `Addresses here have at most ${LONGEST_URL} characters.`)
-  const fields = (environment as Environment | undefined)?.incoming?.rawHeaders?.length ?? 0
-  if (fields > 2 * MOST_HEADERS)
-    return new PlatformError('headers_too_large', `Requests here have at most ${MOST_HEADERS} header fields.`)
-  return undefined
 }
 
 interface Facts {
@@ -140,27 +116,25 @@ function factsOf(request: Request): Facts {
 function routeRequest(context: Context, clientOf: AppOptions['clientOf']): RouteRequest {
   const request = context.req.raw
   const headers = request.headers
+  const accept = headers.get('accept') ?? ''
   const prefetch = [
     headers.get('sec-purpose'),
     headers.get('purpose'),
     headers.get('x-moz'),
     headers.get('x-purpose'),
   ]
-  const socket = (context.env as Environment | undefined)?.incoming?.socket
+  const incoming = (context.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)
+    ?.incoming
   return {
     request,
     url: new URL(request.url),
     params: context.req.param() as Record<string, string>,
     requestId: factsOf(request).id,
-    client: clientOf({ socket: socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
-    wantsHtml: wantsHtml(headers),
+    client: clientOf({ socket: incoming?.socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
+    wantsHtml: /\btext\/html\b/.test(accept),
     isPassive:
       request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),
   }
-}
-
-function wantsHtml(headers: Headers): boolean {
-  return /\btext\/html\b/.test(headers.get('accept') ?? '')
 }
 
 function firstFrame(error: Error): string | undefined {

@@ -9,7 +9,7 @@ import type { Handler } from '../http/route.ts'
 const BODY_BYTES = 1024 * 1024
 
 /** The frame only: each event is judged by the sanitiser, which drops and counts what is wrong in it. */
-const AnalyticsBody = z.strictObject({
+export const AnalyticsBody = z.strictObject({
   batch: z
     .string()
     .regex(/^[\w.:-]{1,64}$/, 'letters, digits and . : _ - only, at most 64')

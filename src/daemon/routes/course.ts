@@ -15,13 +15,16 @@ import { confirmedPage, lessonPage, resubscribedPage, unsubscribedPage } from '.
 
 const SMALL_BODY_BYTES = 8 * 1024
 
-const SubscribeBody = z.strictObject({
-  email: z.string().transform((text, context) => {
-    const parsed = parseAddress(text)
-    if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
-    context.addIssue({ code: 'custom', message: parsed.reason })
-    return z.NEVER
-  }),
+export const SubscribeBody = z.strictObject({
+  email: z
+    .string()
+    .meta({ format: 'email', maxLength: 254 })
+    .transform((text, context) => {
+      const parsed = parseAddress(text)
+      if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
+      context.addIssue({ code: 'custom', message: parsed.reason })
+      return z.NEVER
+    }),
 })
 
 export function subscribeRoute(course: () => Promise<Course>): Handler {
@@ -70,8 +73,8 @@ export function unsubscribeRoute(course: () => Promise<Course>): Handler {
 }
 
 const ONE_TO_TEN_THOUSAND = 'a whole number from 1 to 10,000'
-const Limit = z.int(ONE_TO_TEN_THOUSAND).min(1, ONE_TO_TEN_THOUSAND).max(10_000, ONE_TO_TEN_THOUSAND)
-const DispatchBody = z.strictObject({ limit: Limit.optional() })
+export const Limit = z.int(ONE_TO_TEN_THOUSAND).min(1, ONE_TO_TEN_THOUSAND).max(10_000, ONE_TO_TEN_THOUSAND)
+export const DispatchBody = z.strictObject({ limit: Limit.optional() })
 const DispatchQuery = z.object({
   limit: z
     .string()

@@ -13,7 +13,7 @@ const RecordId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, 'an id of 1 to 128
 const NoInputs = z.strictObject({}).optional()
 
 /** Only the id of a record: recipient and links are the server's to look up (CONTRACT §4). */
-const EmailBody = z.discriminatedUnion(
+export const EmailBody = z.discriminatedUnion(
   'template',
   [
     z.strictObject({

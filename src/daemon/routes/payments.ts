@@ -15,17 +15,17 @@ import type { Handler } from '../http/route.ts'
 const CHECKOUT_BODY_BYTES = 8 * 1024
 const WEBHOOK_BODY_BYTES = 256 * 1024
 
-const CheckoutBody = z.strictObject({ price: z.string().min(1).max(255) })
+export const CheckoutBody = z.strictObject({ price: z.string().min(1).max(255) })
 
 /** Of a provider's event, what the platform itself reads; the rest is the host's. */
-const PaymentEventBody = z.looseObject({
+export const PaymentEventBody = z.looseObject({
   id: z.string().regex(/^[\w-]{1,255}$/, 'an id of 1 to 255 letters, digits and _ -'),
   type: z.string().regex(/^[\w.]{1,255}$/, 'a dotted name of at most 255 characters'),
   created: z.int().min(0).max(99_999_999_999),
   data: z.record(z.string(), z.unknown()),
 })
 
-const SIGNATURE_HEADER = 'Stripe-Signature'
+export const SIGNATURE_HEADER = 'Stripe-Signature'
 
 export function checkoutRoute({
   identify,

@@ -10,6 +10,7 @@ import {
 } from '../routes/course.ts'
 import { emailRoute } from '../routes/email.ts'
 import { healthRoute, statusRoute } from '../routes/health.ts'
+import { openapiRoute } from '../routes/openapi.ts'
 import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
 
 export function webTable(parts: Parts): RouteTable {
@@ -31,6 +32,11 @@ export function webTable(parts: Parts): RouteTable {
     }),
     dispatch: dispatchRoute(course, settings.dispatch),
     analytics: analyticsRoute(parts.ingest),
+    openapi: openapiRoute({
+      web: settings.site.siteUrl,
+      api: settings.site.apiUrl,
+      agent: settings.site.agentUrl,
+    }),
     webHealth: healthRoute(health.web, { deepToken: settings.health.deepToken }),
   }
 }

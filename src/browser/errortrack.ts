@@ -1,0 +1,63 @@
+import {
+  breadcrumbsIntegration,
+  browserTracingIntegration,
+  captureException,
+  captureMessage,
+  dedupeIntegration,
+  eventFiltersIntegration,
+  functionToStringIntegration,
+  globalHandlersIntegration,
+  init,
+  linkedErrorsIntegration,
+  makeFetchTransport,
+  setUser,
+} from '@sentry/browser'
+import { type Envelope, scrubEnvelope } from '../core/reporting/envelope.ts'
+import type { Reporter } from '../core/reporting/facade.ts'
+import { createScrub, scrubbing } from '../core/reporting/scrub.ts'
+import { dataCollection, sdkReporter, traceSampleRate } from '../core/reporting/sdk.ts'
+import { isAllowed } from './consent.ts'
+
+/** The SDK in the page; loaded only when there is a DSN. The only file of the browser part that names the package. */
+export function openErrortrack(options: {
+  readonly dsn: string
+  readonly build?: string | undefined
+  readonly environment?: string | undefined
+}): Reporter {
+  const { dsn, build, environment } = options
+  const scrub = createScrub()
+  init({
+    dsn,
+    ...(build && { release: build }),
+    ...(environment && { environment }),
+    tracesSampleRate: traceSampleRate(false),
+    replaysSessionSampleRate: 0,
+    replaysOnErrorSampleRate: 0,
+    dataCollection: dataCollection(),
+    sendClientReports: false,
+    // Headers of a trace would follow a visitor from service to service.
+    tracePropagationTargets: [],
+    defaultIntegrations: false,
+    integrations: [
+      eventFiltersIntegration(),
+      functionToStringIntegration(),
+      globalHandlersIntegration(),
+      linkedErrorsIntegration(),
+      dedupeIntegration(),
+      breadcrumbsIntegration({ dom: false }),
+      browserTracingIntegration(),
+    ],
+    transport(transportOptions) {
+      const wire = makeFetchTransport(transportOptions)
+      return {
+        async send(envelope) {
+          // The SDK's own type is a union by kind of item; the gate reads it as what it is on the wire.
+          const clean = isAllowed() ? scrubEnvelope(envelope as unknown as Envelope, scrub) : undefined
+          return clean === undefined ? {} : wire.send(clean as unknown as typeof envelope)
+        },
+        flush: (timeout) => wire.flush(timeout),
+      }
+    },
+  })
+  return scrubbing(sdkReporter({ captureException, captureMessage, setUser }), scrub)
+}

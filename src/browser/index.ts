@@ -1,0 +1,93 @@
+import { type EventKind, OPT_OUT_KEY, type Properties } from '../core/analytics/events.ts'
+import { sanitiseEvent } from '../core/analytics/sanitise.ts'
+import { type Report, setReporter } from '../core/reporting/facade.ts'
+import { type Buffer, openBuffer } from './buffer.ts'
+import { deviceStorage, isAllowed } from './consent.ts'
+import type { Sender } from './sender.ts'
+
+export type { EventKind, Properties, PropertyValue } from '../core/analytics/events.ts'
+export {
+  type ReportContext,
+  type ReportedUser,
+  type ReportLevel,
+  reportError,
+  reportMessage,
+  setUserContext,
+  withErrorReporting,
+} from '../core/reporting/facade.ts'
+
+export interface StartOptions {
+  /** NEXT_PUBLIC_ANALYTICS_ENDPOINT. Without it events stay on the device. */
+  readonly endpoint?: string | undefined
+  /** NEXT_PUBLIC_ERRORTRACK_DSN. Without it the SDK is never loaded. */
+  readonly dsn?: string | undefined
+  /** The build stamp: the release that every report carries. */
+  readonly build?: string | undefined
+  readonly environment?: string | undefined
+}
+
+/** Reports that come while the SDK is on its way. */
+const MOST_EARLY = 10
+
+let buffer: Buffer | undefined
+let sender: Sender | undefined
+let started = false
+
+/** Sends what is buffered to the endpoint, if there is one, and reports errors, if there is a DSN. Call it once a page. */
+export function start({ endpoint, dsn, ...facts }: StartOptions): void {
+  harmless(() => {
+    const storage = deviceStorage()
+    if (storage === undefined || started) return
+    started = true
+    buffer ??= openBuffer(storage)
+    if (endpoint) {
+      const opened = buffer
+      import('./sender.ts').then((chunk) => {
+        sender = chunk.createSender({ buffer: opened, storage, endpoint })
+      }, nothing)
+    }
+    if (!dsn || !isAllowed()) return
+    const early: Report[] = []
+    setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
+    import('./errortrack.ts').then(
+      (chunk) => {
+        const reporter = chunk.openErrortrack({ dsn, ...facts })
+        setReporter({ report: (report) => isAllowed() && reporter.report(report) })
+        for (const report of early) reporter.report(report)
+      },
+      () => setReporter(undefined),
+    )
+  })
+}
+
+/** Records an event on this device (CONTRACT §6). Never throws; does nothing after an objection. */
+export function track(kind: EventKind, properties: Properties = {}): void {
+  harmless(() => {
+    const storage = deviceStorage()
+    if (storage === undefined || !isAllowed()) return
+    buffer ??= openBuffer(storage)
+    const event = sanitiseEvent({ kind, at: Date.now(), properties }, nothing)
+    if (event) buffer.add(event)
+    sender?.soon()
+  })
+}
+
+/** Stops analytics and error reporting at once, in all tabs; `false` allows them again. */
+export function optOut(out = true): void {
+  harmless(() => {
+    const storage = deviceStorage()
+    if (out) storage?.setItem(OPT_OUT_KEY, '1')
+    else storage?.removeItem(OPT_OUT_KEY)
+    if (out) sender?.stop()
+  })
+}
+
+function nothing(): void {}
+
+function harmless(work: () => unknown): void {
+  try {
+    work()
+  } catch {
+    // Counting and reporting must never break a page.
+  }
+}

@@ -1,0 +1,135 @@
+import { MOST_EVENTS } from '../core/analytics/events.ts'
+import { type Buffer, type DeviceStorage, isAcknowledged } from './buffer.ts'
+import { isAllowed } from './consent.ts'
+
+export const BATCH_KEY = 'platform.batch'
+/** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
+const MOST_KEPT_ALIVE = 65_536
+const MOST_CHARACTERS = 60_000
+const QUIET_MS = 5000
+const FIRST_WAIT_MS = 10_000
+const LONGEST_WAIT_MS = 3_600_000
+const PATIENCE_MS = 30_000
+
+export interface SenderOptions {
+  readonly buffer: Buffer
+  readonly storage: DeviceStorage
+  readonly endpoint: string
+}
+
+export interface Sender {
+  /** Sends what waits in a few seconds. */
+  soon(): void
+  /** Ends what is under way. */
+  stop(): void
+}
+
+/**
+ * Sends the buffer in batches of at most 500. A batch is written down with its id before it is sent and forgotten when
+ * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
+ * ingest stores them once.
+ */
+export function createSender({ buffer, storage, endpoint }: SenderOptions): Sender {
+  let waitMs = 0
+  let _timer: unknown
+  let running: AbortController | undefined
+
+  const soon = () => {
+    _timer ??= setTimeout(() => {
+      _timer = undefined
+      alone(send)
+    }, QUIET_MS + waitMs)
+  }
+
+  const send = () => attempt().catch(() => {})
+  const attempt = async (): Promise<void> => {
+    const batch = running || !isAllowed() ? undefined : openBatch()
+    if (!batch) return
+    running = new AbortController()
+    const patience = setTimeout(() => running?.abort(), PATIENCE_MS)
+    let answer: Response | undefined
+    try {
+      answer = await fetch(endpoint, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: batch.body,
+        credentials: 'omit',
+        referrerPolicy: 'no-referrer',
+        keepalive: batch.body.size < MOST_KEPT_ALIVE,
+        signal: running.signal,
+      })
+      // Until it is read, the request counts against what may be kept alive, and the next is refused.
+      await answer.text()
+    } catch {
+      // Offline, refused or aborted: the batch is still written down.
+    }
+    clearTimeout(patience)
+    running = undefined
+    // What ingest cannot understand now it will not understand later.
+    if (answer?.ok || answer?.status === 400 || answer?.status === 413) {
+      buffer.acknowledge(batch.keys)
+      storage.removeItem(BATCH_KEY)
+      waitMs = 0
+    } else {
+      const told = Number(answer?.headers.get('retry-after')) * 1000 || 0
+      waitMs = Math.max(told, Math.min(LONGEST_WAIT_MS, (waitMs || FIRST_WAIT_MS) * (1.5 + Math.random())))
+    }
+    soon()
+  }
+
+  /** The batch that was written down, or a new one; undefined when nothing waits. */
+  const openBatch = (): { keys: string[]; body: Blob } | undefined => {
+    let [id, keys = []] = parse<[string?, string[]?]>(storage.getItem(BATCH_KEY))
+    if (!keys.some(buffer.read)) {
+      let room = MOST_CHARACTERS
+      keys = buffer
+        .keys()
+        .filter((key) => !isAcknowledged(buffer.read(key)))
+        .slice(0, MOST_EVENTS)
+        // The item, and the names of the fields.
+        .filter((key) => {
+          room -= `${buffer.read(key)}`.length + 40
+          return room > 0
+        })
+      if (!keys.length) return undefined
+      id = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')
+      try {
+        storage.setItem(BATCH_KEY, JSON.stringify([id, keys]))
+      } catch {
+        // No room: should the answer be lost, a resend has a new id and is counted twice.
+      }
+    }
+    const events = keys.flatMap((key) => {
+      const [kind, at, properties] = parse<unknown[]>(buffer.read(key))
+      return kind ? { kind, at, properties } : []
+    })
+    return { keys, body: new Blob([JSON.stringify({ batch: id, events })]) }
+  }
+
+  const stop = () => running?.abort()
+
+  addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'hidden') send()
+  })
+  // An objection in another tab.
+  addEventListener('storage', () => isAllowed() || stop())
+  soon()
+  return { soon, stop }
+}
+
+/** One tab sends at a time, where the browser can tell (Web Locks); elsewhere ingest knows a batch by its id. */
+function alone(work: () => Promise<void>): void {
+  if (navigator.locks)
+    navigator.locks.request('platform.send', { ifAvailable: true }, (lock) => lock && work()).catch(() => {})
+  else work()
+}
+
+/** Storage can hold anything: what is no list is an empty one. */
+function parse<List extends unknown[]>(text: string | null | undefined): List | [] {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    return Array.isArray(value) ? (value as List) : []
+  } catch {
+    return []
+  }
+}

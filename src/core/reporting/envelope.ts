@@ -1,0 +1,117 @@
+import type { Scrub } from './scrub.ts'
+
+/** An envelope as the SDKs hand it to their transport: its headers, and its items with a header each. */
+export type Envelope = readonly [Headers, readonly (readonly [Headers, unknown])[]]
+type Headers = Readonly<Record<string, unknown>>
+type Fields = Record<string, unknown>
+
+/**
+ * What may leave at all. Replays, profiles, sessions, attachments, feedback and logs may not, whoever asks the SDK for
+ * them; `client_report` counts what was not sent.
+ */
+const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction', 'span', 'client_report'])
+
+/**
+ * The last gate before the wire. Everything the SDK sends passes here: errors, transactions, spans and breadcrumbs
+ * alike, also those that its own hooks do not see. Undefined: nothing is left to send.
+ */
+export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelope | undefined {
+  const kept = items.flatMap(([header, payload]) =>
+    SENT_TYPES.has(header.type) && isFields(payload) ? [[header, scrubPayload(payload, scrub)] as const] : [],
+  )
+  if (kept.length === 0) return undefined
+  // Routing (DSN, ids, public key) stays as it is; names of transactions are texts like any other.
+  const trace = isFields(headers.trace)
+    ? { trace: { ...headers.trace, ...texts(headers.trace, ['transaction'], scrub) } }
+    : {}
+  return [{ ...headers, ...trace }, kept]
+}
+
+function scrubPayload(payload: Fields, scrub: Scrub): Fields {
+  const {
+    request,
+    server_name,
+    user,
+    modules,
+    attachments,
+    extra,
+    contexts,
+    tags,
+    breadcrumbs,
+    spans,
+    data,
+    ...rest
+  } = payload
+  return defined({
+    ...(deepTexts(rest, scrub) as Fields),
+    user: isFields(user) && typeof user.id === 'string' ? { id: scrub.text(user.id) } : undefined,
+    extra: scrub.value(extra),
+    tags: scrub.value(tags),
+    data: scrub.value(data),
+    contexts: isFields(contexts) ? scrubContexts(contexts, scrub) : undefined,
+    breadcrumbs: list(breadcrumbs)?.map((crumb) => withData(crumb, scrub)),
+    spans: list(spans)?.map((span) => withData(span, scrub)),
+    // Streamed spans come as a list with attributes.
+    items: list(payload.items)?.map((item) => withData(item, scrub)),
+  })
+}
+
+/** The trace's ids are needed as they are; its data are free-form, as are contexts that a program made. */
+function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
+  const { trace, runtime, os, browser, ...others } = contexts
+  return defined({
+    trace: isFields(trace) ? withData(trace, scrub) : undefined,
+    runtime: deepTexts(runtime, scrub),
+    os: deepTexts(os, scrub),
+    browser: deepTexts(browser, scrub),
+    // What describes the device in detail tells devices apart.
+    ...(scrub.value(without(others, ['device', 'app', 'culture', 'cloud_resource'])) as Fields),
+  })
+}
+
+function withData(value: unknown, scrub: Scrub): unknown {
+  if (!isFields(value)) return undefined
+  const { data, attributes, links, ...rest } = value
+  return defined({
+    ...(deepTexts(rest, scrub) as Fields),
+    data: scrub.value(data),
+    attributes: scrub.value(attributes),
+    links,
+  })
+}
+
+/** Structure stays, every text in it is scrubbed; local variables of stack frames go. */
+function deepTexts(value: unknown, scrub: Scrub, depth = 0): unknown {
+  if (typeof value === 'string') return scrub.text(value)
+  if (depth > 12) return undefined
+  if (Array.isArray(value)) return value.map((item) => deepTexts(item, scrub, depth + 1))
+  if (!isFields(value)) return value
+  return Object.fromEntries(
+    Object.entries(without(value, ['vars', 'sdkProcessingMetadata'])).map(([key, item]) => [
+      key,
+      deepTexts(item, scrub, depth + 1),
+    ]),
+  )
+}
+
+function texts(fields: Fields, names: readonly string[], scrub: Scrub): Fields {
+  return Object.fromEntries(
+    names.flatMap((name) => (typeof fields[name] === 'string' ? [[name, scrub.text(fields[name])]] : [])),
+  )
+}
+
+function without(fields: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+}
+
+function defined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function list(value: unknown): unknown[] | undefined {
+  return Array.isArray(value) ? value : undefined
+}

@@ -1,0 +1,75 @@
+import { type Envelope, scrubEnvelope } from './envelope.ts'
+import { setReporter } from './facade.ts'
+import { createScrub, scrubbing } from './scrub.ts'
+import { dataCollection, sdkReporter, traceSampleRate } from './sdk.ts'
+
+export interface ReportingOptions {
+  /** Without one nothing is loaded and every operation stays a no-op. */
+  readonly dsn: string | undefined
+  /** The build stamp: the release that every report carries. */
+  readonly build?: string | undefined
+  /** `production`, `staging` … */
+  readonly environment?: string | undefined
+  /** On the edge 2 % of traces are kept instead of 10 %. */
+  readonly edge?: boolean
+  /** Values that must never leave, wherever they would stand. */
+  readonly secrets?: readonly string[]
+}
+
+/** `missing`: a DSN is set, but the package of the SDK is not installed, so nothing is reported. */
+export type ReportingOutcome = 'off' | 'on' | 'missing'
+
+export interface Reporting {
+  readonly outcome: ReportingOutcome
+  /** Waits until what was reported is sent, at most so long; then no report is taken any more. */
+  close(withinMs: number): Promise<void>
+}
+
+const NOTHING = { close: async () => {} }
+
+/** Loads the SDK and registers it as the reporter, if there is a DSN. The only file that names the package. */
+export async function openErrortrack(options: ReportingOptions): Promise<Reporting> {
+  const { dsn, build, environment, edge = false, secrets = [] } = options
+  if (!dsn) return { outcome: 'off', ...NOTHING }
+  const sdk = await import('@sentry/node').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  })
+  if (sdk === undefined) return { outcome: 'missing', ...NOTHING }
+  const scrub = createScrub({ secrets })
+  sdk.initWithoutDefaultIntegrations({
+    dsn,
+    ...(build && { release: build }),
+    ...(environment && { environment }),
+    tracesSampleRate: traceSampleRate(edge),
+    dataCollection: dataCollection(),
+    // Module hooks slow every later import; what Node itself announces is enough.
+    enableRuntimeChannelInjection: false,
+    sendClientReports: false,
+    integrations: [
+      sdk.eventFiltersIntegration(),
+      sdk.linkedErrorsIntegration(),
+      sdk.dedupeIntegration(),
+      sdk.httpIntegration({ tracePropagation: false }),
+    ],
+    transport(transportOptions) {
+      const wire = sdk.makeNodeTransport(transportOptions)
+      return {
+        async send(envelope) {
+          // The SDK's own type is a union by kind of item; the gate reads it as what it is on the wire.
+          const clean = scrubEnvelope(envelope as unknown as Envelope, scrub)
+          return clean === undefined ? {} : wire.send(clean as unknown as typeof envelope)
+        },
+        flush: (timeout) => wire.flush(timeout),
+      }
+    },
+  })
+  setReporter(scrubbing(sdkReporter(sdk), scrub))
+  return {
+    outcome: 'on',
+    async close(withinMs) {
+      setReporter(undefined)
+      await sdk.close(withinMs)
+    },
+  }
+}

@@ -1,0 +1,73 @@
+/** Facts about what happened, chosen by the caller; scrubbed before anything sees them. */
+export type ReportContext = Readonly<Record<string, unknown>>
+export type ReportLevel = 'info' | 'warning' | 'error'
+
+export type ReportedUser = { readonly id: string } | undefined
+
+export type Report =
+  | { readonly kind: 'error'; readonly error: unknown; readonly context: ReportContext | undefined }
+  | {
+      readonly kind: 'message'
+      readonly message: string
+      readonly level: ReportLevel
+      readonly context: ReportContext | undefined
+    }
+  | { readonly kind: 'user'; readonly user: ReportedUser }
+
+/** Where reports go. What it throws is swallowed: reporting never breaks what it reports on. */
+export interface Reporter {
+  report(report: Report): void
+}
+
+let reporter: Reporter | undefined
+
+/** @internal The reporter must scrub; `scrubbing` makes it do so. Undefined: every operation is a no-op again. */
+export function setReporter(next: Reporter | undefined): void {
+  reporter = next
+}
+
+function send(report: Report): void {
+  try {
+    reporter?.report(report)
+  } catch {
+    // A broken reporter costs a report and nothing else.
+  }
+}
+
+/** Reports an error (CONTRACT §6). A no-op without a reporter; never throws. */
+export function reportError(error: unknown, context?: ReportContext): void {
+  send({ kind: 'error', error, context })
+}
+
+/** Reports a sentence. A no-op without a reporter; never throws. */
+export function reportMessage(message: string, level: ReportLevel = 'info', context?: ReportContext): void {
+  send({ kind: 'message', message, level, context })
+}
+
+/** Says whose reports the following are, by an opaque id alone; undefined: nobody's. A no-op without a reporter. */
+export function setUserContext(user: ReportedUser): void {
+  send({ kind: 'user', user })
+}
+
+/**
+ * The same function, but what it throws (or what its promise rejects with) is reported on its way. The error reaches
+ * the caller as it would without this; reporting adds none of its own.
+ */
+export function withErrorReporting<This, Args extends unknown[], Result>(
+  work: (this: This, ...args: Args) => Result,
+  context?: ReportContext,
+): (this: This, ...args: Args) => Result {
+  return function (...args) {
+    let result: Result
+    try {
+      result = work.apply(this, args)
+    } catch (error) {
+      reportError(error, context)
+      throw error
+    }
+    // Beside the caller's own promise, which still rejects.
+    if (result instanceof Promise)
+      Promise.prototype.then.call(result, undefined, (error) => reportError(error, context))
+    return result
+  }
+}

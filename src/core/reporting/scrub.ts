@@ -1,0 +1,101 @@
+import { isPersonalKey } from '../analytics/personal.ts'
+import type { Report, Reporter } from './facade.ts'
+
+const DEEPEST = 6
+const WIDEST = 50
+const LONGEST = 2000
+
+/** Removes what must not leave from texts, and from values of any shape. Never throws. */
+export interface Scrub {
+  text(text: string): string
+  /** A copy: plain objects, lists and simple values only. */
+  value(value: unknown): unknown
+}
+
+/** Names whose values are left out, beyond personal data: what a request carried, and keys to anything. */
+const CARRIED =
+  /cookie|header|query|body|payload|params|search|fragment|credential|signature|dsn|(?:private|access|api|link)[._-]?key/i
+
+const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
+  // Credentials in an address, then everything behind its path: a shared circuit stands there, and tokens do.
+  [/([a-z][a-z\d+.-]*:\/\/)[^/\s@?#]*@/gi, '$1'],
+  [/([a-z][a-z\d+.-]*:\/\/[^\s?#"'<>)]*)[?#][^\s"'<>)]*/gi, '$1'],
+  // A query without the address before it: `/play?c=…`, `?token=…&x=1`.
+  [/\?[^\s"'<>?=&]{1,200}=[^\s"'<>)]*/g, ''],
+  [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+/gi, '[secret]'],
+  [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[secret]'],
+  [/\b(?:sk|pk|rk|whsec|ghp|gho|xox[abp]|AKIA)[_-]?[A-Za-z\d_-]{12,}/g, '[secret]'],
+  [
+    /((?:key|token|secret|passw(?:or)?d|pwd|cookie|authorization)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
+    '$1[secret]',
+  ],
+  [/[^\s@＠<>"'(),:;=/]+(?:@|＠|%40)[^\s@＠<>"'(),:;=/]+/gi, '[address]'],
+  // The machine itself tells nothing about anybody.
+  [/\b(?!127\.0\.0\.1\b)(?:\d{1,3}\.){3}\d{1,3}\b/g, '[address]'],
+  [
+    /(?<![\w:])(?:[\da-f]{1,4}:){3,7}(?::?[\da-f]{1,4})(?![\w:])|(?<![\w:])[\da-f]{1,4}(?::[\da-f]{1,4})*::(?:[\da-f]{1,4}(?::[\da-f]{1,4})*)?(?![\w:])/gi,
+    '[address]',
+  ],
+]
+
+/** `secrets`: values that are known to be secret, masked wherever they stand. */
+export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}): Scrub {
+  // The longest first: one may be a part of another.
+  const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)
+  const text = (given: string): string => {
+    let clean = given.length > LONGEST ? `${given.slice(0, LONGEST)}…` : given
+    for (const secret of known) clean = clean.replaceAll(secret, '[secret]')
+    for (const [pattern, instead] of TEXT_RULES) clean = clean.replace(pattern, instead)
+    return clean
+  }
+  const copy = (value: unknown, depth: number): unknown => {
+    if (typeof value === 'string') return text(value)
+    if (value === null || value === undefined || typeof value === 'number' || typeof value === 'boolean')
+      return value
+    if (typeof value !== 'object') return `[${typeof value}]`
+    if (depth === DEEPEST) return '[deeper]'
+    if (value instanceof URL) return text(value.href)
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? '[no date]' : value.toISOString()
+    if (value instanceof Error) return text(`${value.name}: ${value.message}`)
+    if (Array.isArray(value))
+      return value.slice(0, WIDEST).map((item) => guarded(() => copy(item, depth + 1)))
+    if (ArrayBuffer.isView(value)) return '[bytes]'
+    const clean: Record<string, unknown> = Object.create(null)
+    for (const key of Object.keys(value).slice(0, WIDEST)) {
+      if (isPersonalKey(key) || CARRIED.test(key)) clean[text(key)] = '[removed]'
+      // A getter may throw.
+      else clean[text(key)] = guarded(() => copy((value as Record<string, unknown>)[key], depth + 1))
+    }
+    return clean
+  }
+  return {
+    text: (given) => String(guarded(() => text(given))),
+    value: (value) => guarded(() => copy(value, 0)),
+  }
+}
+
+function guarded(work: () => unknown): unknown {
+  try {
+    return work()
+  } catch {
+    return '[unreadable]'
+  }
+}
+
+/** The reporter behind this one sees scrubbed contexts, messages and users only (CONTRACT §6). */
+export function scrubbing(reporter: Reporter, scrub: Scrub): Reporter {
+  const context = (given: Report & { kind: 'error' | 'message' }) =>
+    // An object in gives an object out; anything else is no context.
+    (typeof given.context === 'object' ? scrub.value(given.context) : undefined) as typeof given.context
+  return {
+    report(report) {
+      if (report.kind === 'error') reporter.report({ ...report, context: context(report) })
+      else if (report.kind === 'message')
+        reporter.report({ ...report, message: scrub.text(report.message), context: context(report) })
+      else {
+        const id = report.user?.id
+        reporter.report({ kind: 'user', user: id === undefined ? undefined : { id: scrub.text(String(id)) } })
+      }
+    },
+  }
+}

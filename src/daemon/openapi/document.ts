@@ -1,0 +1,196 @@
+import * as z from 'zod'
+import { policiesOf } from '../../core/access/limit/policy.ts'
+import { ERRORS, type ErrorCode } from '../../core/errors.ts'
+import { ROUTES, type RouteName } from '../../core/routes.ts'
+import type { Service } from '../../core/service.ts'
+import { SIGNATURE_HEADER } from '../routes/payments.ts'
+import { ErrorAnswer } from './answers.ts'
+import type { Answer, Body, Operation, Parameter, Security } from './operation.ts'
+import { OPERATIONS } from './operations.ts'
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+type JsonObject = { readonly [key: string]: Json }
+
+export interface Document {
+  readonly openapi: '3.1.1'
+  readonly [key: string]: Json
+}
+
+const { policyOf } = policiesOf(undefined)
+
+const SECURITY: Readonly<Record<Security, JsonObject>> = {
+  identity: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'A token of the datastore, with expiry, subject and e-mail; or the service role’s.',
+  },
+  dispatchSecret: { type: 'http', scheme: 'bearer', description: 'EMAIL_DISPATCH_SECRET.' },
+  deepToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'HEALTH_DEEP_TOKEN, for deep checks, where it is set.',
+  },
+  webhookSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: SIGNATURE_HEADER,
+    description: '`t=UNIX_SECONDS,v1=HEX`: HMAC-SHA256 over `t.body` under PAYMENTS_WEBHOOK_SECRET.',
+  },
+}
+
+/** OpenAPI 3.1 of all three services, made from the schemas that validate. */
+export function openapiDocument(urls: Readonly<Record<Service, string>>): Document {
+  const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const [name, { path, service }] of Object.entries(ROUTES) as [
+    RouteName,
+    (typeof ROUTES)[RouteName],
+  ][]) {
+    const template = path.replace(/:(\w+)/g, '{$1}')
+    const operations = Object.entries(OPERATIONS[name]) as [string, Operation][]
+    for (const [method, operation] of operations) {
+      paths[template] ??= {}
+      const [item, key] = [paths[template], method.toLowerCase()]
+      const server = { url: urls[service], description: service }
+      const same = item[key] as { readonly servers: readonly Json[]; readonly summary: string } | undefined
+      // Two services may serve one path: it is described once, with the servers of both.
+      item[key] = same
+        ? { ...same, summary: `${same.summary}; ${operation.summary}`, servers: [...same.servers, server] }
+        : { ...describe(name, method, operation, schemas), servers: [server] }
+    }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'platformctl',
+      version: '1.0.0',
+      description:
+        'Errors have one shape everywhere; a person’s browser (`Accept: text/html`) gets a page instead. Every answer has `X-Request-Id`.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: urls.web, description: 'web' }],
+    tags: [
+      ...new Set(Object.values(OPERATIONS).flatMap((one) => Object.values(one).map(({ tag }) => tag))),
+    ].map((name) => ({ name })),
+    paths,
+    components: { schemas, securitySchemes: SECURITY },
+  }
+}
+
+function describe(
+  name: RouteName,
+  method: string,
+  operation: Operation,
+  schemas: Record<string, Json>,
+): JsonObject {
+  const { security, securityOptional = false, body, parameters = [], answers } = operation
+  const methods: readonly string[] = ROUTES[name].methods
+  return {
+    operationId: methods.length === 1 ? name : `${name}${method[0]}${method.slice(1).toLowerCase()}`,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.description === undefined ? {} : { description: operation.description }),
+    security: security ? [...(securityOptional ? [{}] : []), { [security]: [] }] : [],
+    ...(parameters.length === 0 ? {} : { parameters: parameters.map(parameterOf) }),
+    ...(body ? { requestBody: bodyOf(body, schemas) } : {}),
+    responses: {
+      ...answersOf(answers, schemas),
+      ...errorsOf(name, operation, answers),
+      default: {
+        description: 'Any other error.',
+        content: {
+          'application/json': { schema: ref('Error') },
+          'text/html': { schema: { type: 'string' } },
+        },
+      },
+    },
+  }
+}
+
+function parameterOf({ schema, required = false, ...rest }: Parameter): JsonObject {
+  return { ...rest, required, schema: jsonSchema(schema, 'input') }
+}
+
+function bodyOf({ type, name, schema, required, examples }: Body, schemas: Record<string, Json>): JsonObject {
+  schemas[name] = jsonSchema(schema, 'input')
+  return { required, content: { [type]: { schema: ref(name), examples: examplesOf(examples) } } }
+}
+
+function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): JsonObject {
+  return Object.fromEntries(
+    answers.map(({ status, description, content }) => {
+      const media = Object.entries(content).map(([type, form]): [string, Json] => {
+        if (form === 'text') return [type, { schema: { type: 'string' } }]
+        schemas[form.name] = jsonSchema(form.schema, 'output')
+        return [type, { schema: ref(form.name), examples: examplesOf(form.examples) }]
+      })
+      const headers = { 'X-Request-Id': { schema: { type: 'string' } } }
+      return [
+        String(status),
+        { description, headers, ...(media.length > 0 ? { content: Object.fromEntries(media) } : {}) },
+      ]
+    }),
+  )
+}
+
+/** Codes of one status share a response, with an example for each. */
+function errorsOf(route: RouteName, { errors, security }: Operation, answers: readonly Answer[]): JsonObject {
+  // Whoever tries secrets is refused in time, also where nothing else is counted.
+  const limited = policyOf(route) !== undefined || security !== undefined
+  const codes: readonly ErrorCode[] = [...errors, ...(limited ? (['rate_limited'] as const) : []), 'internal']
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
+  const taken = new Set(answers.map(({ status }) => status))
+  return Object.fromEntries(
+    [...byStatus].flatMap(([status, same]) => {
+      if (taken.has(status)) return []
+      const examples = Object.fromEntries(same.map((code) => [code, { value: exampleError(code) }]))
+      const headers = { 'X-Request-Id': { schema: { type: 'string' } }, ...HEADERS[status] }
+      const content = {
+        'application/json': { schema: ref('Error'), examples },
+        'text/html': { schema: { type: 'string' } },
+      }
+      return [
+        [
+          String(status),
+          { description: same.map((code) => ERRORS[code].meaning).join(' '), headers, content },
+        ],
+      ]
+    }),
+  )
+}
+
+const HEADERS: Readonly<Record<number, JsonObject>> = {
+  401: { 'WWW-Authenticate': { schema: { type: 'string' } } },
+  429: {
+    'Retry-After': { description: 'Seconds.', schema: { type: 'integer' } },
+    RateLimit: { schema: { type: 'string' } },
+    'RateLimit-Policy': { schema: { type: 'string' } },
+  },
+}
+
+export function exampleError(code: ErrorCode): JsonObject {
+  const { status, meaning } = ERRORS[code]
+  return {
+    code,
+    status,
+    message: meaning,
+    requestId: '2f1c9c1e-0f0a-4f5e-9d39-5f2f9a0c6a11',
+    ...(code === 'bad_request' ? { issues: [{ path: 'email', message: 'an address is needed' }] } : {}),
+  }
+}
+
+function examplesOf(examples: Readonly<Record<string, unknown>>): JsonObject {
+  // Examples are written as JSON values in the table; the test validates each against its schema.
+  return Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value: value as Json }]))
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' })
+  // zod's type allows undefined members, which it does not write.
+  return rest as Json
+}
+
+function ref(name: string): JsonObject {
+  return { $ref: `#/components/schemas/${name}` }
+}

@@ -1,0 +1,54 @@
+import type * as z from 'zod'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { ROUTES, RouteName } from '../../core/routes.ts'
+
+export type Security = 'identity' | 'dispatchSecret' | 'deepToken' | 'webhookSignature'
+
+/** A schema under the name that it has in the document. */
+export interface Named {
+  readonly name: string
+  readonly schema: z.ZodType
+}
+
+export interface Parameter {
+  readonly in: 'query' | 'path'
+  readonly name: string
+  readonly schema: z.ZodType
+  readonly required?: boolean
+  readonly description: string
+  readonly example: string | number
+}
+
+export interface Body extends Named {
+  readonly type: 'application/json' | 'application/x-www-form-urlencoded'
+  readonly required: boolean
+  readonly examples: Readonly<Record<string, unknown>>
+}
+
+/** What comes with a status: a form and an example for each media type. */
+export interface Answer {
+  readonly status: number
+  readonly description: string
+  readonly content: Readonly<
+    Record<string, (Named & { readonly examples: Readonly<Record<string, unknown>> }) | 'text'>
+  >
+}
+
+export interface Operation {
+  readonly summary: string
+  readonly description?: string
+  readonly tag: 'Course' | 'Mail' | 'Payments' | 'Health' | 'Pages' | 'Operations' | 'Analytics'
+  /** Optional: without it less is done, not nothing. */
+  readonly security?: Security
+  readonly securityOptional?: boolean
+  readonly parameters?: readonly Parameter[]
+  readonly body?: Body
+  readonly answers: readonly Answer[]
+  /** Beyond those that every operation has. */
+  readonly errors: readonly ErrorCode[]
+}
+
+/** A row for each route and each of its methods: one that is missing does not compile. */
+export type Operations = {
+  readonly [Name in RouteName]: Readonly<Record<(typeof ROUTES)[Name]['methods'][number], Operation>>
+}

@@ -1,0 +1,194 @@
+import { ERRORS, type ErrorCode } from '../../core/errors.ts'
+import { type Document, exampleError, type Json } from './document.ts'
+
+type Node = { readonly [key: string]: Json }
+const METHODS = ['get', 'post']
+const SECURITY_WORDS: Readonly<Record<string, string>> = {
+  identity: 'a JWT of an account or of the service role (`Authorization: Bearer`)',
+  dispatchSecret: 'EMAIL_DISPATCH_SECRET (`Authorization: Bearer`)',
+  deepToken: 'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set',
+  webhookSignature: 'the provider’s signature (`Stripe-Signature`)',
+}
+
+/** docs/reference/http.md, made from the same document that the daemon serves. */
+export function httpReference(document: Document): string {
+  const schemas = node(node(document.components).schemas)
+  const operations = Object.entries(node(document.paths)).flatMap(([path, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = node(item)[method]
+      return operation === undefined
+        ? []
+        : [{ path, method: method.toUpperCase(), operation: node(operation) }]
+    }),
+  )
+  const tags = list(document.tags).map((tag) => String(node(tag).name))
+  return `${[
+    '# HTTP reference',
+    '<!-- Made from src/daemon/openapi by `npm run make`; do not edit. -->',
+    'The same as `/openapi.json`, which the web service serves. Errors have [one shape](errors.md) everywhere; a browser (`Accept: text/html`) gets them as a page. Every answer has `X-Request-Id`; a well-formed one of the request is kept. Limited routes answer with `RateLimit` and `RateLimit-Policy`.',
+    '| Operation | Service | Does |\n|---|---|---|\n' +
+      operations
+        .map(({ path, method, operation }) => {
+          const title = `${method} ${path}`
+          return `| [\`${title}\`](#${anchor(title)}) | ${serviceNames(operation)} | ${operation.summary} |`
+        })
+        .join('\n'),
+    ...tags.flatMap((tag) => [
+      `## ${tag}`,
+      ...operations
+        .filter(({ operation }) => list(operation.tags)[0] === tag)
+        .flatMap(({ path, method, operation }) => section(`${method} ${path}`, operation, schemas)),
+    ]),
+  ].join('\n\n')}\n`
+}
+
+/** docs/reference/errors.md: the one table. */
+export function errorReference(): string {
+  const rows = Object.entries(ERRORS).map(
+    ([code, { status, meaning }]) => `| ${status} | \`${code}\` | ${meaning} |`,
+  )
+  return `${[
+    '# Errors',
+    '<!-- Made from src/core/errors.ts by `npm run make`; do not edit. -->',
+    'Every error of every route has this shape. `code` is stable: programs decide by it. `message` is a sentence for a person and may change. `requestId` is also in `X-Request-Id` and finds the request in the log. `issues` comes with a 400 and names each field.',
+    json(exampleError('bad_request')),
+    'A browser (`Accept: text/html` before JSON) gets the same as a page. A bad request never yields a 5xx.',
+    `| Status | Code | Meaning |\n|---|---|---|\n${rows.join('\n')}`,
+  ].join('\n\n')}\n`
+}
+
+function section(title: string, operation: Node, schemas: Node): string[] {
+  const parameters = list(operation.parameters).map(node)
+  const body = operation.requestBody === undefined ? undefined : node(operation.requestBody)
+  return [
+    `### ${title}`,
+    `${operation.summary}.${operation.description === undefined ? '' : ` ${operation.description}`}`,
+    ...needs(list(operation.security).map(node)),
+    ...(parameters.length === 0
+      ? []
+      : [
+          `| Parameter | In | Form | Meaning |\n|---|---|---|---|\n${parameters
+            .map(({ name, in: place, schema, description, required }) => {
+              return `| \`${name}\`${required === true ? '' : ' (optional)'} | ${place} | ${formOf(node(schema))} | ${description} |`
+            })
+            .join('\n')}`,
+        ]),
+    ...(body ? bodySection(body, schemas) : []),
+    ...Object.entries(node(operation.responses)).flatMap(([status, response]) =>
+      Number(status) < 400 || isHealth503(status, node(response))
+        ? answerSection(status, node(response))
+        : [],
+    ),
+    errorLine(node(operation.responses)),
+  ]
+}
+
+function needs(security: readonly Node[]): string[] {
+  const names = security.flatMap((one) => Object.keys(one))
+  return names.length === 0 ? [] : [`**Needs** ${names.map((name) => SECURITY_WORDS[name]).join(', ')}.`]
+}
+
+function bodySection(body: Node, schemas: Node): string[] {
+  return Object.entries(node(body.content)).flatMap(([type, media]) => {
+    const { schema, examples } = node(media)
+    const name = String(node(schema).$ref).split('/').at(-1) ?? ''
+    return [
+      `**Body** \`${type}\`${body.required === true ? '' : ', optional'}: ${fieldsOf(node(schemas[name]))}`,
+      ...examplesOf(examples, type),
+    ]
+  })
+}
+
+/** Health answers its body with 503 too. */
+function isHealth503(status: string, response: Node): boolean {
+  return status === '503' && !Object.keys(node(response.content)).includes('text/html')
+}
+
+function answerSection(status: string, response: Node): string[] {
+  const content = response.content === undefined ? {} : node(response.content)
+  const types = Object.keys(content).map((type) => `\`${type}\``)
+  return [
+    `**${status}**${types.length > 0 ? ` ${types.join(', ')}` : ''}: ${response.description}`,
+    ...Object.entries(content).flatMap(([type, media]) => examplesOf(node(media).examples, type)),
+  ]
+}
+
+function examplesOf(examples: Json | undefined, type: string): string[] {
+  return Object.values(examples === undefined ? {} : node(examples)).map((example) => {
+    const { value } = node(example)
+    if (type !== 'application/x-www-form-urlencoded') return json(value)
+    const pairs = Object.entries(node(value)).map(([key, part]): [string, string] => [key, String(part)])
+    return `\`\`\`\n${new URLSearchParams(pairs)}\n\`\`\``
+  })
+}
+
+function errorLine(responses: Node): string {
+  const codes = Object.values(responses).flatMap((response) => {
+    const media = node(node(response).content)['application/json']
+    return Object.keys(media === undefined ? {} : node(node(media).examples)).filter(
+      (name): name is ErrorCode => Object.hasOwn(ERRORS, name),
+    )
+  })
+  return `**Errors** ${codes.map((code) => `${ERRORS[code].status} [\`${code}\`](errors.md)`).join(', ')}.`
+}
+
+function fieldsOf(schema: Node): string {
+  const variants = schema.oneOf ?? schema.anyOf
+  if (variants !== undefined)
+    return `one of ${list(variants)
+      .map((one) => fieldsOf(node(one)))
+      .join(' · ')}`
+  const required = list(schema.required).map(String)
+  const fields = Object.entries(node(schema.properties)).map(
+    ([name, form]) => `\`${name}\`${required.includes(name) ? '' : ' (optional)'} ${formOf(node(form))}`,
+  )
+  return fields.join(', ')
+}
+
+function formOf(schema: Node): string {
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  if (schema.enum !== undefined)
+    return list(schema.enum)
+      .map((one) => `\`${one}\``)
+      .join(', ')
+  if (schema.type === 'integer') return `whole number, ${schema.minimum} to ${schema.maximum}`
+  if (schema.type === 'array')
+    return `list${schema.maxItems === undefined ? '' : `, at most ${schema.maxItems}`}`
+  if (schema.type === 'object' && Object.keys(node(schema.properties)).length === 0)
+    return schema.additionalProperties === false ? 'empty object' : 'object'
+  if (schema.type === 'object') return `{ ${fieldsOf(schema)} }`
+  const limits = [
+    schema.format === undefined ? [] : [`${schema.format}`],
+    schema.pattern === undefined ? [] : [`matching \`${String(schema.pattern).replaceAll('|', '\\|')}\``],
+    schema.maxLength === undefined ? [] : [`at most ${schema.maxLength} characters`],
+  ].flat()
+  return [schema.type ?? 'anything', ...limits].join(', ')
+}
+
+function serviceNames(operation: Node): string {
+  return list(operation.servers)
+    .map((server) => node(server).description)
+    .join(', ')
+}
+
+/** As GitHub makes them: lower case, no punctuation, spaces to hyphens. */
+function anchor(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+}
+
+function json(value: Json | undefined): string {
+  const line = JSON.stringify(value)
+  return `\`\`\`json\n${line.length <= 100 ? line : JSON.stringify(value, null, 2)}\n\`\`\``
+}
+
+function node(value: Json | undefined): Node {
+  // Whatever is no object has no members: the document's form is held by its own test.
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Node) : {}
+}
+
+function list(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : []
+}

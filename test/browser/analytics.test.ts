@@ -1,0 +1,267 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { hasChromium, launchChromium } from './chromium.ts'
+import { openSite, type Site } from './site.ts'
+
+/** What the sender waits for company, and a little more. */
+const QUIET = 5100
+
+describe.runIf(hasChromium())('analytics in Chromium', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchChromium()
+  })
+  afterAll(() => browser?.close())
+
+  async function visit({ script = '' } = {}): Promise<{
+    site: Site
+    context: BrowserContext
+    page: Page
+    open: () => Promise<Page>
+    faults: string[]
+  }> {
+    const site = await openSite()
+    const context = await browser.newContext()
+    onTestFinished(async () => {
+      await context.close()
+      await site.close()
+    })
+    if (script) await context.addInitScript(script)
+    const faults: string[] = []
+    const open = async () => {
+      const page = await context.newPage()
+      page.on('pageerror', (error) => faults.push(error.message))
+      await page.clock.install()
+      await page.goto(site.url)
+      await ready(page)
+      return page
+    }
+    return { site, context, page: await open(), open, faults }
+  }
+
+  const ready = (page: Page) => page.waitForFunction('window.platform !== undefined')
+  const start = async (page: Page) => {
+    await page.evaluate(`platform.start({ endpoint: '/api/analytics' })`)
+    // The sender is a chunk of its own; it is there once it has asked for a timer.
+    await page.waitForLoadState('networkidle')
+  }
+  const track = (page: Page, count: number, properties = '{}') =>
+    page.evaluate(
+      `for (let n = 0; n < ${count}; n += 1) platform.track('lesson.viewed', { n, ...${properties} })`,
+    )
+  const items = async (page: Page): Promise<unknown[][]> =>
+    (
+      (await page.evaluate(
+        `Object.keys(localStorage).filter((key) => key.startsWith('platform.event.')).sort().map((key) => localStorage[key])`,
+      )) as string[]
+    ).map((text) => JSON.parse(text))
+  const sentOf = async (page: Page) => (await items(page)).filter((item) => item.length === 4).length
+  const bodies = (site: Site) =>
+    site.received.map(
+      ({ body }) => JSON.parse(body) as { batch: string; events: { properties: { n: number } }[] },
+    )
+
+  test('without an endpoint events stay on the device, sanitised, and there is no cookie', async () => {
+    const { page, site, context, faults } = await visit()
+    await page.evaluate(`platform.start({})`)
+    await page.evaluate(
+      `platform.track('lesson.viewed', { lesson: 3, email: 'anna@example.com', note: 'anna@example.com', deep: {} })`,
+    )
+    await page.evaluate(
+      `platform.track('lesson.deleted', {}); platform.track(); platform.track('lesson.viewed', null)`,
+    )
+    await page.clock.runFor(3_600_000)
+    expect(await items(page)).toEqual([['lesson.viewed', expect.any(Number), { lesson: 3 }]])
+    expect(site.received).toEqual([])
+    expect(await context.cookies()).toEqual([])
+    expect(faults).toEqual([])
+  })
+
+  test('what is tracked reaches the real ingest, in batches, and is sent once', async () => {
+    const { page, site } = await visit()
+    const file = path.join(await emptyFolder(), 'store.sqlite')
+    const platform = openPlatform({
+      env: { STORE_URL: `sqlite:${file}`, ANALYTICS_DATASTORE_TABLE: 'visits' },
+    })
+    onTestFinished(() => platform.close())
+    site.answer = ({ url, headers, body }) =>
+      platform.web.fetch(
+        new Request(new URL(url, site.url), {
+          method: 'POST',
+          headers: { 'content-type': String(headers['content-type']) },
+          body,
+        }),
+      )
+    await start(page)
+    await track(page, 1200, `{ topic: 'ünï' }`)
+    for (const acknowledged of [500, 1000, 1200]) {
+      await page.clock.runFor(QUIET)
+      await expect.poll(() => sentOf(page)).toBe(acknowledged)
+    }
+    await platform.close()
+    const database = new Database(file.replace('.sqlite', '-analytics.sqlite'), { readonly: true })
+    onTestFinished(() => void database.close())
+    expect(database.prepare('SELECT sum(size) AS events, max(size) AS most FROM visits').get()).toEqual({
+      events: 1200,
+      most: 500,
+    })
+    expect((await items(page)).every((item) => item[3] === 1)).toBe(true)
+    expect(
+      site.received.every(({ headers }) => headers.cookie === undefined && headers.referer === undefined),
+    ).toBe(true)
+  })
+
+  test('the buffer survives a reload, and what was not acknowledged goes out under the same id', async () => {
+    const { page, site } = await visit()
+    site.answer = async () => undefined
+    await start(page)
+    await track(page, 3)
+    await page.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBeGreaterThan(0)
+    site.answer = async () => new Response('{}', { status: 202 })
+    await page.reload()
+    await ready(page)
+    await start(page)
+    await track(page, 1, '{ n: 99 }')
+    const seen = site.received.length
+    await page.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBe(seen + 1)
+    const [first, ...others] = bodies(site)
+    for (const body of others) expect(body).toEqual(first)
+    await expect.poll(() => sentOf(page)).toBe(3)
+    await page.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBe(seen + 2)
+    expect(
+      bodies(site)
+        .at(-1)
+        ?.events.map(({ properties }) => properties.n),
+    ).toEqual([99])
+  })
+
+  test('what waits is sent when the visitor leaves', async () => {
+    const { page, site } = await visit()
+    await start(page)
+    await track(page, 2)
+    await page.goto('about:blank')
+    await expect.poll(() => site.received.length).toBe(1)
+    expect(bodies(site)[0]?.events).toHaveLength(2)
+  })
+
+  test('a server that is busy is left alone for longer and longer, and for as long as it says', async () => {
+    const { page, site } = await visit()
+    site.answer = async () => new Response('{}', { status: 503, headers: { 'Retry-After': '600' } })
+    await start(page)
+    await track(page, 1)
+    await page.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBe(1)
+    await page.evaluate('new Promise((resolve) => resolve())')
+    await page.clock.runFor(590_000)
+    expect(site.received.length).toBe(1)
+    expect((await items(page))[0]).toHaveLength(3)
+    site.answer = async () => new Response('{}', { status: 202 })
+    await page.clock.runFor(20_000)
+    await expect.poll(() => site.received.length).toBe(2)
+    expect(bodies(site)[1]).toEqual(bodies(site)[0])
+  })
+
+  test('a full storage costs the page nothing, and what was tracked is still sent', async () => {
+    const { page, site, faults } = await visit()
+    await page.evaluate(`(() => {
+      for (let size = 2 ** 20; size >= 1; size = size > 1 ? Math.floor(size / 2) : 0)
+        for (let n = 0; ; n += 1) try { localStorage['x' + size + '.' + n] = 'x'.repeat(size) } catch { break }
+    })()`)
+    await start(page)
+    await track(page, 5)
+    expect(await items(page)).toEqual([])
+    await page.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBe(1)
+    expect(bodies(site)[0]?.events).toHaveLength(5)
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    [
+      'forbidden',
+      `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError') } })`,
+    ],
+    ['absent', `Object.defineProperty(window, 'localStorage', { value: null })`],
+    [
+      'broken',
+      `Object.defineProperty(window, 'localStorage', { value: new Proxy({}, { get() { throw new Error('broken') }, ownKeys() { throw new Error('broken') } }) })`,
+    ],
+  ])('a storage that is %s costs the page nothing', async (_, script) => {
+    const { page, site, faults } = await visit({ script })
+    await start(page)
+    await track(page, 3)
+    await page.evaluate('platform.optOut(); platform.optOut(false)')
+    await page.clock.runFor(60_000)
+    expect(faults).toEqual([])
+    expect(site.received).toEqual([])
+  })
+
+  test('two tabs that track at the same time lose nothing and send nothing twice', async () => {
+    const { page: one, open, site } = await visit()
+    const two = await open()
+    await start(one)
+    await start(two)
+    await Promise.all([track(one, 200, `{ tab: 1 }`), track(two, 200, `{ tab: 2 }`)])
+    // Another process sees what a tab wrote a moment later.
+    await expect.poll(async () => (await items(one)).length).toBe(400)
+    await Promise.all([one.clock.runFor(QUIET), two.clock.runFor(QUIET)])
+    await expect.poll(() => sentOf(one)).toBe(400)
+    const sent = new Map(bodies(site).map(({ batch, events }) => [batch, events]))
+    expect([...sent.values()].flat()).toHaveLength(400)
+  })
+
+  test('the ring holds ten thousand events, and the oldest go', async () => {
+    const { page } = await visit()
+    await track(page, 10_400)
+    const left = await items(page)
+    expect(left.length).toBeLessThanOrEqual(10_000)
+    expect(left.length).toBeGreaterThan(9_700)
+    const numbers = left.map((item) => (item[2] as { n: number }).n)
+    expect(numbers).toContain(10_399)
+  })
+
+  test('an objection stops all tabs at once, also what is under way', async () => {
+    const { page: one, open, site } = await visit()
+    const two = await open()
+    let aborted = false
+    site.answer = () => new Promise(() => {})
+    two.on('requestfailed', () => {
+      aborted = true
+    })
+    await start(two)
+    await track(two, 1)
+    await two.clock.runFor(QUIET)
+    await expect.poll(() => site.received.length).toBe(1)
+    await one.evaluate('platform.optOut()')
+    await expect.poll(() => aborted).toBe(true)
+    await track(two, 5)
+    await two.clock.runFor(7_200_000)
+    expect(await items(two)).toHaveLength(1)
+    expect(site.received.length).toBe(1)
+    expect(await one.evaluate(`localStorage['platform.optOut']`)).toBe('1')
+    await one.evaluate('platform.optOut(false)')
+    await track(two, 2)
+    expect(await items(two)).toHaveLength(3)
+  })
+
+  test('Global Privacy Control is an objection', async () => {
+    const { page, site } = await visit({
+      script: `Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })`,
+    })
+    await page.evaluate(
+      `platform.start({ endpoint: '/api/analytics', dsn: location.origin.replace('//', '//key@') + '/1' })`,
+    )
+    await track(page, 3)
+    await page.evaluate(`platform.reportError(new Error('x'))`)
+    await page.clock.runFor(60_000)
+    expect(await items(page)).toEqual([])
+    expect(site.received).toEqual([])
+  })
+})

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
+
+/** What came in on one path, and how the next request there is answered. */
+export interface Received {
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export interface Site {
+  readonly url: string
+  readonly received: Received[]
+  /** Gives the answer to a POST; `undefined` breaks the connection after the body was read. */
+  answer: (received: Received) => Promise<Response | undefined>
+  close(): Promise<void>
+}
+
+/** A page that loads the built browser part as a visitor's browser would, and takes what that sends. */
+export async function openSite(): Promise<Site> {
+  const received: Received[] = []
+  const site = {
+    url: '',
+    received,
+    answer: async (): Promise<Response | undefined> => new Response('{}', { status: 202 }),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  } satisfies Site as Site & { url: string }
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const one = { url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() }
+      received.push(one)
+      const answer = await site.answer(one)
+      if (answer === undefined) return void request.socket.destroy()
+      return void response
+        .writeHead(answer.status, Object.fromEntries(answer.headers))
+        .end(await answer.text())
+    }
+    const pathname = new URL(request.url ?? '/', 'http://site').pathname
+    if (!pathname.startsWith('/dist/')) {
+      return void response
+        .writeHead(200, { 'Content-Type': 'text/html' })
+        .end(`<!doctype html><title>a page</title><script type="module">
+import * as platform from '/dist/browser.js'
+window.platform = platform
+</script>`)
+    }
+    const file = await readFile(path.join(dist, pathname.slice('/dist/'.length))).catch(() => undefined)
+    response.writeHead(file ? 200 : 404, { 'Content-Type': 'text/javascript' }).end(file)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  site.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return site
+}
