@@ -34,7 +34,7 @@ const ONE_HOME: Record<string, string> = {
   'better-sqlite3': 'src/core/store/sqlite/',
   jose: 'src/core/access/identity.ts',
   pg: 'src/core/store/postgres/connection.ts',
-  nodemailer: 'src/core/mail/transports/smtp.ts',
+  nodemailer: 'src/core/mail/transports/smtp-session.ts',
   mjml: 'src/core/mail/compile/',
   caniemail: 'src/core/mail/lint/support.ts',
   htmlparser2: 'src/core/mail/lint/',

@@ -167,9 +167,7 @@ async function render(
   try {
     const message = await workshop.message(name, {})
     if (options.as === 'eml')
-      context.stdout.write(
-        (await (await import('../../core/mail/transports/smtp.ts')).mimeOf(message)).toString('utf8'),
-      )
+      context.stdout.write((await import('../../core/mail/mime/mime.ts')).mimeOf(message).toString())
     else context.stdout.write(message[options.as])
     return EXIT.passed
   } catch (error) {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
-import { mimeOf } from '../../core/mail/transports/smtp.ts'
+import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { previewPage, previewPolicy } from './page.ts'
 import { templateFault, type Workshop } from './workshop.ts'
 
@@ -81,7 +81,7 @@ async function answer(
   }
   const message = await workshop.message(name, slots)
   if (view === 'txt') return send(response, 200, 'text/plain', message.text)
-  const source = (await mimeOf(message)).toString('utf8')
+  const source = mimeOf(message).toString()
   if (view === 'eml') return send(response, 200, 'text/plain', source)
   const headers = source
     .slice(0, source.indexOf('\r\n\r\n'))

@@ -32,7 +32,7 @@ const HOST = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z
 export function parseAddress(text: string): ParsedAddress {
   const address = text.trim()
   if (address === '') return refuse('an address is needed')
-  if (hasControl(address)) return refuse('an address holds no control characters')
+  if (hasControl(address) || !address.isWellFormed()) return refuse('an address holds no control characters')
   const at = address.lastIndexOf('@')
   if (at < 1) return refuse('an address has the form name@example.com')
   const local = address.slice(0, at)
@@ -51,11 +51,18 @@ export function parseMailbox(text: string): ParsedAddress {
   const named = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<>"@]*?))\s*<([^<>]+)>\s*$/.exec(text)
   if (named === null) return parseAddress(text)
   const name = (named[1]?.replace(/\\(.)/g, '$1') ?? named[2] ?? '').trim()
-  if (hasControl(name)) return refuse('a display name holds no control characters')
+  if (hasControl(name) || !name.isWellFormed()) return refuse('a display name holds no control characters')
   const parsed = parseAddress(named[3] ?? '')
   return parsed.ok
     ? { ...parsed, mailbox: { ...parsed.mailbox, name: name === '' ? undefined : name } }
     : parsed
+}
+
+/** The address with its domain in ASCII (UTS-46), as SMTP and providers take it; the local part stays as it is. */
+export function asciiAddress(address: string): string {
+  if (/^[\x20-\x7e]*$/.test(address)) return address
+  const at = address.lastIndexOf('@')
+  return `${address.slice(0, at + 1)}${domainToASCII(address.slice(at + 1))}`
 }
 
 /** A to z only: beyond ASCII, lower-casing merges letters that mail servers tell apart (the Kelvin sign becomes k). */

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
-import type { Mailbox } from './address.ts'
+import { hash } from 'node:crypto'
+import { asciiAddress, type Mailbox } from './address.ts'
 import type { Mail } from './mailer.ts'
-import { renderMail } from './render.ts'
+import { isSafeUrl, renderMail } from './render.ts'
 import type { CompiledMail } from './template.ts'
 import type { Message } from './transport.ts'
 
@@ -15,11 +15,13 @@ export interface ComposeInput {
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
 export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
   const { subject, html, text } = renderMail(compiled, mail.slots)
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
+  const sender = asciiAddress(from.address)
+  const domain = sender.slice(sender.lastIndexOf('@') + 1)
   // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
-  const digest = createHash('sha256').update(mail.about).digest('base64url').slice(0, 32)
+  const digest = hash('sha256', `${mail.template} ${mail.about}`, 'base64url').slice(0, 32)
   const headers: Record<string, string> = {}
   if (mail.unsubscribeUrl !== undefined) {
+    if (!isSafeUrl(mail.unsubscribeUrl)) throw new Error('the unsubscribe link is not an address')
     headers['List-Unsubscribe'] = `<${mail.unsubscribeUrl}>`
     headers['List-Unsubscribe-Post'] = 'List-Unsubscribe=One-Click'
   }
@@ -37,6 +39,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     html,
     text,
     headers,
+    source: { compiled, slots: mail.slots },
   }
 }
 

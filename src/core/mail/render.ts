@@ -1,4 +1,4 @@
-import type { CompiledMail, Part } from './template.ts'
+import type { CompiledMail, Part, Slot } from './template.ts'
 
 export interface Rendered {
   readonly subject: string
@@ -13,19 +13,32 @@ class SlotError extends Error {
 
 const LONGEST_TEXT = 500
 const LONGEST_URL = 2000
+/** What a URI is written with (RFC 3986 §2): none of these ends an attribute, a header's angle brackets or a line. */
+const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
 /** Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. */
 export function renderMail(mail: CompiledMail, slots: Readonly<Record<string, string>>): Rendered {
-  for (const name of Object.keys(slots)) {
-    if (!Object.hasOwn(mail.slots, name)) throw new SlotError(`the template has no slot ${name}`)
+  checkSlots(mail, slots)
+  return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
+}
+
+const entriesOf = new WeakMap<CompiledMail, readonly (readonly [string, Slot])[]>()
+
+function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, string>>): void {
+  let entries = entriesOf.get(mail)
+  if (entries === undefined) {
+    entries = Object.entries(mail.slots)
+    entriesOf.set(mail, entries)
   }
-  for (const [name, { type }] of Object.entries(mail.slots)) {
-    const value = Object.hasOwn(slots, name) ? slots[name] : undefined
+  for (const [name, { type }] of entries) {
+    const value: unknown = Object.hasOwn(slots, name) ? slots[name] : undefined
     if (value === undefined) throw new SlotError(`the slot ${name} has no value`)
-    if (type === 'url' ? !isSafeUrl(value) : !isSafeText(value))
+    if (typeof value !== 'string' || !(type === 'url' ? isSafeUrl(value) : isSafeText(value)))
       throw new SlotError(`the value of the slot ${name} is not a ${type}`)
   }
-  return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
+  if (Object.keys(slots).length === entries.length) return
+  const unknown = Object.keys(slots).find((name) => !Object.hasOwn(mail.slots, name))
+  throw new SlotError(`the template has no slot ${unknown}`)
 }
 
 export function fill(parts: readonly Part[], slots: Readonly<Record<string, string>>): string {
@@ -37,18 +50,17 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
   return filled
 }
 
-function isSafeUrl(value: string): boolean {
-  return value.length <= LONGEST_URL && /^https?:\/\/[\x21-\x7e]+$/.test(value) && URL.canParse(value)
+/** An http or https address that may stand in an attribute, in plain text and in a header field. */
+export function isSafeUrl(value: string): boolean {
+  return value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+const ONE_LINE = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$/
 
 /** No line ends and no control characters: a text slot may stand in a header. */
 function isSafeText(value: string): boolean {
-  if (value.length > LONGEST_TEXT) return false
-  for (let index = 0; index < value.length; index += 1) {
-    const code = value.charCodeAt(index)
-    if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return false
-  }
-  return true
+  return value.length <= LONGEST_TEXT && ONE_LINE.test(value) && value.isWellFormed()
 }
 
 const UNSAFE = /[&<>"']/

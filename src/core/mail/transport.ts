@@ -1,4 +1,5 @@
 import type { Mailbox } from './address.ts'
+import type { CompiledMail } from './template.ts'
 
 /** One complete message. The same `key` always comes with the same bytes (CONTRACT §5, Delivery). */
 export interface Message {
@@ -15,6 +16,8 @@ export interface Message {
   readonly text: string
   /** Further headers (List-Id, List-Unsubscribe …); values hold no CR, LF or NUL. */
   readonly headers: Readonly<Record<string, string>>
+  /** What `html` and `text` were filled from: a transport may encode the static parts once and for all. */
+  readonly source?: { readonly compiled: CompiledMail; readonly slots: Readonly<Record<string, string>> }
 }
 
 /**

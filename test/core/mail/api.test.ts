@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
+import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { secret } from '../../../src/core/secret.ts'
 
 const WELCOME: Mail = {
@@ -32,20 +36,25 @@ async function provider(answer: (response: ServerResponse) => void) {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/emails`
+  return { url, mailer: mailerOf(url), received }
+}
+
+function mailerOf(url: string) {
   const mailer = openMailer({
     mail: {
       key: secret('provider-key'),
-      route: { kind: 'api', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/emails` },
+      route: { kind: 'api', url },
       from: { name: 'The "Course"', address: 'course@example.com' },
       replyTo: undefined,
     },
   })
-  onTestFinished(async () => {
-    await mailer.close()
-    server.closeAllConnections()
-    await new Promise<void>((resolve) => server.close(() => resolve()))
-  })
-  return { mailer, received }
+  onTestFinished(() => mailer.close())
+  return mailer
 }
 
 const status =
@@ -75,19 +84,113 @@ test('the documented JSON goes out with the key, and the provider’s id comes b
   expect(received[1]?.body).toEqual(first?.body)
 })
 
-test.each([
-  [400, { kind: 'permanent', hardBounce: false }],
-  [401, { kind: 'transient', scope: 'connection' }],
-  [403, { kind: 'transient', scope: 'connection' }],
-  [408, { kind: 'transient', scope: 'message' }],
-  [409, { kind: 'transient', scope: 'message' }],
-  [422, { kind: 'permanent', hardBounce: false }],
-  [429, { kind: 'transient', scope: 'connection' }],
-  [500, { kind: 'transient', scope: 'message' }],
-  [503, { kind: 'transient', scope: 'message' }],
-])('an answer of %d has its outcome', async (code, outcome) => {
-  expect(await (await provider(status(code))).mailer.send(WELCOME)).toMatchObject(outcome)
+/** The answers and faults of a provider, and the row of the table that decides. */
+const CASES: readonly (readonly [row: string, how: string, url: () => Promise<string>])[] = [
+  ...(
+    [
+      ['rate-limited', 429],
+      ['key-refused', 401],
+      ['key-refused', 402],
+      ['key-refused', 403],
+      ['wrong-address', 301],
+      ['wrong-address', 308],
+      ['wrong-address', 404],
+      ['wrong-address', 405],
+      ['message-too-large', 413],
+      ['message-deferred', 408],
+      ['message-deferred', 409],
+      ['message-deferred', 425],
+      ['message-deferred', 500],
+      ['message-deferred', 503],
+      ['message-refused', 400],
+      ['message-refused', 422],
+      ['message-refused', 451],
+    ] as const
+  ).map(
+    ([row, code]) =>
+      [
+        row,
+        String(code),
+        async () => (await provider(status(code, { Location: '/elsewhere' }))).url,
+      ] as const,
+  ),
+  ['certificate-refused', 'an unknown issuer', () => tlsProvider()],
+  [
+    'certificate-refused',
+    'a certificate for another name',
+    async () => {
+      const before = tls.getCACertificates('default')
+      tls.setDefaultCACertificates([...before, fixture('ca.crt')])
+      onTestFinished(() => tls.setDefaultCACertificates(before))
+      return tlsProvider()
+    },
+  ],
+  ['unreachable', 'no server', async () => 'http://127.0.0.1:1/emails'],
+  ['unreachable', 'no such name', async () => 'http://mail.invalid/emails'],
+  [
+    'dropped',
+    'the request taken and the line dropped',
+    async () => (await provider((response) => void response.destroy())).url,
+  ],
+  [
+    'dropped',
+    'an answer that is not HTTP',
+    async () => (await provider((response) => void response.socket?.end('what?\r\n\r\n'))).url,
+  ],
+]
+
+const fixture = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url), 'utf8')
+
+async function tlsProvider(): Promise<string> {
+  const server = createSecureServer(
+    { key: fixture('mail.example.com.key'), cert: fixture('mail.example.com.crt') },
+    (_, response) => void response.end('{}'),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `https://localhost:${(server.address() as AddressInfo).port}/emails`
+}
+
+test('every row of the table has a provider that misbehaves so', () => {
+  expect([...new Set(CASES.map(([row]) => row))].sort()).toEqual(HTTP_OUTCOMES.map(({ id }) => id).sort())
 })
+
+test.each(CASES.map(([row, how, url]) => ({ row, how, url })))(
+  '$row: $how: nothing is thrown, and the reason holds no secret',
+  async ({ row, url }) => {
+    const outcome = await mailerOf(await url()).send(WELCOME)
+    const expected = HTTP_OUTCOMES.find(({ id }) => id === row)?.outcome
+    expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
+    expect(JSON.stringify(outcome)).not.toMatch(/provider-key|localhost|invalid/)
+  },
+)
+
+test('a redirect is not followed: the key goes nowhere else', async () => {
+  const elsewhere = await provider(status(200))
+  const { mailer } = await provider(status(307, { Location: elsewhere.url }))
+  expect((await mailer.send(WELCOME)).kind).toBe('transient')
+  expect(elsewhere.received).toEqual([])
+})
+
+test('an address that a provider’s parser could misread is refused before it is sent', async () => {
+  const { mailer, received } = await provider(status(200))
+  for (const address of ['"a@b.example,c"@example.com', '"a b"@example.com'])
+    expect(await mailer.send({ ...WELCOME, to: { name: undefined, address } })).toMatchObject({
+      kind: 'permanent',
+    })
+  expect(received).toEqual([])
+})
+
+test.each(['', 'taken', '{"id":7}', '[]', 'null'])(
+  'an answer of 200 with the body %j is sent, under our own key',
+  async (body) => {
+    const { mailer } = await provider((response) => void response.end(body))
+    expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: expect.stringMatching(/^welcome\./) })
+  },
+)
 
 test('a waiting time that the provider names is kept, and an absurd one is cut to an hour', async () => {
   expect(await (await provider(status(429, { 'Retry-After': '90' }))).mailer.send(WELCOME)).toMatchObject({
@@ -96,26 +199,4 @@ test('a waiting time that the provider names is kept, and an absurd one is cut t
   expect(await (await provider(status(503, { 'Retry-After': '999999' }))).mailer.send(WELCOME)).toMatchObject(
     { retryAfterMs: 3_600_000 },
   )
-})
-
-test('a line that drops after the message was taken leaves the outcome unknown', async () => {
-  const { mailer } = await provider((response) => void response.destroy())
-  expect(await mailer.send(WELCOME)).toMatchObject({ kind: 'unknown' })
-})
-
-test('a provider that is not there is a fault of the connection, and its address is in no reason', async () => {
-  const { mailer } = await provider(() => {})
-  const gone = openMailer({
-    mail: {
-      key: secret('k'),
-      route: { kind: 'api', url: 'http://127.0.0.1:1/canary' },
-      from: { name: undefined, address: 'a@example.com' },
-      replyTo: undefined,
-    },
-  })
-  onTestFinished(() => gone.close())
-  const outcome = await gone.send(WELCOME)
-  expect(outcome).toMatchObject({ kind: 'transient', scope: 'connection' })
-  expect(JSON.stringify(outcome)).not.toContain('canary')
-  expect(mailer.transport).toBe('api')
 })

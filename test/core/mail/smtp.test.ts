@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net'
-import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
@@ -57,78 +55,6 @@ test('the same mail sent again has the same bytes, Message-ID and Date', async (
   await mailer(inbox.smtpUrl).send(LESSON)
   expect(inbox.mails[0]?.source).toContain('Date: Sat, 21 Nov 2026 04:00:00 +0000')
   expect(inbox.mails[1]?.source).toBe(inbox.mails[0]?.source)
-})
-
-/** A server that speaks SMTP up to the point where it misbehaves. */
-async function rude(answer: (line: string, socket: Socket) => string | undefined): Promise<string> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.write('220 rude\r\n')
-    let inData = false
-    let buffered = ''
-    socket.on('data', (chunk) => {
-      buffered += chunk.toString('latin1')
-      for (let end = buffered.indexOf('\r\n'); end !== -1; end = buffered.indexOf('\r\n')) {
-        const line = buffered.slice(0, end)
-        buffered = buffered.slice(end + 2)
-        if (inData && line !== '.') continue
-        const word = inData ? 'END' : (line.split(' ')[0] ?? '').toUpperCase()
-        inData = false
-        const reply =
-          answer(word, socket) ??
-          {
-            EHLO: '250 rude',
-            MAIL: '250 ok',
-            RCPT: '250 ok',
-            DATA: '354 go',
-            END: '250 taken',
-            RSET: '250 ok',
-          }[word] ??
-          '250 ok'
-        if (socket.destroyed) return
-        if (word === 'DATA' && reply.startsWith('354')) inData = true
-        socket.write(`${reply}\r\n`)
-      }
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-test.each([
-  ['greylists', 'RCPT', '451 4.7.1 come back later', { kind: 'transient', scope: 'message' }],
-  ['knows no such address', 'RCPT', '550 5.1.1 no such user', { kind: 'permanent', hardBounce: true }],
-  ['refuses the content', 'END', '554 5.7.1 spam', { kind: 'permanent', hardBounce: false }],
-  ['is out of room', 'END', '452 4.3.1 no room', { kind: 'transient', scope: 'message' }],
-  [
-    'asks to come back later',
-    'MAIL',
-    '421 4.7.0 too many connections',
-    { kind: 'transient', scope: 'connection' },
-  ],
-])('a server that %s: the outcome says so, and nothing is thrown', async (_, word, reply, expected) => {
-  const url = await rude((said) => (said === word ? reply : undefined))
-  expect(await mailer(url).send(LESSON)).toMatchObject(expected)
-})
-
-test('a server that takes the data and drops the line leaves the outcome unknown', async () => {
-  const url = await rude((said, socket) => {
-    if (said === 'END') socket.destroy()
-    return undefined
-  })
-  expect(await mailer(url).send(LESSON)).toEqual({
-    kind: 'unknown',
-    reason: 'the connection broke after the message was handed over',
-  })
-})
-
-test('a server that is not there is a fault of the connection', async () => {
-  expect(await mailer('smtp://127.0.0.1:1').send(LESSON)).toEqual({
-    kind: 'transient',
-    scope: 'connection',
-    reason: 'the mail server could not be reached',
-  })
 })
 
 test('unconfigured, sending is a no-op that says so', async () => {

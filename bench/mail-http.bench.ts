@@ -1,0 +1,87 @@
+import { Pool } from 'undici'
+import type { Mail } from '../src/core/mail/mailer.ts'
+import { openMailer } from '../src/core/mail/open.ts'
+import { jsonBodyOf } from '../src/core/mail/transports/api-body.ts'
+import { secret } from '../src/core/secret.ts'
+import type { Benchmark } from './harness.ts'
+import { perSecond, startSink } from './sink.ts'
+
+const MESSAGES = 5000
+const CONNECTIONS = 50
+
+const mail: Mail = {
+  template: 'course-day-2',
+  slots: {
+    lessonUrl: 'https://www.example.com/lessons/2',
+    unsubscribeUrl: 'https://www.example.com/api/email/unsubscribe?s=sub_0123456789&t=0123456789abcdef',
+  },
+  to: { name: undefined, address: 'reader@example.com' },
+  about: 'course.sub_0123456789.1.2',
+  date: new Date('2026-11-21T04:00:00Z'),
+  unsubscribeUrl: 'https://www.example.com/api/email/unsubscribe?s=sub_0123456789&t=0123456789abcdef',
+}
+
+export const benchmark: Benchmark = {
+  name: 'mail-http',
+  title: 'Sending a lesson to a mail API on loopback, 50 connections',
+  unit: 'mails/s',
+  better: 'higher',
+  promises: [{ against: 'undici, posting the same bytes', ratio: 0.9 }],
+  notes:
+    'Ours fills the template, builds the JSON and reads the id of each answer; undici posts one finished buffer.',
+  async open() {
+    const sink = await startSink('./http-sink.ts')
+    const url = `http://127.0.0.1:${sink.port}/emails`
+    const ours = openMailer({
+      mail: {
+        key: secret('provider-key'),
+        route: { kind: 'api', url },
+        from: { name: 'Quantum Course', address: 'course@example.com' },
+        replyTo: undefined,
+      },
+    })
+    const message = await ours.compose(mail)
+    const body = jsonBodyOf(message)
+    const pool = new Pool(`http://127.0.0.1:${sink.port}`, {
+      connections: CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: 30_000,
+    })
+    return {
+      contenders: [
+        {
+          name: 'platformctl',
+          role: 'ours',
+          measure: () =>
+            perSecond(MESSAGES, CONNECTIONS, async () => {
+              const outcome = await ours.send(mail)
+              if (outcome.kind !== 'sent') throw new Error(outcome.reason)
+            }),
+        },
+        {
+          name: 'undici, posting the same bytes',
+          role: 'floor',
+          measure: () =>
+            perSecond(MESSAGES, CONNECTIONS, async () => {
+              const answer = await pool.request({
+                path: '/emails',
+                method: 'POST',
+                headers: {
+                  'content-type': 'application/json',
+                  authorization: 'Bearer provider-key',
+                  'idempotency-key': message.key,
+                },
+                body,
+              })
+              await answer.body.text()
+            }),
+        },
+      ],
+      async close() {
+        await ours.close()
+        await pool.close()
+        sink.close()
+      },
+    }
+  },
+}

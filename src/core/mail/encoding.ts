@@ -1,0 +1,54 @@
+import { escapeHtml } from './render.ts'
+import type { Part } from './template.ts'
+
+/** How a text is written in ASCII for what carries it: a JSON string, quoted-printable … */
+export interface Encoding {
+  /** Encodes one piece so that pieces may be joined: each begins where a fresh one could. */
+  encode(text: string): string
+}
+
+/** A piece of a message: encoded text, or static bytes that were encoded when the mail was first sent. */
+export type Piece = string | Uint8Array
+
+/**
+ * A filler for one encoding. The static parts of a compiled mail are encoded once, to bytes; from then on a message
+ * costs the encoding of its slots, and copying the rest.
+ */
+export function encodedFill(
+  encoding: Encoding,
+): (parts: readonly Part[], slots: Readonly<Record<string, string>>, onto: Piece[]) => void {
+  const known = new WeakMap<readonly Part[], readonly (Uint8Array | Exclude<Part, string>)[]>()
+  return (parts, slots, onto) => {
+    let encoded = known.get(parts)
+    if (encoded === undefined) {
+      encoded = parts.map((part) =>
+        typeof part === 'string' ? Buffer.from(encoding.encode(part), 'latin1') : part,
+      )
+      known.set(parts, encoded)
+    }
+    for (const part of encoded) {
+      if (part instanceof Uint8Array) onto.push(part)
+      else {
+        const value = slots[part.slot] ?? ''
+        onto.push(encoding.encode(part.as === 'plain' ? value : escapeHtml(value)))
+      }
+    }
+  }
+}
+
+/** The pieces in one buffer. Text is ASCII, unless `wide` says that it may be more. */
+export function joinPieces(pieces: readonly Piece[], wide = false): Buffer {
+  let length = 0
+  for (const piece of pieces)
+    length += wide && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+  const joined = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const piece of pieces) {
+    if (typeof piece === 'string') at += joined.write(piece, at, wide ? 'utf8' : 'latin1')
+    else {
+      joined.set(piece, at)
+      at += piece.length
+    }
+  }
+  return joined
+}

@@ -1,0 +1,44 @@
+import { asciiAddress, type Mailbox } from '../address.ts'
+import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
+import type { Message } from '../transport.ts'
+
+/** What a JSON string may hold as it is (RFC 8259 §7), of ASCII. */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+const WIDE = /[\u0080-\uffff]/g
+
+/** ASCII only, so that bytes and characters are the same and are written as they are. */
+const asciiJson: Encoding = {
+  encode: (text) =>
+    PLAIN.test(text)
+      ? text
+      : JSON.stringify(text)
+          .slice(1, -1)
+          .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
+}
+const fill = encodedFill(asciiJson)
+const quoted = (text: string) => `"${asciiJson.encode(text)}"`
+
+/** The JSON of one message (docs/mail-api.md): the same message has the same bytes. */
+export function jsonBodyOf(message: Message): Buffer {
+  const { from, to, replyTo, subject, headers, messageId } = message
+  const pieces: Piece[] = [
+    `{"from":${quoted(textOf(from))},"to":[${quoted(asciiAddress(to.address))}],${replyTo === undefined ? '' : `"reply_to":${quoted(textOf(replyTo))},`}"subject":${quoted(subject)},"html":"`,
+  ]
+  fillPart(message, 'html', pieces)
+  pieces.push('","text":"')
+  fillPart(message, 'text', pieces)
+  let tail = '","headers":{'
+  for (const [name, value] of Object.entries(headers)) tail += `${quoted(name)}:${quoted(value)},`
+  pieces.push(`${tail}"Message-ID":${quoted(`<${messageId}>`)}}}`)
+  return joinPieces(pieces)
+}
+
+function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {
+  if (message.source === undefined) pieces.push(asciiJson.encode(message[part]))
+  else fill(message.source.compiled[part], message.source.slots, pieces)
+}
+
+function textOf({ name, address }: Mailbox): string {
+  const bare = asciiAddress(address)
+  return name === undefined ? bare : `"${name.replace(/["\\]/g, '\\$&')}" <${bare}>`
+}

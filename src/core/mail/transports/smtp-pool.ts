@@ -1,0 +1,82 @@
+import type { SmtpFault } from '../outcome.ts'
+import { openSession, type SessionOptions, type SmtpMessage, type SmtpSession } from './smtp-session.ts'
+
+export interface SmtpPool {
+  /** Undefined: the server has taken the message. Never rejects. */
+  send(message: SmtpMessage, signal: AbortSignal | undefined): Promise<SmtpFault | undefined>
+  /** Rejects with an SmtpFault. */
+  verify(signal: AbortSignal | undefined): Promise<void>
+  close(): void
+}
+
+const CLOSED: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
+
+/** Up to `size` lines, opened as they are needed and kept while they live; messages beyond wait in turn. */
+export function smtpPool(options: SessionOptions, size: number): SmtpPool {
+  const idle: SmtpSession[] = []
+  const waiting: (() => void)[] = []
+  let open = 0
+  let closed = false
+
+  const ended = () => {
+    open -= 1
+    waiting.shift()?.()
+  }
+
+  async function take(signal: AbortSignal | undefined): Promise<SmtpSession> {
+    for (;;) {
+      if (closed || signal?.aborted) throw CLOSED
+      const kept = idle.pop()
+      if (kept?.alive) return kept
+      if (kept) continue
+      if (open < size) {
+        open += 1
+        return openSession(options, ended, signal)
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    }
+  }
+
+  function giveBack(session: SmtpSession): void {
+    if (!session.alive) return
+    if (closed) session.quit()
+    else {
+      idle.push(session)
+      waiting.shift()?.()
+    }
+  }
+
+  async function attempt(message: SmtpMessage, signal: AbortSignal | undefined) {
+    const session = await take(signal)
+    const kept = session.sent > 0
+    const fault = await session.send(message, signal)
+    giveBack(session)
+    return { fault, kept }
+  }
+
+  return {
+    async send(message, signal) {
+      try {
+        const { fault, kept } = await attempt(message, signal)
+        // A kept line may have been ended by the server (idle, or so many messages a line) without our knowing: that
+        // is no news about the server as long as nothing was handed over, so a fresh line is asked.
+        const stale = kept && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
+        return stale && fault.command !== 'local' && !signal?.aborted
+          ? (await attempt(message, signal)).fault
+          : fault
+      } catch (fault) {
+        // Only faults of opening a line are thrown here, and they are SmtpFaults.
+        return fault as SmtpFault
+      }
+    },
+    async verify(signal) {
+      const session = await openSession(options, () => {}, signal)
+      session.quit()
+    },
+    close() {
+      closed = true
+      for (const session of idle.splice(0)) session.quit()
+      for (const wake of waiting.splice(0)) wake()
+    },
+  }
+}

@@ -1,0 +1,152 @@
+import type { Readable } from 'node:stream'
+import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import type { SmtpFault } from '../outcome.ts'
+
+/** One open, authenticated line to the mail server. */
+export interface SmtpSession {
+  /** False once the line has ended, from either side. */
+  readonly alive: boolean
+  /** Messages handed over on it so far. */
+  readonly sent: number
+  /** Undefined: the server has taken the message. Never rejects. Aborting ends the line. */
+  send(message: SmtpMessage, signal: AbortSignal | undefined): Promise<SmtpFault | undefined>
+  /** Ends the line politely. */
+  quit(): void
+}
+
+export interface SmtpMessage {
+  readonly from: string
+  readonly to: string
+  readonly bytes: Buffer
+}
+
+export interface SessionOptions extends SMTPConnectionOptions {
+  readonly auth: { readonly user: string; readonly pass: string } | undefined
+}
+
+/** Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the line has ended. */
+export function openSession(
+  { auth, ...options }: SessionOptions,
+  onEnd: () => void,
+  signal?: AbortSignal,
+): Promise<SmtpSession> {
+  return new Promise((resolve, reject: (fault: SmtpFault) => void) => {
+    const line = new SMTPConnection(options)
+    const state = { alive: true, sent: 0 }
+    const fail = (error: unknown) => {
+      reject(faultOf(error, false))
+      line.close()
+    }
+    const stop = () => fail(undefined)
+    signal?.addEventListener('abort', stop, { once: true })
+    const ready = () => {
+      signal?.removeEventListener('abort', stop)
+      resolve({
+        get alive() {
+          return state.alive
+        },
+        get sent() {
+          return state.sent
+        },
+        send: (message, abort) => {
+          state.sent += 1
+          return sendOn(line, message, abort)
+        },
+        quit: () => line.quit(),
+      })
+    }
+    // After it has opened, a fault of the line reaches the message in flight as well; an idle line just ends.
+    line.on('error', fail)
+    line.once('end', () => {
+      state.alive = false
+      fail(undefined)
+      onEnd()
+    })
+    line.connect((error?: unknown) => {
+      if (error) fail(error)
+      else if (auth === undefined) ready()
+      // Without credentials the server would answer each message with a refusal of its own wording.
+      else if (!line.allowsAuth) reject({ ...NO_REPLY, command: 'auth' })
+      else line.login({ ...auth }, (refused) => (refused ? fail(refused) : ready()))
+    })
+  })
+}
+
+function sendOn(
+  line: SMTPConnection,
+  { from, to, bytes }: SmtpMessage,
+  signal: AbortSignal | undefined,
+): Promise<SmtpFault | undefined> {
+  return new Promise((resolve) => {
+    let handedOver = false
+    const stop = () => {
+      line.close()
+      resolve({ ...NO_REPLY, command: 'data', handedOver })
+    }
+    if (signal?.aborted) return stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    const finish = (fault: SmtpFault | undefined) => {
+      signal?.removeEventListener('abort', stop)
+      resolve(fault)
+    }
+    // Only `pipe` is called on it, and only when the server has said that it takes the message: that moment decides
+    // whether a line that breaks leaves the outcome unknown. A stream would do the same in ten times the work.
+    const source = {
+      pipe(target: NodeJS.WritableStream) {
+        handedOver = true
+        target.end(bytes)
+      },
+    } as unknown as Readable
+    line.send({ from, to: [to], size: bytes.length }, source, (error) => {
+      if (!error) return finish(undefined)
+      const fault = faultOf(error, handedOver)
+      if (fault.code === undefined || fault.code === 421) return finish(fault)
+      // The server has refused this message only: the line is cleared for the next one.
+      line.reset((broken) => {
+        if (broken) line.close()
+        finish(fault)
+      })
+    })
+  })
+}
+
+const NO_REPLY: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
+
+/** What nodemailer's error tells; its text is the server's and goes no further. */
+function faultOf(error: unknown, handedOver: boolean): SmtpFault {
+  const {
+    responseCode,
+    response = '',
+    code = '',
+    command = '',
+    originalCode = '',
+    message = '',
+  } = (error ?? {}) as Partial<
+    Record<'response' | 'code' | 'command' | 'originalCode' | 'message', string>
+  > & {
+    responseCode?: number
+  }
+  return {
+    // A message that is larger than the server's SIZE is refused before it is asked.
+    code: code === 'EMESSAGE' && command === 'MAIL FROM' && responseCode === undefined ? 552 : responseCode,
+    enhanced: /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1],
+    command: commandOf({ code, command, detail: `${originalCode} ${message}` }),
+    handedOver,
+  }
+}
+
+const TLS_FAULT =
+  /\b(?:CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)|certificate|altname|self.signed/i
+
+function commandOf({
+  code,
+  command,
+  detail,
+}: Record<'code' | 'command' | 'detail', string>): SmtpFault['command'] {
+  if (code === 'ETLS' || command === 'STARTTLS' || TLS_FAULT.test(detail)) return 'tls'
+  if (code === 'EAUTH' || command.startsWith('AUTH')) return 'auth'
+  if (command === 'API') return 'local'
+  if (command === 'MAIL FROM') return 'mail'
+  if (command === 'RCPT TO') return 'rcpt'
+  return command === 'DATA' ? 'data' : 'connect'
+}

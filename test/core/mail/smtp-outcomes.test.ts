@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Mail } from '../../../src/core/mail/mailer.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { SMTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
+
+const WELCOME: Mail = {
+  template: 'welcome',
+  slots: { startUrl: 'https://www.example.com/' },
+  to: { name: undefined, address: 'ada@example.com' },
+  about: 'user.1',
+  date: new Date('2026-11-21T04:00:00Z'),
+}
+const CANARY = 'canary-password'
+
+function mailer(url: string) {
+  const opened = openMailer({
+    mail: {
+      key: secret(CANARY),
+      route: { kind: 'smtp', url: secret(url) },
+      from: { name: undefined, address: 'course@example.com' },
+      replyTo: undefined,
+    },
+  })
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+const rude =
+  (answer: Rude, url = (port: number) => `smtp://127.0.0.1:${port}`) =>
+  async () =>
+    url((await rudeSmtp(answer)).port)
+const says =
+  (word: string, reply: string): Rude =>
+  (said) =>
+    said === word ? reply : undefined
+const withAuth = (port: number) => `smtp://user@127.0.0.1:${port}`
+const fixture = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url), 'utf8')
+
+async function tlsServer(options: SMTPServerOptions): Promise<number> {
+  const server = new SMTPServer({
+    key: fixture('mail.example.com.key'),
+    cert: fixture('mail.example.com.crt'),
+    authOptional: true,
+    ...options,
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  return (server.server.address() as AddressInfo).port
+}
+
+/** The test authority is trusted, so that only the name is wrong. */
+function trustTestAuthority(): void {
+  const before = tls.getCACertificates('default')
+  tls.setDefaultCACertificates([...before, fixture('ca.crt')])
+  onTestFinished(() => tls.setDefaultCACertificates(before))
+}
+
+type Case = readonly [row: string, how: string, url: () => Promise<string>, mail?: Mail]
+
+/** A server for each way of misbehaving; the row is the one of the table that decides. */
+const CASES: readonly Case[] = [
+  [
+    'certificate-refused',
+    'an unknown issuer',
+    async () => `smtps://localhost:${await tlsServer({ secure: true })}`,
+  ],
+  [
+    'certificate-refused',
+    'a certificate for another name',
+    async () => {
+      trustTestAuthority()
+      return `smtps://localhost:${await tlsServer({ secure: true })}`
+    },
+  ],
+  [
+    'certificate-refused',
+    'a certificate for another name, behind STARTTLS',
+    async () => {
+      trustTestAuthority()
+      return `smtp://localhost:${await tlsServer({})}`
+    },
+  ],
+  [
+    'certificate-refused',
+    'a server that does not speak TLS',
+    rude(
+      () => undefined,
+      (port) => `smtps://127.0.0.1:${port}`,
+    ),
+  ],
+  [
+    'encryption-refused',
+    'no STARTTLS from a server elsewhere, with credentials',
+    // Not a loopback address by its name, and still this machine.
+    rude(says('STARTTLS', '502 5.5.1 not here'), (port) => `smtp://user@0.0.0.0:${port}`),
+  ],
+  [
+    'credentials-refused',
+    '535 to AUTH',
+    rude((word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '535 5.7.8 no' })[word], withAuth),
+  ],
+  [
+    'credentials-refused',
+    '454 to AUTH',
+    rude((word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '454 4.7.0 later' })[word], withAuth),
+  ],
+  ['credentials-refused', 'no AUTH at all', rude(() => undefined, withAuth)],
+  ['service-closing', '421 as the greeting', rude(says('CONNECT', '421 4.3.2 shutting down'))],
+  ['service-closing', '421 to MAIL', rude(says('MAIL', '421 4.7.0 too many'))],
+  ['service-closing', '421 to the message', rude(says('END', '421 4.3.0 closing'))],
+  ['credentials-needed', '530 to MAIL', rude(says('MAIL', '530 5.7.0 authentication required'))],
+  ['greeting-refused', '554 as the greeting', rude(says('CONNECT', '554 5.7.1 not you'))],
+  [
+    'greeting-refused',
+    '550 to EHLO and HELO',
+    rude((word) => (word === 'EHLO' || word === 'HELO' ? '550 no' : undefined)),
+  ],
+  ['message-too-large', 'a SIZE that the message exceeds', rude(says('EHLO', '250-rude\r\n250 SIZE 1000'))],
+  ['message-too-large', '552 5.3.4 to the message', rude(says('END', '552 5.3.4 too big'))],
+  ['message-too-large', '552 to MAIL', rude(says('MAIL', '552 too big'))],
+  ['sender-refused', '553 to MAIL', rude(says('MAIL', '553 5.7.1 not your address'))],
+  ['address-dead', '550 5.1.1 to RCPT', rude(says('RCPT', '550 5.1.1 no such user'))],
+  ['address-dead', '550 5.1.2 to the message', rude(says('END', '550 5.1.2 no such domain'))],
+  ['address-dead', '556 5.1.10 to RCPT', rude(says('RCPT', '556 5.1.10 null MX'))],
+  ['message-refused', '554 5.7.1 to the message', rude(says('END', '554 5.7.1 spam'))],
+  ['message-refused', '550 without an enhanced code to RCPT', rude(says('RCPT', '550 no'))],
+  ['message-refused', '552 5.2.2 to RCPT', rude(says('RCPT', '552 5.2.2 mailbox full'))],
+  ['message-refused', '503 to DATA', rude(says('DATA', '503 5.5.1 bad sequence'))],
+  ['message-deferred', '450 4.7.1 to RCPT', rude(says('RCPT', '450 4.7.1 greylisted'))],
+  ['message-deferred', '452 4.3.1 to the message', rude(says('END', '452 4.3.1 no room'))],
+  ['message-deferred', '451 to MAIL', rude(says('MAIL', '451 4.3.0 busy'))],
+  [
+    'address-unusable',
+    'a quoted local part with an angle bracket',
+    rude(() => undefined),
+    { ...WELCOME, to: { name: undefined, address: '"a> b"@example.com' } },
+  ],
+  [
+    'dropped-after-data',
+    'the data taken, and the line dropped',
+    rude((word, socket) => {
+      if (word === 'END') socket.destroy()
+      return undefined
+    }),
+  ],
+  [
+    'dropped-after-data',
+    'half a reply, and the line dropped',
+    rude((word, socket) => {
+      if (word !== 'END') return undefined
+      socket.end('25')
+      return null
+    }),
+  ],
+  ['dropped-after-data', 'a reply that is none', rude(says('END', 'what?'))],
+  ['unreachable', 'no server', async () => 'smtp://127.0.0.1:1'],
+  ['unreachable', 'no such name', async () => 'smtp://mail.invalid:25'],
+  ...(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA'] as const).map(
+    (at): Case => [
+      'unreachable',
+      `a line that drops at ${at}`,
+      rude((word, socket) => {
+        if (word === at) socket.destroy()
+        return undefined
+      }),
+    ],
+  ),
+]
+
+const outcomeOf = (row: string) => SMTP_OUTCOMES.find(({ id }) => id === row)?.outcome
+
+test('every row of the table has a server that misbehaves so', () => {
+  expect([...new Set(CASES.map(([row]) => row))].sort()).toEqual(SMTP_OUTCOMES.map(({ id }) => id).sort())
+})
+
+test.each(CASES.map(([row, how, url, mail = WELCOME]) => ({ row, how, url, mail })))(
+  '$row: $how: nothing is thrown, and the reason holds no secret and none of the server’s text',
+  async ({ row, url, mail }) => {
+    const outcome = await mailer(await url()).send(mail)
+    const expected = outcomeOf(row)
+    expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
+    const reason = outcome.kind === 'sent' ? '' : outcome.reason
+    expect(reason.slice(expected?.reason.length)).toMatch(/^(?: \(\d{3}\))?$/)
+    expect(reason).not.toContain(CANARY)
+  },
+)
+
+test('a message of which nobody knows, sent again, has the same Message-ID', async () => {
+  const ids: string[] = []
+  let fails = true
+  const { port } = await rudeSmtp((word, socket) => {
+    if (word === 'END' && fails) socket.destroy()
+    return undefined
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  expect((await one.send(WELCOME)).kind).toBe('unknown')
+  fails = false
+  const sent = await one.send(WELCOME)
+  if (sent.kind === 'sent') ids.push(sent.id)
+  expect(ids).toEqual([(await one.compose(WELCOME)).messageId])
+})
+
+test('a message that is refused leaves its line in order for the next one', async () => {
+  let refuse = true
+  const { port, connections, lines } = await rudeSmtp((word) =>
+    word === 'RCPT' && refuse ? '550 5.1.1 no such user' : undefined,
+  )
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  expect((await one.send(WELCOME)).kind).toBe('permanent')
+  refuse = false
+  expect((await one.send(WELCOME)).kind).toBe('sent')
+  expect(connections()).toBe(1)
+  expect(lines).toContain('RSET')
+})
+
+test.each(['421 4.7.0 so many messages a line', null])(
+  'a kept line that the server ends (%s) is no fault: the message goes out on a fresh one',
+  async (reply) => {
+    let messages = 0
+    const { port, connections } = await rudeSmtp((word, socket) => {
+      if (word !== 'MAIL') return undefined
+      messages += 1
+      if (messages !== 2) return undefined
+      if (reply === null) socket.destroy()
+      return reply
+    })
+    const one = mailer(`smtp://127.0.0.1:${port}`)
+    expect((await one.send(WELCOME)).kind).toBe('sent')
+    expect((await one.send(WELCOME)).kind).toBe('sent')
+    expect(connections()).toBe(2)
+  },
+)
+
+test('fifty messages at once share twenty lines, and each arrives once', async () => {
+  const { port, connections, lines } = await rudeSmtp()
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const outcomes = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => one.send({ ...WELCOME, about: `user.${index}` })),
+  )
+  expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 50 }, () => 'sent'))
+  expect(connections()).toBeLessThanOrEqual(20)
+  expect(lines.filter((line) => line === '.')).toHaveLength(50)
+})
+
+test('aborted before the message was handed over it was never sent; afterwards nobody knows', async () => {
+  for (const [word, kind] of [
+    ['MAIL', 'transient'],
+    ['END', 'unknown'],
+  ] as const) {
+    const stop = new AbortController()
+    const { port } = await rudeSmtp((said) => {
+      if (said !== word) return undefined
+      stop.abort()
+      return null
+    })
+    expect((await mailer(`smtp://127.0.0.1:${port}`).send(WELCOME, stop.signal)).kind).toBe(kind)
+  }
+})
+
+test('closed, nothing is sent any more and nothing is thrown', async () => {
+  const { port, connections } = await rudeSmtp()
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  await one.send(WELCOME)
+  await one.close()
+  expect((await one.send(WELCOME)).kind).toBe('transient')
+  expect(connections()).toBe(1)
+})
+
+test('verifying connects and authenticates, and its reason is that of the table', async () => {
+  const { port } = await rudeSmtp((word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '235 ok' })[word])
+  await mailer(withAuth(port)).verify()
+  await expect(mailer('smtp://127.0.0.1:1').verify()).rejects.toThrow(
+    /^the mail server could not be reached$/,
+  )
+})
