@@ -16,10 +16,11 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/build.ts'],
     projects: [
-      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers}/**']),
+      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load}/**']),
       project('pack', ['test/pack/**/*.test.ts']),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
+      project('load', ['test/load/**/*.test.ts']),
     ],
   },
 })

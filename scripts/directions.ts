@@ -20,6 +20,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   // Configuration holds a sender's address; how one is written is the mail room's to say.
   env: ['mail/address.ts'],
   health: ['env'],
+  live: ['env'],
   mail: ['env', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
   store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments', 'analytics'],
@@ -45,7 +46,8 @@ const ONE_HOME: Record<string, string> = {
   'node-cron': 'src/daemon/schedule.ts',
   hono: 'src/daemon/http/',
   '@hono/node-server': 'src/daemon/listen.ts',
-  pino: 'src/daemon/',
+  pino: 'src/daemon/log.ts',
+  'pino-pretty': 'src/daemon/pretty-log.ts',
   marked: 'src/core/mail/compile/',
   yaml: 'src/core/mail/compile/',
   commander: 'src/cli/',

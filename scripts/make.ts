@@ -3,6 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
+import { reportSchema } from '../src/core/live/report-schema.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
@@ -23,6 +24,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
       }),
     ),
   'docs/reference/variables.md': referencePage,
+  'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(), null, 2)}\n`,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

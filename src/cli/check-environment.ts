@@ -1,3 +1,4 @@
+import type { Dialect } from '../core/env/dialects/read.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
@@ -12,16 +13,28 @@ export interface CheckInput extends ReportOptions {
   readonly files: readonly string[]
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess: boolean
+  readonly dialect?: Dialect
+  /** Live checks too, of what is configured. */
+  readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
 }
 
 const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 }
 
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
-  const loaded = await loadEnvironment(context, input.files, { withProcess: input.withProcess })
-  const report = validate(loaded.env, input.services, loaded.origin)
-  const findings = [...report.findings, ...loaded.findings].sort(
+  const { withProcess, dialect, deep, services } = input
+  const loaded = await loadEnvironment(context, input.files, { withProcess, ...(dialect && { dialect }) })
+  const report = validate(loaded.env, services, loaded.origin)
+  const live =
+    deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
+  const findings = [...report.findings, ...loaded.findings, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )
-  return writeReport(context, input.name, { ...report, findings }, input)
+  const ok = findings[0]?.severity !== 'error'
+  return writeReport(
+    context,
+    input.name,
+    { ...report, ok, findings, ...(live && { live: live.results }) },
+    input,
+  )
 }

@@ -1,12 +1,14 @@
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
+import type { Network } from '../core/live/network.ts'
 import type { Random } from '../core/random.ts'
 
-/** Where a command writes. `isTTY` and `columns` decide about colour, progress and width. */
+/** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
 export interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
 }
 
 /**
@@ -25,4 +27,11 @@ export interface Context {
   readonly random: Random
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
+  /** The outside for live checks; the system's when absent. */
+  readonly network?: Network
+  /**
+   * From now on a promise that nobody waited for, or an exception that nobody caught, goes here before the process
+   * ends with exit code 1. Without it Node prints the error, whose text may hold anything.
+   */
+  readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
 }

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { type Dialect, readAs } from '../core/env/dialects/read.ts'
 import { portability } from '../core/env/portability.ts'
 import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
 import type { Environment } from '../core/env/settings.ts'
@@ -26,7 +27,7 @@ export interface LoadedEnvironment {
 export async function loadEnvironment(
   context: Context,
   files: readonly string[],
-  { withProcess = true } = {},
+  { withProcess = true, dialect }: { readonly withProcess?: boolean; readonly dialect?: Dialect } = {},
 ): Promise<LoadedEnvironment> {
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
@@ -34,7 +35,9 @@ export async function loadEnvironment(
     const text = readText(context, file)
     const read = parseEnvFile(text, file)
     findings.push(...read.findings, ...portability(text, file, read.assignments))
-    for (const assignment of read.assignments) {
+    const assignments =
+      dialect === undefined ? read.assignments : assignedAs(context, dialect, text, file, read.assignments)
+    for (const assignment of assignments) {
       const earlier = placed.get(assignment.name)
       if (earlier && earlier.location.file !== file)
         findings.push(shadowed(earlier, `line ${assignment.location.line} of ${file}`))
@@ -60,6 +63,31 @@ export async function loadEnvironment(
       return assignment && { location: assignment.location, excerpt: assignment.excerpt }
     },
   }
+}
+
+/** The values as another reader sees them, each where our own reader found its name. */
+function assignedAs(
+  context: Context,
+  dialect: Dialect,
+  text: string,
+  file: string,
+  found: readonly Assignment[],
+): readonly Assignment[] {
+  const { values, rejected } = readAs(dialect, text, machineOf(context.env))
+  if (rejected)
+    throw new CommandError(
+      EXIT.usage,
+      `${dialect} would refuse ${file}: platformctl env dialects ${file} shows what each reader makes of it.`,
+    )
+  const placed = new Map(found.map((assignment) => [assignment.name, assignment]))
+  const start = { location: { file, line: 1, column: 1 }, excerpt: '' }
+  return [...values].map(([name, value]) => ({ ...(placed.get(name) ?? start), name, value }))
+}
+
+function machineOf(env: Environment): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 }
 
 function shadowed(loser: Assignment, winner: string): Finding {

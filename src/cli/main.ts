@@ -4,6 +4,9 @@ import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
 import { runProgram } from './program.ts'
 
+/** The report of a fault may go over the network, and may not keep a broken process. */
+const REPORT_MS = 1000
+
 /** Colour is decided once: a flag beats NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), which beat CI and the terminal. */
 export function wantsColour(argv: readonly string[], env: Context['env'], stream: Output): boolean {
   if (argv.includes('--no-color')) return false
@@ -37,6 +40,17 @@ export async function start(): Promise<void> {
     interrupt.abort(new Error(`ended by ${signal}`))
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+  // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
+  const onFault = (report: (error: unknown) => void | Promise<void>) => {
+    const end = (error: unknown) => {
+      process.off('uncaughtException', end).on('uncaughtException', () => process.exit(1))
+      setTimeout(() => process.exit(1), REPORT_MS)
+      void (async () => report(error))().finally(() => process.exit(1))
+    }
+    // An unhandled rejection is raised as an uncaught exception.
+    process.on('uncaughtException', end)
+  }
+
   process.exitCode = await runProgram(
     argv.filter((word) => word !== '--color' && word !== '--no-color'),
     {
@@ -62,6 +76,7 @@ export async function start(): Promise<void> {
       clock: systemClock,
       random: systemRandom,
       signal: interrupt.signal,
+      onFault,
     },
   )
   // Pipes are written in the background on some systems: what was said is out before the process may end.

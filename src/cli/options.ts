@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
+import type { Dialect } from '../core/env/dialects/read.ts'
 import { isService, SERVICES, type Service } from '../core/service.ts'
 
 /** Collects a repeatable option into a list. */
@@ -46,6 +47,16 @@ export function wholeNumber(low: number, high: number): (value: string) => numbe
   }
 }
 
+/** `500ms`, `5s`, `2m`; a bare number is seconds. In milliseconds, at most a day. */
+export function duration(text: string): number {
+  const match = /^(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)?$/.exec(text)
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? 's'] ?? 1000
+  const ms = Number(match?.[1]) * unit
+  if (match === null || !(ms > 0 && ms <= 86_400_000))
+    throw new InvalidArgumentError('A duration such as 500ms, 60s or 2m is needed.')
+  return ms
+}
+
 export function port(value: string): number {
   return wholeNumber(0, 65_535)(value)
 }
@@ -53,4 +64,16 @@ export function port(value: string): number {
 /** `--baseline F`: known warnings, accepted by id and variable. */
 export function baselineOption(): Option {
   return new Option('--baseline <file>', 'accept the warnings of an earlier --format json report')
+}
+
+/** `--dialect D`: read the files as another reader would. */
+export function dialectOption(): Option {
+  return new Option('--dialect <reader>', 'read the files as this reader would').choices([
+    'node',
+    'dotenv',
+    'dotenv-expand',
+    'compose',
+    'docker',
+    'systemd',
+  ] satisfies Dialect[])
 }

@@ -3,10 +3,11 @@ import path from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
+import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
-import { reportText } from './output/findings-text.ts'
+import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './paint.ts'
 
 export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
@@ -20,11 +21,16 @@ export interface ReportOptions {
   readonly baseline?: string
 }
 
+/** A report, and with `--deep` what the live checks gave. */
+export interface CheckedReport extends Report {
+  readonly live?: readonly LiveResult[]
+}
+
 /** Writes a report in the asked-for format and gives the exit code: preflight, `env check` and lint share it. */
 export async function writeReport(
   context: Context,
   name: string,
-  report: Report | LintReport,
+  report: CheckedReport | LintReport,
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted =
@@ -36,26 +42,48 @@ export async function writeReport(
   const remaining = { ...report, findings }
   context.stdout.write(await document(context, name, remaining, shown, options))
   const warned = findings.some(({ severity }) => severity === 'warning')
-  return !report.ok || (options.strict && warned) ? EXIT.failed : EXIT.passed
+  const errors = findings.filter(({ severity }) => severity === 'error')
+  if (errors.length === 0) return options.strict && warned ? EXIT.failed : EXIT.passed
+  return liveOf(report) !== undefined && (await onlyRemote(errors)) ? EXIT.remote : EXIT.failed
+}
+
+function liveOf(report: CheckedReport | LintReport): readonly LiveResult[] | undefined {
+  return 'live' in report ? report.live : undefined
+}
+
+async function liveBlock(
+  live: readonly LiveResult[] | undefined,
+  { paint, columns }: Pick<TextOptions, 'paint' | 'columns'>,
+): Promise<TextOptions['live']> {
+  if (live === undefined) return undefined
+  const { liveCounts, liveText } = await import('./output/live-text.ts')
+  return { block: liveText(live, paint, columns), counts: liveCounts(live) }
+}
+
+/** Nothing is wrong here but that the other side was not reached, or refused us. */
+async function onlyRemote(errors: readonly Finding[]): Promise<boolean> {
+  const { isRemoteFault } = await import('../core/live/findings.ts')
+  return errors.every(({ id }) => isRemoteFault(id))
 }
 
 async function document(
   context: Context,
   name: string,
-  report: Report | LintReport,
+  report: CheckedReport | LintReport,
   shown: readonly Finding[],
   options: ReportOptions,
 ): Promise<string> {
+  const live = liveOf(report)
   switch (options.format) {
     case 'json':
       return (await import('./output/json.ts')).jsonText(report)
     case 'github':
-      return (await import('./output/github.ts')).githubText(shown)
+      return (await import('./output/github.ts')).githubText(shown, live)
     case 'sarif': {
-      return (await import('./output/sarif.ts')).sarifText(shown, packageJson.version)
+      return (await import('./output/sarif.ts')).sarifText(shown, packageJson.version, live)
     }
     case 'junit':
-      return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true)
+      return (await import('./output/junit.ts')).junitText(name, shown, options.strict === true, live)
     case 'text': {
       const how = {
         paint: await loadPaint(context.colour.stdout),
@@ -65,7 +93,7 @@ async function document(
       }
       return 'mails' in report
         ? (await import('./output/lint-text.ts')).lintText(report, shown, how)
-        : reportText(report, how)
+        : reportText(report, { ...how, live: await liveBlock(live, how) })
     }
   }
 }

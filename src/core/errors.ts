@@ -14,10 +14,13 @@ export const ERRORS = {
   locked: { status: 402, meaning: 'The feature is locked or its quota is exhausted.' },
   not_found: { status: 404, meaning: 'No such route, or no such record for this caller.' },
   method_not_allowed: { status: 405, meaning: 'The route exists, but not for this method; see `Allow`.' },
+  request_timeout: { status: 408, meaning: 'The request did not arrive in time.' },
   conflict: { status: 409, meaning: 'The record’s state does not allow this.' },
   payload_too_large: { status: 413, meaning: 'The body is larger than this route accepts.' },
+  uri_too_long: { status: 414, meaning: 'The address is longer than any of this platform.' },
   unsupported_media_type: { status: 415, meaning: 'The body’s media type or encoding is not accepted here.' },
   rate_limited: { status: 429, meaning: 'Too many requests; see `Retry-After`.' },
+  headers_too_large: { status: 431, meaning: 'The request’s header fields are too many or too long.' },
   internal: { status: 500, meaning: 'A fault of the platform itself; the request id finds it in the log.' },
   unavailable: { status: 503, meaning: 'A dependency is not available now; try again later.' },
   store_not_persistent: {

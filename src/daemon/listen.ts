@@ -1,26 +1,36 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import type { ErrorCode } from '../core/errors.ts'
+import { rawErrorResponse } from './http/raw-problem.ts'
 import type { Handler } from './platform.ts'
 
-/** Node's defaults close no stalled socket within 12 s; these close all (field measure). */
+/** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1000,
   keepAliveTimeout: 5000,
   maxHeaderSize: 16 * 1024,
+  // Said aloud, because each is what keeps a second request from hiding in the first.
+  insecureHTTPParser: false,
+  requireHostHeader: true,
 } as const
 const MOST_REQUESTS_A_CONNECTION = 10_000
 const CLOSE_DEADLINE_MS = 10_000
+/** Handlers whose connections were ended get this long to record what they did. */
+const SETTLE_MS = 2000
 
 export interface Listener {
   /** The port that was really taken. */
   readonly port: number
   /** From now on requests reach this handler. */
   serve(handler: Handler): void
+  /** From now on each answer ends its connection, so that clients turn elsewhere. */
+  drain(): void
   /** Stops accepting, lets requests finish, and ends what has not finished by the deadline. */
-  close(): Promise<void>
+  close(options?: { readonly deadlineMs?: number }): Promise<void>
 }
 
 /** Takes a port; the handler comes afterwards, because its absolute links need the port. */
@@ -32,30 +42,101 @@ export async function listen({
   readonly port: number
 }): Promise<Listener> {
   let handler: Handler | undefined
-  const server = createAdaptorServer({
-    fetch: (request, environment) =>
-      handler?.fetch(request, environment) ?? new Response(null, { status: 503 }),
-    serverOptions: LIMITS,
-    overrideGlobalObjects: false,
-  }) as Server
-  server.maxRequestsPerSocket = MOST_REQUESTS_A_CONNECTION
+  let draining = false
+  let settled = () => {}
+  const running = new Set<ServerResponse>()
+  const served = new WeakMap<Socket, number>()
+
+  const answer = getRequestListener(
+    async (request, environment) => {
+      if (handler === undefined) return rawResponse('unavailable')
+      const outgoing = environment.outgoing as ServerResponse
+      running.add(outgoing)
+      try {
+        return await handler.fetch(request, environment)
+      } finally {
+        if (draining) outgoing.shouldKeepAlive = false
+        running.delete(outgoing)
+        if (running.size === 0) settled()
+      }
+    },
+    // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
+    { errorHandler: () => rawResponse('bad_request') },
+  )
+  const server = createServer(LIMITS, (incoming, outgoing) => {
+    const count = (served.get(incoming.socket) ?? 0) + 1
+    served.set(incoming.socket, count)
+    if (draining || count >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
+    void answer(incoming, outgoing)
+  })
+  server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    server.emit('request', incoming, outgoing),
+  )
+  server.on('connect', (_: IncomingMessage, socket: Duplex) => refuse(socket, 'bad_request'))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // In the middle of an answer nothing else may be written; nor to a client that has gone.
+    const answering = [...running].some((one) => one.socket === socket)
+    if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
+    else refuse(socket, PARSE_FAULTS[error.code ?? ''] ?? 'bad_request')
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
+
   return {
     port: (server.address() as AddressInfo).port,
     serve(next) {
       handler = next
     },
-    close: () =>
-      new Promise((resolve) => {
-        const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_DEADLINE_MS)
+    drain() {
+      draining = true
+    },
+    async close({ deadlineMs = CLOSE_DEADLINE_MS } = {}) {
+      draining = true
+      await new Promise<void>((resolve) => {
+        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs)
         server.close(() => {
           clearTimeout(deadline)
           resolve()
         })
         server.closeIdleConnections()
-      }),
+      })
+      if (running.size === 0) return
+      // A handler outlives its connection: what it sent must still be recorded.
+      await new Promise<void>((resolve) => {
+        const patience = setTimeout(resolve, SETTLE_MS)
+        settled = () => {
+          clearTimeout(patience)
+          resolve()
+        }
+      })
+    },
   }
+}
+
+const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+}
+
+function rawResponse(code: ErrorCode): Response {
+  const { status, headers, body } = rawErrorResponse(code)
+  return new Response(body, { status, headers })
+}
+
+/** An answer to what never became a request, and the end of its connection. */
+function refuse(socket: Duplex, code: ErrorCode): void {
+  const { status, headers, body } = rawErrorResponse(code)
+  const fields = Object.entries({
+    ...headers,
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  })
+  socket.end(
+    `HTTP/1.1 ${status} ${code}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+    // Whoever goes on sending is not listened to.
+    () => socket.destroy(),
+  )
 }

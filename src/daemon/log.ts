@@ -1,16 +1,35 @@
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../core/log.ts'
 
-/** JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. */
+export interface DaemonLog extends Log {
+  /** Writes what is still held back; call it before the process ends. */
+  flush(): void
+}
+
+/**
+ * JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. The lines of
+ * one turn of the event loop are written together, because each write costs more than a line; an error goes out at once.
+ */
 export function createLog({
   write,
   level,
   build,
 }: {
-  readonly write: (line: string) => void
+  readonly write: (lines: string) => void
   readonly level: LogLevel
   readonly build: string | undefined
-}): Log {
+}): DaemonLog {
+  let held = ''
+  const flush = () => {
+    if (held === '') return
+    const lines = held
+    held = ''
+    write(lines)
+  }
+  const hold = (line: string) => {
+    if (held === '') setImmediate(flush)
+    held += line
+  }
   const logger = pino(
     {
       level,
@@ -19,11 +38,16 @@ export function createLog({
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write },
+    { write: hold },
   )
+  // Programs read from that line which ports were taken: no level hides it.
+  const always = logger.child({}, { level: 'info' })
   const at =
     (name: LogLevel): Log[LogLevel] =>
-    (event, message, fields = {}) =>
-      logger[name]({ event, ...fields }, message)
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+    (event, message, fields = {}) => {
+      const one = event === 'listening' ? always : logger
+      one[name]({ event, ...fields }, message)
+      if (name === 'error') flush()
+    }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), flush }
 }

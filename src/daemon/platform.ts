@@ -12,13 +12,19 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
 import { GROUP_MEANING } from '../core/env/contract.ts'
-import { readSettings } from '../core/env/read-settings.ts'
+import { judge, readSettings } from '../core/env/read-settings.ts'
 import { type Environment, GROUPS, type Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import { createHealth } from '../core/health/runner.ts'
-import { agentProbes, apiProbes, type ProbeDependencies, webProbes } from '../core/health/services.ts'
+import {
+  agentProbes,
+  apiProbes,
+  type ProbeDependencies,
+  type StoreProbe,
+  webProbes,
+} from '../core/health/services.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { parseAddress, parseMailbox } from '../core/mail/address.ts'
 import type { TemplateName } from '../core/mail/catalog.ts'
@@ -88,6 +94,8 @@ export interface OpenedPlatform extends Platform {
   readonly ingest: Ingest
   /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
+  /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
+  announceStop(): void
 }
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
@@ -150,11 +158,18 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     table === undefined || address === undefined ? undefined : once(() => openAnalyticsStore(address, table))
   const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
+  const jobStore = once(async () => {
+    const address = settings.store.jobStore
+    return address === undefined ? store() : openStore(address)
+  })
   const dependencies: ProbeDependencies = {
     settings,
     counting: limiter.counting,
     random,
-    store: { kind: async () => (await store()).kind, ping: async () => (await store()).ping() },
+    clock,
+    brokenRules: judge(env).broken.map(({ rule }) => rule.id),
+    store: storeProbe(store),
+    jobStore: storeProbe(jobStore),
     verifyMail: (signal) => mailer.verify(signal),
     hasPackage: canResolve,
   }
@@ -163,8 +178,16 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     api: apiProbes(dependencies),
     agent: agentProbes(dependencies),
   }
+  let stopping = false
   const healthOf = (service: Service) =>
-    createHealth({ service, probes: probes[service], clock, build: settings.site.buildStamp, startedAt })
+    createHealth({
+      service,
+      probes: probes[service],
+      clock,
+      build: settings.site.buildStamp,
+      startedAt,
+      stopping: () => stopping,
+    })
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
   const { payments } = settings
   const checkout =
@@ -236,11 +259,15 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
       await (await analytics?.opened())?.close()
       // A store that was given belongs to who gave it.
       if (options.store === undefined) await (await store.opened())?.close()
+      if (settings.store.jobStore !== undefined) await (await jobStore.opened())?.close()
     },
     course,
     store,
     ingest,
     analytics,
+    announceStop() {
+      stopping = true
+    },
   }
 }
 
@@ -285,6 +312,10 @@ function once<T>(open: () => Promise<T>): (() => Promise<T>) & { opened: () => P
     return opening
   }
   return Object.assign(get, { opened: async () => opening })
+}
+
+function storeProbe(open: () => Promise<Store>): StoreProbe {
+  return { kind: async () => (await open()).kind, ping: async () => (await open()).ping() }
 }
 
 const { resolve } = createRequire(import.meta.url)

@@ -29,8 +29,14 @@ export interface DaemonOptions {
 export interface RunningDaemon {
   /** Where each service listens; a service that does not run here is absent. */
   readonly urls: Readonly<Partial<Record<Service, string>>>
-  close(): Promise<void>
+  /**
+   * Ends in order: health fails, `graceMs` pass (so that a load balancer sees it), nothing new is accepted, requests
+   * and messages in flight finish or meet `deadlineMs`, the store is checkpointed and closed.
+   */
+  close(options?: { readonly graceMs?: number; readonly deadlineMs?: number }): Promise<void>
 }
+
+const DEADLINE_MS = 10_000
 
 /** The environment is half-configured: nothing listens. */
 export class InvalidEnvironmentError extends Error {
@@ -88,10 +94,16 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   if (sharedStore === undefined)
     log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
 
-  // Last in, first out: nothing is closed before what stands on it; the first fault is the one that is told.
-  const opened: (() => Promise<void>)[] = []
-  const unwind = async () => {
-    for (const close of opened.splice(0).reverse()) await close()
+  // Last in, first out: nothing is closed before what stands on it.
+  const opened: ((deadlineMs: number) => Promise<void>)[] = []
+  const unwind = async (deadlineMs = 0) => {
+    for (const close of opened.splice(0).reverse()) {
+      await close(deadlineMs).catch((error: unknown) =>
+        log.error('stop_failed', 'a part of the daemon did not end cleanly', {
+          fault: error instanceof Error ? error.name : 'unknown',
+        }),
+      )
+    }
   }
   try {
     const address = configured.address ?? {
@@ -101,12 +113,21 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     const store = await openStore(address, { poolSize: configured.poolSize, log })
     opened.push(() => store.close())
     const listeners = new Map<Service, Listener>()
+    let schedule: ReturnType<typeof startSchedule> | undefined
+    // All at once: what is in flight in one must not wait for another.
+    opened.push(async (deadlineMs) => {
+      await Promise.all([
+        ...[...listeners.values()].map((listener) => listener.close({ deadlineMs })),
+        within(deadlineMs, schedule?.stop()),
+      ])
+    })
     for (const service of services) {
-      const listener = await listen({ host, port: ports[service] }).catch((error: unknown) => {
-        throw new ListenError(service, ports[service], error)
-      })
-      listeners.set(service, listener)
-      opened.push(() => listener.close())
+      listeners.set(
+        service,
+        await listen({ host, port: ports[service] }).catch((error: unknown) => {
+          throw new ListenError(service, ports[service], error)
+        }),
+      )
     }
     const urls = Object.fromEntries(
       [...listeners].map(([service, { port }]) => [
@@ -122,12 +143,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       log,
     })
     // Before the listeners close: mails that are on their way still need the store.
-    opened.splice(1, 0, () => platform.close())
+    opened.splice(1, 0, (deadlineMs) => within(deadlineMs, platform.close()))
     // A table that cannot be made is told now, not to the first visitor.
     if (services.includes('web')) await platform.analytics?.()
     for (const [service, listener] of listeners) listener.serve(platform[service])
     if (options.schedule && services.includes('web')) {
-      const schedule = startSchedule({
+      schedule = startSchedule({
         store,
         clock,
         log,
@@ -136,20 +157,38 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           await platform.ingest.prune()
         },
       })
-      opened.push(() => schedule.stop())
     }
     log.info('listening', 'the services listen', urls)
     return {
       urls,
-      async close() {
-        log.info('stopping', 'the daemon stops: requests and messages in flight end first')
-        await unwind()
+      async close({ graceMs = 0, deadlineMs = DEADLINE_MS } = {}) {
+        log.info('stopping', 'the daemon stops: requests and messages in flight end first', {
+          graceMs,
+          deadlineMs,
+        })
+        platform.announceStop()
+        for (const listener of listeners.values()) listener.drain()
+        if (graceMs > 0) await clock.sleep(graceMs)
+        await unwind(deadlineMs)
         log.info('stopped', 'the daemon has stopped')
       },
     }
   } catch (error) {
     await unwind()
     throw error
+  }
+}
+
+/** Waits for `work`, but no longer than the deadline: a process that does not end is killed, and then nothing is closed. */
+async function within(deadlineMs: number, work: Promise<void> | undefined): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, deadlineMs)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -39,7 +39,7 @@ export interface Daemon {
 }
 
 export async function startDaemon(args: readonly string[], { cwd, env = {} }: Run): Promise<Daemon> {
-  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
+  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0', '--grace', '0']
   const child = execa(process.execPath, ['--', bin, 'daemon', ...ports, ...args], {
     cwd,
     env: bare(env),

@@ -1,3 +1,5 @@
+import { InvalidArgumentError } from 'commander'
+import type { LogFields } from '../../core/log.ts'
 import { SERVICES, type Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -16,6 +18,8 @@ interface Options {
   readonly data?: string
   readonly envFile: readonly string[]
   readonly schedule: boolean
+  readonly grace: number
+  readonly deadline: number
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -34,15 +38,26 @@ export const configure: Configure = (command, context, settle) => {
     )
     .addOption(envFileOption())
     .option('--no-schedule', 'do not dispatch every hour; something else calls the dispatch endpoint')
+    .option(
+      '--grace <seconds>',
+      'after SIGTERM, go on serving with failing health for so long, so that a load balancer turns away (Ctrl-C ends without)',
+      seconds,
+      1,
+    )
+    .option('--deadline <seconds>', 'end requests that have not finished so long after that', seconds, 10)
     .addHelpText(
       'after',
       `
-Exit codes: 0 stopped cleanly, 1 half-configured environment, 2 port taken or store not writable.
+On a terminal the log is written for reading, otherwise as JSON lines; LOG_LEVEL chooses how much. SIGTERM and Ctrl-C
+end in order, a second one ends at once. Under systemd with Type=notify the daemon says when it is ready, when it stops,
+and that it is alive.
+
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken or store not writable.
 
 Examples:
   platformctl daemon --env-file .env
   platformctl daemon --service web --web-port 8080 --host 0.0.0.0
-  platformctl daemon | npx pino-pretty --messageKey message`,
+  platformctl daemon --data /var/lib/platformctl --grace 10`,
     )
     .action(async (options: Options) => {
       const { loadEnvironment } = await import('../environment.ts')
@@ -51,24 +66,64 @@ Examples:
       const { readSettings } = await import('../../core/env/read-settings.ts')
       const { env } = await loadEnvironment(context, options.envFile)
       const { logLevel, buildStamp } = readSettings(env).site
-      const daemon = await startDaemon({
-        env,
-        services: options.service ?? SERVICES,
-        host: options.host,
-        ports: { web: options.webPort, api: options.apiPort, agent: options.agentPort },
-        dataFolder: dataFolder(context, options.data),
-        schedule: options.schedule,
-        clock: context.clock,
-        random: context.random,
-        log: createLog({ write: (line) => context.stdout.write(line), level: logLevel, build: buildStamp }),
-      }).catch((error: unknown) => explain(error, context))
-      await new Promise<void>((resolve) => {
-        if (context.signal.aborted) resolve()
-        else context.signal.addEventListener('abort', () => resolve(), { once: true })
+      const log = createLog({
+        write: await (await import('../log-output.ts')).logOutput(context),
+        level: logLevel,
+        build: buildStamp,
       })
-      await daemon.close()
+      context.onFault?.((error) => {
+        log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
+        log.flush()
+      })
+      try {
+        const daemon = await startDaemon({
+          env,
+          services: options.service ?? SERVICES,
+          host: options.host,
+          ports: { web: options.webPort, api: options.apiPort, agent: options.agentPort },
+          dataFolder: dataFolder(context, options.data),
+          schedule: options.schedule,
+          clock: context.clock,
+          random: context.random,
+          log,
+        }).catch((error: unknown) => explain(error, context))
+        const { notifySystemd } = await import('../../daemon/systemd.ts')
+        const systemd = notifySystemd({ env: context.env, log })
+        systemd.ready(Object.values(daemon.urls).join(', '))
+        await new Promise<void>((resolve) => {
+          if (context.signal.aborted) resolve()
+          else context.signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+        systemd.stopping()
+        const byHand =
+          context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
+        await daemon.close({
+          graceMs: byHand ? 0 : options.grace * 1000,
+          deadlineMs: options.deadline * 1000,
+        })
+        await systemd.close()
+      } finally {
+        log.flush()
+      }
       settle(EXIT.passed)
     })
+}
+
+function seconds(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !(value >= 0 && value <= 3600))
+    throw new InvalidArgumentError('a number of seconds from 0 to 3600 is needed.')
+  return value
+}
+
+/** Where it happened, never what it said: an error's text can quote a value. */
+function faultFields(error: unknown): LogFields {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const frames = stack.split('\n').flatMap((line) => (/^\s+at /.test(line) ? line.trim() : []))
+  return {
+    fault: error instanceof Error ? error.name : typeof error,
+    at: frames.slice(0, 5).join(' | ').slice(0, 1000),
+  }
 }
 
 async function explain(error: unknown, context: Context): Promise<never> {

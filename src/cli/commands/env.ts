@@ -1,7 +1,8 @@
+import type { Dialect } from '../../core/env/dialects/read.ts'
 import { SERVICES } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { baselineOption, envFileOption, formatOption } from '../options.ts'
+import { baselineOption, dialectOption, envFileOption, formatOption } from '../options.ts'
 import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
@@ -17,6 +18,7 @@ export const configure: Configure = (command, context, settle) => {
     .summary('check one env file by itself')
     .description('Check one env file by itself, without the environment of this process.')
     .argument('<file>', 'the env file')
+    .addOption(dialectOption())
     .option('--strict', 'fail on warnings too')
     .option('--notices', 'show what is not configured and what that means as findings')
     .addOption(baselineOption())
@@ -25,7 +27,7 @@ export const configure: Configure = (command, context, settle) => {
       'after',
       '\nExamples:\n  platformctl env check .env.production --strict\n  platformctl env check .env --format sarif > env.sarif',
     )
-    .action(async (file: string, options: ReportOptions) => {
+    .action(async (file: string, options: ReportOptions & { readonly dialect?: Dialect }) => {
       const { checkEnvironment } = await import('../check-environment.ts')
       settle(
         await checkEnvironment(context, {
@@ -43,10 +45,16 @@ export const configure: Configure = (command, context, settle) => {
     .description(
       'Print the contract as a JSON Schema (2020-12): every variable a string, none required, and the rules of half-configuration.',
     )
-    .addHelpText('after', '\nExample:\n  platformctl env schema > env.schema.json')
-    .action(async () => {
-      const { environmentSchema } = await import('../../core/env/schema.ts')
-      context.stdout.write((await import('../output/json.ts')).jsonText(environmentSchema()))
+    .option('--report', 'print the schema of what preflight --format json writes instead')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env schema > env.schema.json\n  platformctl env schema --report > report.schema.json',
+    )
+    .action(async ({ report }: { report?: true }) => {
+      const schema = report
+        ? (await import('../../core/live/report-schema.ts')).reportSchema()
+        : (await import('../../core/env/schema.ts')).environmentSchema()
+      context.stdout.write((await import('../output/json.ts')).jsonText(schema))
       settle(EXIT.passed)
     })
   command
@@ -153,7 +161,7 @@ async function list(
 async function explain(context: Context, name: string): Promise<ExitCode> {
   const { findVariable, GROUP_MEANING } = await import('../../core/env/contract.ts')
   const { RULES, variablesOf } = await import('../../core/env/rules.ts')
-  const { WARNINGS } = await import('../../core/env/explanations.ts')
+  const { LIVE_FINDINGS, WARNINGS } = await import('../../core/env/explanations.ts')
   const variable = findVariable(name)
   const rule = RULES.find(({ id }) => id === name)
   const warning = WARNINGS[name]
@@ -173,6 +181,10 @@ async function explain(context: Context, name: string): Promise<ExitCode> {
     context.stdout.write(`${name} (${name === 'group-absent' ? 'notice' : 'warning'})\n${warning}\n`)
   } else if (lint !== undefined) {
     context.stdout.write(`${name} (${lint.severity} of platformctl email lint)\n${lint.meaning}\n`)
+  } else if (Object.hasOwn(LIVE_FINDINGS, name)) {
+    // hasOwn does not narrow a name.
+    const { meaning, fix } = LIVE_FINDINGS[name as keyof typeof LIVE_FINDINGS]
+    context.stdout.write(`${name} (a live check of preflight --deep)\n${meaning}\n${fix}\n`)
   } else {
     const { nearestName } = await import('../../core/env/similar.ts')
     const near = nearestName(name.toUpperCase())

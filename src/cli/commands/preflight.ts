@@ -1,11 +1,24 @@
+import type { Dialect } from '../../core/env/dialects/read.ts'
 import { SERVICES, type Service } from '../../core/service.ts'
-import { baselineOption, envFileOption, formatOption, serviceOption } from '../options.ts'
+import {
+  baselineOption,
+  collect,
+  dialectOption,
+  duration,
+  envFileOption,
+  formatOption,
+  serviceOption,
+} from '../options.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
 interface Options extends ReportOptions {
   readonly envFile: readonly string[]
   readonly service?: readonly Service[]
+  readonly dialect?: Dialect
+  readonly deep?: true
+  readonly timeout: number
+  readonly dkimSelector: readonly string[]
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -15,6 +28,23 @@ export const configure: Configure = (command, context, settle) => {
     )
     .addOption(envFileOption())
     .addOption(serviceOption())
+    .addOption(dialectOption())
+    .option(
+      '--deep',
+      'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
+    )
+    .option(
+      '--timeout <duration>',
+      'with --deep: how long all live checks may take (10s, 1m)',
+      duration,
+      15_000,
+    )
+    .option(
+      '--dkim-selector <name>',
+      'with --deep: a DKIM selector of the sender’s domain; repeatable',
+      collect,
+      [],
+    )
     .option('--strict', 'fail on warnings too')
     .option('--notices', 'show what is not configured and what that means as findings')
     .addOption(baselineOption())
@@ -22,11 +52,12 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 passed, 1 failed, 2 unreadable input.
+Exit codes: 0 passed, 1 failed, 2 unreadable input, 3 passed here, but something outside was not reached or refused a key.
 
 Examples:
   platformctl preflight                                   this process's environment
   platformctl preflight --env-file .env --strict          with a file, failing on warnings
+  platformctl preflight --env-file .env --deep            and ask everything that is configured
   platformctl preflight --env-file .env --format github   annotations in a workflow
   platformctl preflight --env-file .env --format json > known.json
   platformctl preflight --env-file .env --strict --baseline known.json`,
@@ -40,6 +71,7 @@ Examples:
           services: options.service ?? SERVICES,
           files: options.envFile,
           withProcess: true,
+          deep: options.deep && { timeoutMs: options.timeout, dkimSelectors: options.dkimSelector },
         }),
       )
     })

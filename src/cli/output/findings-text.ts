@@ -1,10 +1,13 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding } from '../../core/finding.ts'
 import type { Paint } from '../paint.ts'
+import { wrap } from './wrap.ts'
 
 export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
+  /** What the live checks gave, as a block of its own. */
+  readonly live?: { readonly block: string; readonly counts: string } | undefined
   /** Notices too: what is absent and what that means. */
   readonly notices: boolean
   readonly strict: boolean
@@ -17,8 +20,9 @@ export function reportText(report: Report, options: TextOptions): string {
   const parts = [
     `${paint.bold('Services')}  ${report.services.join(', ')}`,
     groupTable(report, paint, options.columns),
+    ...(options.live ? [options.live.block] : []),
     ...shown.map((finding) => findingText(finding, paint, options.columns)),
-    verdict(report, paint, options.strict),
+    verdict(report, options),
   ]
   return `${parts.join('\n\n')}\n`
 }
@@ -64,12 +68,12 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   return lines.join('\n')
 }
 
-function verdict(report: Report, paint: Paint, strict: boolean): string {
+function verdict(report: Report, { paint, strict, live }: TextOptions): string {
   const count = (severity: Finding['severity']) =>
     report.findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
   const configured = report.groups.filter(({ state }) => state === 'configured').length
-  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured`
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured${live ? `; ${live.counts}` : ''}`
   return errors > 0 || (strict && warnings > 0)
     ? paint.red(paint.bold(`✖ failed: ${found}`))
     : paint.green(paint.bold(`✔ passed: ${found}`))
@@ -77,17 +81,4 @@ function verdict(report: Report, paint: Paint, strict: boolean): string {
 
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
-/** Breaks at spaces; a word longer than the width stays whole, so that names can be copied. */
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, line]
 }

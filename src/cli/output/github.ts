@@ -1,10 +1,12 @@
 import type { Finding } from '../../core/finding.ts'
+import type { LiveResult } from '../../core/live/live.ts'
+import { liveCounts } from './live-text.ts'
 
 const COMMAND = { error: 'error', warning: 'warning', notice: 'notice' } as const
 
 /** Workflow commands: GitHub shows each finding beside its line. */
-export function githubText(findings: readonly Finding[]): string {
-  return findings
+export function githubText(findings: readonly Finding[], live: readonly LiveResult[] = []): string {
+  const found = findings
     .map(({ severity, id, cause, fix, location }) => {
       const place = location
         ? `file=${property(location.file)},line=${location.line},col=${location.column},`
@@ -12,6 +14,7 @@ export function githubText(findings: readonly Finding[]): string {
       return `::${COMMAND[severity]} ${place}title=${property(id)}::${message(`${cause} ${fix}`)}\n`
     })
     .join('')
+  return live.length === 0 ? found : `${found}::notice title=live checks::${message(liveCounts(live))}\n`
 }
 
 function message(text: string): string {

@@ -1,39 +1,73 @@
+import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
+import type { Phases } from '../../core/health/get.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
+import type { Verdict } from '../../core/health/verdict.ts'
 import type { Paint } from '../paint.ts'
 
-const SIGN: Readonly<Record<ProbeState, string>> = { ok: '●', degraded: '◐', failing: '✖', skipped: '○' }
+export const SIGN: Readonly<Record<ProbeState | RemoteState, string>> = {
+  ok: '●',
+  degraded: '◐',
+  failing: '✖',
+  unreached: '✖',
+  skipped: '○',
+}
 
-/** Health for a person: a block for each service, a line for each probe, a verdict. */
-export function healthText(
-  results: readonly RemoteHealth[],
-  verdict: { readonly passed: boolean; readonly sentence: string },
-  paint: Paint,
-): string {
-  const colour: Readonly<Record<ProbeState, (text: string) => string>> = {
-    ok: paint.green,
-    degraded: paint.yellow,
-    failing: paint.red,
-    skipped: paint.dim,
-  }
-  const blocks = results.map((result) => {
-    const head = (state: ProbeState, word: string) =>
-      `${colour[state](`${SIGN[state]} ${result.service.padEnd(6)}${word.padEnd(10)}`)}${paint.dim(`${result.latencyMs} ms  ${result.url}`)}`
-    if (!result.reached)
-      return `${head('failing', 'unreached')}\n    ${result.reason} ${paint.dim(`(${result.fault})`)}`
-    const { report } = result
-    const width = Math.max(...Object.keys(report.probes).map((name) => name.length)) + 2
-    const probes = Object.entries(report.probes).map(([name, probe]) => {
-      const how = probe.reason ?? (probe.checked ? 'checked' : 'configured; not checked live')
-      return `    ${colour[probe.state](`${SIGN[probe.state]} ${name.padEnd(width)}${probe.state.padEnd(10)}`)}${paint.dim(probe.latencyMs === undefined ? how : `${how}, ${probe.latencyMs} ms`)}`
-    })
-    return [
-      head(report.state, report.state) + paint.dim(`  build ${report.build ?? 'unstamped'}`),
-      ...probes,
-    ].join('\n')
+export const STYLE: Readonly<Record<ProbeState | RemoteState, keyof Paint>> = {
+  ok: 'green',
+  degraded: 'yellow',
+  failing: 'red',
+  unreached: 'red',
+  skipped: 'dim',
+}
+
+/** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
+export function healthText(verdict: Verdict, passed: boolean, paint: Paint): string {
+  const { results, diagnosis } = verdict
+  const blocks = results.map((health) => block(health, verdict, paint))
+  const roots = diagnosis.rootCauses.map(({ services, probe, reason, cause, fix }) => {
+    const where = `${services.join(', ')}${probe === undefined ? '' : `: ${probe}`}`
+    const code = cause === undefined ? '' : paint.dim(` (${cause})`)
+    return `root cause  ${paint.bold(where)}: ${reason}${code}${fix === undefined ? '' : `\n            ${fix}`}`
   })
-  const last = verdict.passed
+  const last = passed
     ? paint.green(paint.bold(`✔ ${verdict.sentence}`))
-    : paint.red(paint.bold(`✖ ${verdict.sentence}`))
-  return `${[...blocks, last].join('\n\n')}\n`
+    : paint.red(
+        paint.bold(
+          `✖ ${verdict.outcome === 'passed' ? 'not often enough in a row: ' : ''}${verdict.sentence}`,
+        ),
+      )
+  return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
+}
+
+function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint): string {
+  const state = stateOf(health)
+  const leader = diagnosis.followers.get(health.service)
+  const head = `${paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`)}${leader === undefined ? '' : `because ${leader}  `}${health.reached ? `build ${health.report.build ?? 'unstamped'}  ` : ''}${paint.dim(health.url)}`
+  const timing = paint.dim(
+    `    ${[phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')}`,
+  )
+  if (!health.reached) return `${head}\n${timing}`
+  const entries = Object.entries(health.report.probes)
+  const width = Math.max(...entries.map(([name]) => name.length)) + 2
+  const probes = entries.map(([name, probe]) => {
+    const how = probe.reason ?? (probe.checked ? 'checked' : 'configured; not checked live')
+    const text = probe.latencyMs === undefined ? how : `${how}, ${probe.latencyMs} ms`
+    return `    ${paint[STYLE[probe.state]](`${SIGN[probe.state]} ${name.padEnd(width)}${probe.state.padEnd(10)}`)}${paint.dim(text)}`
+  })
+  return [head, timing, ...probes].join('\n')
+}
+
+function phasesText({ total, dns, tcp, tls, firstByte }: Phases): string {
+  const parts = [
+    dns !== undefined && `dns ${dns}`,
+    tcp !== undefined && `tcp ${tcp}`,
+    tls !== undefined && `tls ${tls}`,
+    firstByte !== undefined && `first byte ${firstByte}`,
+  ].filter((part) => part !== false)
+  return `${total} ms${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`
+}
+
+function certificateText({ certificate }: RemoteHealth): string | undefined {
+  return certificate && `certificate for ${certificate.daysLeft} more days`
 }

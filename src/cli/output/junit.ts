@@ -1,7 +1,17 @@
 import type { Finding } from '../../core/finding.ts'
+import type { LiveResult } from '../../core/live/live.ts'
+import { escapeXml } from './xml.ts'
 
-/** JUnit XML: one test case a finding; an error is a failure, and with `strict` a warning is one too. */
-export function junitText(name: string, findings: readonly Finding[], strict: boolean): string {
+/**
+ * JUnit XML: one test case a finding; an error is a failure, and with `strict` a warning is one too. Live checks that
+ * passed or were skipped are cases of their own; the others stand among the findings.
+ */
+export function junitText(
+  name: string,
+  findings: readonly Finding[],
+  strict: boolean,
+  live: readonly LiveResult[] = [],
+): string {
   const fails = ({ severity }: Finding) => severity === 'error' || (strict && severity === 'warning')
   const failures = findings.filter(fails).length
   const cases = findings.map((finding) => {
@@ -13,28 +23,21 @@ export function junitText(name: string, findings: readonly Finding[], strict: bo
       : `<system-out>${finding.severity}: ${body}</system-out>`
     return `    <testcase classname="${escapeXml(`${name}.${finding.group}`)}" name="${escapeXml(`${finding.id} ${finding.present.join(' ')}`.trim())}" time="0">${inside}</testcase>\n`
   })
+  const others = live.filter((result) => !('id' in result))
+  const liveCases = others.map(({ target, check, state, detail, latencyMs = 0 }) => {
+    const attributes = `classname="${escapeXml(`${name}.live.${target}`)}" name="${escapeXml(check)}" time="${(latencyMs / 1000).toFixed(3)}"`
+    return state === 'skipped'
+      ? `    <testcase ${attributes}><skipped>${escapeXml(detail)}</skipped></testcase>\n`
+      : `    <testcase ${attributes}/>\n`
+  })
+  const skipped = others.filter(({ state }) => state === 'skipped').length
   // A suite without a case reads as "nothing ran": a clean environment is one passed case.
   const passed = `    <testcase classname="${escapeXml(name)}" name="no findings" time="0"/>\n`
-  const count = Math.max(1, findings.length)
+  const count = Math.max(1, findings.length + others.length)
   return `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="platformctl" tests="${count}" failures="${failures}" errors="0" time="0">
-  <testsuite name="${escapeXml(name)}" tests="${count}" failures="${failures}" errors="0" skipped="0" time="0">
-${cases.join('') || passed}  </testsuite>
+  <testsuite name="${escapeXml(name)}" tests="${count}" failures="${failures}" errors="0" skipped="${skipped}" time="0">
+${[...cases, ...liveCases].join('') || passed}  </testsuite>
 </testsuites>
 `
-}
-
-function escapeXml(text: string): string {
-  let clean = ''
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0
-    // Characters that XML 1.0 cannot hold, even escaped (XML §2.2).
-    if (code >= 32 || char === '\n' || char === '\t') clean += char
-  }
-  return clean
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&apos;')
 }

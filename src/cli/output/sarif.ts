@@ -1,36 +1,56 @@
 import type { Finding } from '../../core/finding.ts'
+import type { LiveResult } from '../../core/live/live.ts'
 import { jsonText } from './json.ts'
 
 const LEVEL = { error: 'error', warning: 'warning', notice: 'note' } as const
 
 /** SARIF 2.1.0: one run, one rule for each id that was found. */
-export function sarifText(findings: readonly Finding[], version: string): string {
+export function sarifText(
+  findings: readonly Finding[],
+  version: string,
+  live: readonly LiveResult[] = [],
+): string {
   const ids = [...new Set(findings.map(({ id }) => id))]
+  // What failed or is doubtful stands among the findings.
+  const others = live.filter((result) => !('id' in result))
   return jsonText({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
     runs: [
       {
         tool: { driver: { name: 'platformctl', version, rules: ids.map((id) => rule(id, findings)) } },
-        results: findings.map((finding) => ({
-          ruleId: finding.id,
-          ruleIndex: ids.indexOf(finding.id),
-          level: LEVEL[finding.severity],
-          message: { text: `${finding.cause} ${finding.fix}` },
-          locations: finding.location
-            ? [
-                {
-                  physicalLocation: {
-                    artifactLocation: { uri: uri(finding.location.file) },
-                    region: { startLine: finding.location.line, startColumn: finding.location.column },
+        results: [
+          ...findings.map((finding) => ({
+            ruleId: finding.id,
+            ruleIndex: ids.indexOf(finding.id),
+            level: LEVEL[finding.severity],
+            message: { text: `${finding.cause} ${finding.fix}` },
+            locations: finding.location
+              ? [
+                  {
+                    physicalLocation: {
+                      artifactLocation: { uri: uri(finding.location.file) },
+                      region: { startLine: finding.location.line, startColumn: finding.location.column },
+                    },
                   },
-                },
-              ]
-            : [],
-        })),
+                ]
+              : [],
+          })),
+          ...others.map(liveResult),
+        ],
       },
     ],
   })
+}
+
+/** A result that is no failure has no level (SARIF §3.27.9, §3.27.10). */
+function liveResult({ target, check, state, detail }: LiveResult): Record<string, unknown> {
+  return {
+    ruleId: `live/${target}/${check.toLowerCase().replaceAll(' ', '-')}`,
+    kind: state === 'passed' ? 'pass' : 'notApplicable',
+    level: 'none',
+    message: { text: `${target}: ${check} ${state}: ${detail}` },
+  }
 }
 
 function rule(id: string, findings: readonly Finding[]): Record<string, unknown> {

@@ -12,7 +12,12 @@ export interface SubscriptionRecord extends Subscription {
   readonly fence: number
   /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
   readonly firstAttemptAt: number | undefined
+  /** Set while the day is out for sending: a claim that finds it set knows that the attempt before was lost. */
+  readonly claimedAt: number | undefined
 }
+
+/** The problem of a lesson whose sender ended before it knew the outcome. */
+export const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
 export function newSubscription(input: {
   readonly id: string
@@ -33,6 +38,7 @@ export function newSubscription(input: {
     sentDays: [],
     nextAttemptAt: undefined,
     firstAttemptAt: undefined,
+    claimedAt: undefined,
     fence: 0,
     failures: 0,
     problem: undefined,
@@ -91,6 +97,7 @@ export function enrol(record: SubscriptionRecord, now: number): SubscriptionReco
     sentDays: [],
     nextAttemptAt: now,
     firstAttemptAt: undefined,
+    claimedAt: undefined,
     failures: 0,
     problem: undefined,
   }
@@ -143,7 +150,14 @@ export function resolve(
   const day = nextDay(record.sentDays)
   if (record.state !== 'confirmed' || record.problem === undefined || day === undefined) return undefined
   if (as === 'sent') return afterSent(record, day)
-  return { ...record, nextAttemptAt: now, failures: 0, fence: record.fence + 1, problem: undefined }
+  return {
+    ...record,
+    nextAttemptAt: now,
+    claimedAt: undefined,
+    failures: 0,
+    fence: record.fence + 1,
+    problem: undefined,
+  }
 }
 
 /** What a dispatcher needs of a record that was taken; undefined when there is no day to send. */
@@ -180,6 +194,7 @@ export function record(
   return {
     ...current,
     nextAttemptAt,
+    claimedAt: undefined,
     failures,
     problem,
     fence: current.fence + 1,
@@ -194,6 +209,7 @@ function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord
     sentDays: [...current.sentDays, day],
     nextAttemptAt: goesOn ? dueAt(current.confirmedAt ?? 0, day + 1) : undefined,
     firstAttemptAt: undefined,
+    claimedAt: undefined,
     failures: 0,
     problem: undefined,
     fence: current.fence + 1,

@@ -30,3 +30,72 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
+
+/** What `preflight --deep` finds outside: what each means, and the fix that every finding of that id names. */
+export const LIVE_FINDINGS = {
+  'live-name': {
+    meaning:
+      'The host that this variable names is not known to the system’s name resolution on this machine.',
+    fix: 'Check the spelling, and whether the name is published where this machine looks.',
+  },
+  'live-name-server': {
+    meaning: 'No name server gave an answer, so nothing can be said about the name itself.',
+    fix: 'Check this machine’s name servers (/etc/resolv.conf), and try again.',
+  },
+  'live-certificate': {
+    meaning:
+      'The server presents a certificate that programs refuse: expired, made out to another name, or signed by nobody they trust.',
+    fix: 'Renew or replace the certificate; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
+  },
+  'live-certificate-expiring': {
+    meaning:
+      'The certificate ends within 14 days, or is in the last third of a shorter life: its renewal has been missed.',
+    fix: 'Find out why it was not renewed, and renew it.',
+  },
+  'live-plain-text': {
+    meaning: 'The mail server does not offer STARTTLS, so mails and the key travel unencrypted.',
+    fix: 'Use the provider’s smtps:// address, or turn STARTTLS on at the server.',
+  },
+  'live-unreachable': {
+    meaning: 'The other side refused the connection, broke it, or gave no answer in time.',
+    fix: 'Check that it runs, its port, and the firewalls between it and this machine.',
+  },
+  'live-unauthorised': {
+    meaning: 'The other side was reached and refused the key: it is wrong, revoked, or lacks a permission.',
+    fix: 'Copy the key again from the provider, or make a new one.',
+  },
+  'live-unhealthy': {
+    meaning:
+      'The other side answers, but with an error, as failing or degraded, or not as what was expected there.',
+    fix: 'Check that the address leads to the right service, and look at its own health.',
+  },
+  'live-store': {
+    meaning: 'The store that STORE_URL names cannot be opened.',
+    fix: 'Check the address, and run platformctl db status for the reason.',
+  },
+  'store-migration-pending': {
+    meaning: 'The store’s schema is older than this build; the services migrate it when they start.',
+    fix: 'Back the store up first (platformctl db backup), then start the new build or run platformctl db migrate.',
+  },
+  'store-schema-newer': {
+    meaning: 'A newer build has migrated the store; this one may not be able to run with it.',
+    fix: 'Deploy the newer build, or restore a backup from before its migration.',
+  },
+  'sender-spf': {
+    meaning:
+      'SPF (RFC 7208) names the servers that may send for a domain; without a sound record, mails are taken for spam.',
+    fix: 'Publish one TXT record v=spf1 … -all at the sender’s domain, with the provider’s include.',
+  },
+  'sender-dkim': {
+    meaning:
+      'DKIM (RFC 6376) signs mails with a key published under the sender’s domain; large mailbox providers ask for it.',
+    fix: 'Publish the keys that the mail provider shows for this domain.',
+  },
+  'sender-dmarc': {
+    meaning:
+      'DMARC (RFC 7489) says what to do with mails that fail SPF and DKIM; large mailbox providers ask for it.',
+    fix: 'Publish a TXT record at _dmarc of the sender’s domain: v=DMARC1; p=none to begin with.',
+  },
+} as const satisfies Record<string, { readonly meaning: string; readonly fix: string }>
+
+export type LiveFindingId = keyof typeof LIVE_FINDINGS

@@ -1,5 +1,5 @@
 import { GROUP_MEANING, VARIABLES } from './contract.ts'
-import { WARNINGS } from './explanations.ts'
+import { LIVE_FINDINGS, WARNINGS } from './explanations.ts'
 import { RULES } from './rules.ts'
 import { GROUPS } from './settings.ts'
 
@@ -18,5 +18,8 @@ export function referencePage(): string {
     return `## ${group}\n\nUnlocks ${unlocks}. When absent: ${absent}.\n\n| Variable | Read by | Secret | What it is |\n|---|---|---|---|\n${rows.join('\n')}\n${errors}`
   })
   const warnings = Object.entries(WARNINGS).map(([id, text]) => `| \`${id}\` | ${text} |`)
-  return `# Variables and findings\n\nMade from \`src/core/env/contract.ts\` and \`rules.ts\` by \`npm run make\`; not edited by hand.\n\nNone of the ${VARIABLES.length} variables is required. Unset, empty and white space mean the same: absent. A malformed value behaves as absent.\n\n${groups.join('\n')}\n## Warnings\n\n| Finding | What it means |\n|---|---|\n${warnings.join('\n')}\n`
+  const live = Object.entries(LIVE_FINDINGS).map(
+    ([id, { meaning, fix }]) => `| \`${id}\` | ${meaning} ${fix} |`,
+  )
+  return `# Variables and findings\n\nMade from \`src/core/env/contract.ts\` and \`rules.ts\` by \`npm run make\`; not edited by hand.\n\nNone of the ${VARIABLES.length} variables is required. Unset, empty and white space mean the same: absent. A malformed value behaves as absent.\n\n${groups.join('\n')}\n## Warnings\n\n| Finding | What it means |\n|---|---|\n${warnings.join('\n')}\n\n## Live checks (\`platformctl preflight --deep\`)\n\n| Finding | What it means, and the fix |\n|---|---|\n${live.join('\n')}\n`
 }

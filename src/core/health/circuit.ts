@@ -1,62 +1,118 @@
 import type { Random } from '../random.ts'
 
-/** A one-qubit circuit, end to end: parse, simulate, sample, compare. It fails when the simulator is broken. */
-type Amplitudes = readonly [zero: number, one: number]
-type Gate = (state: Amplitudes) => Amplitudes
+/**
+ * A one-qubit circuit, end to end: parse, simulate its state vector, sample, compare with the exact distribution.
+ * It fails when any of these is broken.
+ */
+interface Complex {
+  readonly re: number
+  readonly im: number
+}
+/** Amplitudes of |0⟩ and |1⟩. */
+export type StateVector = readonly [zero: Complex, one: Complex]
+/** Rows of a 2 × 2 matrix. */
+export type Gate = readonly [row0: StateVector, row1: StateVector]
 
+const c = (re: number, im = 0): Complex => ({ re, im })
 const R = Math.SQRT1_2
 
-/** Real matrices are enough for these gates (and for the course's fourth day). */
+/** Unitary matrices, |0⟩ first (Nielsen and Chuang, §1.3.1). */
 export const GATES: Readonly<Record<string, Gate>> = {
-  h: ([zero, one]) => [R * (zero + one), R * (zero - one)],
-  x: ([zero, one]) => [one, zero],
-  z: ([zero, one]) => [zero, -one],
+  h: [
+    [c(R), c(R)],
+    [c(R), c(-R)],
+  ],
+  x: [
+    [c(0), c(1)],
+    [c(1), c(0)],
+  ],
+  y: [
+    [c(0), c(0, -1)],
+    [c(0, 1), c(0)],
+  ],
+  z: [
+    [c(1), c(0)],
+    [c(0), c(-1)],
+  ],
+  s: [
+    [c(1), c(0)],
+    [c(0), c(0, 1)],
+  ],
+  t: [
+    [c(1), c(0)],
+    [c(0), c(R, R)],
+  ],
 }
 
-/** `h; z; h`: gate names separated by semicolons, applied to |0⟩ from left to right. */
-function parseCircuit(source: string, gates: Readonly<Record<string, Gate>> = GATES): Gate[] {
-  return source.split(';').map((word) => {
-    const gate = gates[word.trim()]
-    if (gate === undefined) throw new SyntaxError(`there is no gate ${word.trim()}`)
-    return gate
-  })
+/** The parts of a simulator: each is a parameter of the check, so that a test can break one. */
+export interface Simulator {
+  /** `h; z; h`: names separated by semicolons, from left to right. A SyntaxError for a name that is no gate. */
+  readonly parse: (source: string) => readonly Gate[]
+  /** The state after the gates, from |0⟩. */
+  readonly run: (circuit: readonly Gate[]) => StateVector
+  /** The chance of reading 1 (the Born rule). */
+  readonly chanceOfOne: (state: StateVector) => number
+  /** How often 1 was read in `shots` measurements. */
+  readonly sample: (chanceOfOne: number, shots: number, random: Random) => number
 }
 
-/** The chance of reading 1. */
-function simulate(circuit: readonly Gate[]): number {
-  const [, one] = circuit.reduce<Amplitudes>((state, gate) => gate(state), [1, 0])
-  return one ** 2
-}
+const times = (a: Complex, b: Complex) => c(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
+const plus = (a: Complex, b: Complex) => c(a.re + b.re, a.im + b.im)
+const size = ({ re, im }: Complex) => re ** 2 + im ** 2
 
-/** How often 1 was read in `shots` measurements. */
-function sample(chanceOfOne: number, shots: number, random: Random): number {
-  let ones = 0
-  for (let shot = 0; shot < shots; shot += 1) if (random.fraction() < chanceOfOne) ones += 1
-  return ones
+export const simulator: Simulator = {
+  parse: (source) =>
+    source.split(';').map((word) => {
+      const gate = GATES[word.trim()]
+      if (gate === undefined) throw new SyntaxError(`there is no gate ${word.trim()}`)
+      return gate
+    }),
+  run: (circuit) =>
+    circuit.reduce<StateVector>(
+      ([zero, one], [row0, row1]) => [
+        plus(times(row0[0], zero), times(row0[1], one)),
+        plus(times(row1[0], zero), times(row1[1], one)),
+      ],
+      [c(1), c(0)],
+    ),
+  chanceOfOne: ([, one]) => size(one),
+  sample: (chanceOfOne, shots, random) => {
+    let ones = 0
+    for (let shot = 0; shot < shots; shot += 1) if (random.fraction() < chanceOfOne) ones += 1
+    return ones
+  },
 }
 
 const SHOTS = 1000
-/** Seven standard deviations of a fair coin over 1,000 shots: a sound simulator fails once in 10^11 runs. */
-const TOLERANCE = 7 * Math.sqrt(SHOTS / 4)
 
-/** Circuits whose distribution is known by hand: the last tells signs apart, which no single H can. */
+/** Distributions known by hand. Those with two H tell signs and phases apart, which no single one can. */
 const KNOWN: readonly (readonly [source: string, chanceOfOne: number])[] = [
-  ['h', 0.5],
+  ['h', 1 / 2],
   ['x', 1],
+  ['y', 1],
   ['h; h', 0],
+  ['h; x; h', 0],
   ['h; z; h', 1],
+  ['h; y; h', 1],
+  ['x; h; s; s; h', 0],
+  ['h; s; h', 1 / 2],
+  ['h; t; h', Math.sin(Math.PI / 8) ** 2],
 ]
 
-/** Undefined when every circuit gives its distribution; else the first that does not. */
-export function brokenCircuit(
-  random: Random,
-  gates: Readonly<Record<string, Gate>> = GATES,
-): string | undefined {
-  for (const [source, expected] of KNOWN) {
-    const chance = simulate(parseCircuit(source, gates))
-    const ones = sample(chance, SHOTS, random)
-    const exact = Math.abs(chance - expected) < 1e-9
-    if (!exact || Math.abs(ones - expected * SHOTS) > TOLERANCE) return source
-  }
-  return undefined
+/** Undefined when every circuit gives its distribution; else the first that does not. Never throws. */
+export function brokenCircuit(random: Random, broken: Partial<Simulator> = {}): string | undefined {
+  const { parse, run, chanceOfOne, sample } = { ...simulator, ...broken }
+  return KNOWN.find(([source, expected]) => {
+    try {
+      const state = run(parse(source))
+      const chance = chanceOfOne(state)
+      const whole = size(state[0]) + size(state[1])
+      if (!(Math.abs(whole - 1) < 1e-9 && Math.abs(chance - expected) < 1e-9)) return true
+      // Seven standard deviations: a sound simulator fails once in 10^11 runs.
+      const tolerance = 7 * Math.sqrt(SHOTS * expected * (1 - expected))
+      return !(Math.abs(sample(chance, SHOTS, random) - expected * SHOTS) <= tolerance)
+    } catch {
+      return true
+    }
+  })?.[0]
 }

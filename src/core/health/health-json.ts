@@ -7,24 +7,33 @@ const STATUS: Readonly<Record<ProbeState, 'pass' | 'warn' | 'fail'>> = {
   failing: 'fail',
 }
 
-/** The same facts as `application/health+json` (draft-inadarei-api-health-check-06). */
+/**
+ * The same facts as `application/health+json` (draft-inadarei-api-health-check-06). `output` is for warn and fail
+ * only (§3.5); what the draft has no name for stands under ours (§4.11, additional keys).
+ */
 export function toHealthJson(report: HealthReport): Record<string, unknown> {
+  const checks = Object.entries(report.probes).map(([name, probe]) => {
+    const status = STATUS[probe.state]
+    const check = {
+      componentId: name,
+      componentType: 'component',
+      status,
+      state: probe.state,
+      checked: probe.checked,
+      time: report.time,
+      ...(probe.latencyMs === undefined ? {} : { observedValue: probe.latencyMs, observedUnit: 'ms' }),
+      ...(probe.reason === undefined ? {} : { [status === 'pass' ? 'reason' : 'output']: probe.reason }),
+    }
+    return [name, [check]]
+  })
   return {
     status: STATUS[report.state],
     ...(report.build === null ? {} : { releaseId: report.build }),
     serviceId: report.service,
-    checks: Object.fromEntries(
-      Object.entries(report.probes).map(([name, probe]) => [
-        name,
-        [
-          {
-            status: STATUS[probe.state],
-            time: report.time,
-            ...(probe.latencyMs === undefined ? {} : { observedValue: probe.latencyMs, observedUnit: 'ms' }),
-            ...(probe.reason === undefined ? {} : { output: probe.reason }),
-          },
-        ],
-      ]),
-    ),
+    description: `health of ${report.service}`,
+    startedAt: report.startedAt,
+    time: report.time,
+    latencyMs: report.latencyMs,
+    checks: Object.fromEntries(checks),
   }
 }

@@ -22,6 +22,8 @@ export interface ProbeContext {
 /** One thing a service depends on. `run` may reject: the runner turns that into `failing`. */
 export interface Probe {
   readonly name: string
+  /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
+  readonly budgetMs?: number
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 

@@ -1,22 +1,53 @@
-import { request } from 'undici'
+import type { Service } from '../service.ts'
+import { CAUSES } from './causes.ts'
+import { get, type Network } from './get.ts'
+import type { ProbeContext, ProbeResult } from './probe.ts'
+import { probeRemote } from './prober.ts'
+import { degraded, failing, ok } from './verdicts.ts'
 
-const LARGEST_BODY_BYTES = 64 * 1024
+export interface ReachOptions {
+  readonly url: string
+  readonly clock: { readonly now: () => number; readonly monotonic: () => number }
+  readonly network?: Network | undefined
+}
 
-/** One bounded GET that follows no redirect. Rejects when the other side cannot be reached in time. */
-export async function reach(
-  url: string,
-  signal: AbortSignal,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<{ readonly status: number; readonly body: string }> {
-  const answer = await request(url, {
-    method: 'GET',
-    headers: { accept: 'application/json', ...headers },
+/** More than any budget: the probe's own limit arrives as its signal. */
+const LONG_MS = 60_000
+
+/** Does a server answer at all, and not with an error of its own? The head of its answer is enough. */
+export async function reachable(options: ReachOptions, { signal }: ProbeContext): Promise<ProbeResult> {
+  const outcome = await get({
+    url: new URL(options.url),
+    timeoutMs: LONG_MS,
+    signal,
+    largestBytes: 0,
+    wantsBody: () => false,
+    monotonic: options.clock.monotonic,
+    network: options.network,
+  })
+  if (!outcome.answered) return failing(`cannot be reached: ${CAUSES[outcome.cause].meaning}`)
+  return outcome.status >= 500 ? failing('answers with an error of its own') : ok(true)
+}
+
+/** Another service of the platform, asked for its shallow health: reachable and not failing. */
+export async function serviceState(
+  service: Service,
+  options: ReachOptions,
+  { signal }: ProbeContext,
+): Promise<ProbeResult> {
+  const health = await probeRemote({
+    ...options,
+    service,
+    deep: false,
+    token: undefined,
+    timeoutMs: LONG_MS,
     signal,
   })
-  let body = ''
-  for await (const chunk of answer.body) {
-    body += String(chunk)
-    if (body.length > LARGEST_BODY_BYTES) throw new RangeError('the answer is too large')
-  }
-  return { status: answer.statusCode, body }
+  if (!health.reached) return failing(`no health to be had: ${health.reason}`)
+  const { state } = health.report
+  return state === 'failing'
+    ? failing('is failing')
+    : state === 'degraded'
+      ? degraded('is degraded', true)
+      : ok(true)
 }

@@ -13,6 +13,8 @@ export interface HealthOptions {
   readonly startedAt: number
   /** One limit for the whole answer: less than an orchestrator's own. */
   readonly deadlineMs?: number
+  /** True from the moment that the process is told to stop: the service is then failing, so that traffic turns away. */
+  readonly stopping?: () => boolean
 }
 
 /** Computes a service's health afresh for every request (CONTRACT §3). */
@@ -21,8 +23,14 @@ export interface Health {
 }
 
 const DEADLINE_MS = 4000
+/** A timer that fires this late tells of a blocked event loop, not of a slow dependency. */
+const BLOCKED_MS = 250
 
-/** All probes start at once under one deadline; one that hangs is named, and the others are kept. */
+/**
+ * All probes start at once under one deadline; one that hangs is named, and the others are kept. Each has its own
+ * single flight, so that a slow dependency holds up nobody who waits for a quick one. A budget is at most half the
+ * deadline: who waits a run out and then has its own is still in time.
+ */
 export function createHealth({
   service,
   probes,
@@ -30,42 +38,65 @@ export function createHealth({
   build,
   startedAt,
   deadlineMs = DEADLINE_MS,
+  stopping = () => false,
 }: HealthOptions): Health {
-  const run = async (deep: boolean): Promise<HealthReport> => {
-    const began = clock.monotonic()
-    const results = await Promise.all(
-      probes.map(async (probe) => [probe.name, await runProbe(probe, deep, clock, deadlineMs)] as const),
-    )
-    return {
-      service,
-      state: fold(results.map(([, result]) => result)),
-      build: build ?? null,
-      startedAt: new Date(startedAt).toISOString(),
-      time: new Date(clock.now()).toISOString(),
-      latencyMs: since(clock, began),
-      probes: Object.fromEntries(results),
-    }
+  const flights = probes.map((probe) => {
+    const budgetMs = Math.min(probe.budgetMs ?? deadlineMs / 2, deadlineMs / 2)
+    const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
+    return { name: probe.name, shallow: run(false), deep: run(true) }
+  })
+  return {
+    async check({ deep }) {
+      const began = clock.monotonic()
+      const results = await Promise.all(
+        flights.map(
+          async (flight): Promise<[string, ProbeResult]> => [
+            flight.name,
+            await (deep ? flight.deep() : flight.shallow()),
+          ],
+        ),
+      )
+      if (stopping())
+        results.push(['lifecycle', { state: 'failing', checked: true, reason: 'the daemon stops' }])
+      return {
+        service,
+        state: fold(results.map(([, result]) => result)),
+        build: build ?? null,
+        startedAt: new Date(startedAt).toISOString(),
+        time: new Date(clock.now()).toISOString(),
+        latencyMs: since(clock, began),
+        probes: Object.fromEntries(results),
+      }
+    },
   }
-  const shallow = trailing(() => run(false))
-  const deep = trailing(() => run(true))
-  return { check: (options) => (options.deep ? deep() : shallow()) }
 }
 
-async function runProbe(probe: Probe, deep: boolean, clock: Clock, deadlineMs: number): Promise<ProbeResult> {
+async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: number): Promise<ProbeResult> {
   const began = clock.monotonic()
   const controller = new AbortController()
-  // Raced, not only aborted: name resolution and others do not listen to a signal.
+  let reason = 'no answer in time'
   let timer: NodeJS.Timeout | undefined
+  // Raced, not only aborted: name resolution and others do not listen to a signal.
   const late = new Promise<ProbeResult>((resolve) => {
     timer = setTimeout(() => {
-      resolve({ state: 'failing', checked: true, reason: 'no answer in time' })
-      controller.abort(new Error('no answer in time'))
-    }, deadlineMs)
+      if (clock.monotonic() - began > budgetMs + BLOCKED_MS)
+        reason = 'no answer in time: this process was itself held up'
+      controller.abort(new Error(reason))
+      // One more turn of the event loop, for a probe that says how far it came, and for an answer that arrived while
+      // the loop was blocked.
+      setImmediate(() => resolve({ state: 'failing', checked: true, reason }))
+    }, budgetMs)
   })
   // A probe's own error text can hold a host or a credential: the public is told only that it failed.
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
-    .catch((): ProbeResult => ({ state: 'failing', checked: true, reason: 'the check failed' }))
+    .catch(
+      (): ProbeResult => ({
+        state: 'failing',
+        checked: true,
+        reason: controller.signal.aborted ? reason : 'the check failed',
+      }),
+    )
   const result = await Promise.race([answer, late])
   clearTimeout(timer)
   return result.checked ? { ...result, latencyMs: since(clock, began) } : result

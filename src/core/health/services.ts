@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
+import type { Clock } from '../clock.ts'
 import type { GroupName, Settings } from '../env/settings.ts'
 import type { Random } from '../random.ts'
-import { ROUTES } from '../routes.ts'
 import { brokenCircuit } from './circuit.ts'
 import { BUNDLED_INDEX, parseCourseIndex } from './course-index.ts'
+import type { Network } from './get.ts'
 import type { Probe, ProbeContext, ProbeResult } from './probe.ts'
-import { reach } from './reach.ts'
+import { reachable, serviceState } from './reach.ts'
+import { degraded, failing, ok, skipped } from './verdicts.ts'
 
 /** What the probes ask of the platform; each is a port, so that a test gives its own. */
 export interface ProbeDependencies {
@@ -13,19 +15,27 @@ export interface ProbeDependencies {
   readonly random: Random
   /** Where rate limits are counted now. Known, never asked: health makes no call to the shared store. */
   readonly counting: () => 'local' | 'shared' | 'fallback'
-  readonly store: {
-    readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
-    readonly ping: () => Promise<void>
-  }
+  readonly clock: Clock
+  /** Ids of the rules that the environment breaks (`core/env/rules.ts`). */
+  readonly brokenRules: readonly string[]
+  readonly store: StoreProbe
+  /** The store of the API's jobs: JOB_STORE_URL where that is set, else the store. */
+  readonly jobStore: StoreProbe
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can a provider's SDK be imported here? */
   readonly hasPackage: (name: string) => boolean
+  readonly network?: Network
 }
 
-const ok = (checked: boolean): ProbeResult => ({ state: 'ok', checked })
-const degraded = (reason: string, checked = false): ProbeResult => ({ state: 'degraded', checked, reason })
-const skipped = (reason: string): ProbeResult => ({ state: 'skipped', checked: false, reason })
-const failing = (reason: string): ProbeResult => ({ state: 'failing', checked: true, reason })
+export interface StoreProbe {
+  readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
+  /** A real write and a real read. */
+  readonly ping: () => Promise<void>
+}
+
+/** A service asks the next one, which asks a third: each budget is longer than what it waits for. */
+const API_BUDGET_MS = 1000
+const AGENT_BUDGET_MS = 1300
 
 /** A group's configuration; with deep, also what `live` finds. Not configured is skipped, half-configured degraded. */
 function group(
@@ -49,57 +59,30 @@ function sharedStoreState(dependencies: ProbeDependencies): Probe['run'] {
       : configuration(context)
 }
 
-/** Another service of the platform, asked for its shallow health: reachable and not failing. */
-async function serviceState(url: string, path: string, signal: AbortSignal): Promise<ProbeResult> {
-  const { status, body } = await reach(`${url}${path}`, signal).catch(() => ({ status: 0, body: '' }))
-  if (status === 0) return failing('cannot be reached')
-  const state = stateOf(body)
-  if (state === undefined) return failing('answers, but not as a service of the platform')
-  return state === 'failing'
-    ? failing('is failing')
-    : state === 'degraded'
-      ? degraded('is degraded', true)
-      : ok(true)
-}
-
-/** The JSON state, never a word in the text: "unhealthy" contains "healthy". */
-function stateOf(body: string): string | undefined {
-  try {
-    const { state } = JSON.parse(body) as { state?: unknown }
-    return state === 'ok' || state === 'degraded' || state === 'failing' ? state : undefined
-  } catch {
-    return undefined
-  }
-}
-
 export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
   const { settings, store, verifyMail } = dependencies
-  const reachable =
-    (url: string) =>
-    async ({ signal }: ProbeContext) => {
-      const { status } = await reach(url, signal).catch(() => ({ status: 0 }))
-      if (status === 0) return failing('cannot be reached')
-      return status >= 500 ? failing('answers with an error') : ok(true)
-    }
-  const { datastore, payments } = settings
+  const { datastore, payments, site } = settings
+  const live = (url: string) => (context: ProbeContext) => reachable({ ...dependencies, url }, context)
   return [
     {
       name: 'datastore',
-      run: group(dependencies, 'datastore', datastore !== undefined, datastore && reachable(datastore.url)),
+      run: group(dependencies, 'datastore', datastore !== undefined, datastore && live(datastore.url)),
     },
     {
       name: 'payments',
-      run: group(dependencies, 'payments', payments !== undefined, payments && reachable(payments.apiUrl)),
+      run: group(dependencies, 'payments', payments !== undefined, payments && live(payments.apiUrl)),
     },
     {
       name: 'api',
-      run: async ({ deep, signal }) =>
-        deep ? serviceState(settings.site.apiUrl, ROUTES.apiHealth.path, signal) : ok(false),
+      budgetMs: API_BUDGET_MS + 300,
+      run: async (context) =>
+        context.deep ? serviceState('api', { ...dependencies, url: site.apiUrl }, context) : ok(false),
     },
     {
       name: 'agent',
-      run: async ({ deep, signal }) =>
-        deep ? serviceState(settings.site.agentUrl, ROUTES.agentHealth.path, signal) : ok(false),
+      budgetMs: AGENT_BUDGET_MS + 300,
+      run: async (context) =>
+        context.deep ? serviceState('agent', { ...dependencies, url: site.agentUrl }, context) : ok(false),
     },
     {
       name: 'models',
@@ -138,22 +121,34 @@ const PROVIDER_SDK = {
   cloudqpu: '@azure/quantum-jobs',
 } as const
 
-export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
-  const { settings, random, store, hasPackage } = dependencies
-  const { hardware } = settings
-  const provider = (name: keyof typeof PROVIDER_SDK, credentials: unknown): Probe => ({
+/** Not configured is skipped; some of its variables without the others is degraded. Providers stand side by side. */
+function readiness(
+  { brokenRules }: ProbeDependencies,
+  name: string,
+  configured: boolean,
+  ready: () => ProbeResult = () => ok(false),
+): Probe {
+  const prefix = name.replaceAll('_', '-')
+  return {
     name,
-    // Readiness only: a live call to a quantum computer is slow and costs money.
-    run: async () => {
-      if (credentials === undefined)
-        return settings.groups.hardware === 'half-configured'
-          ? degraded('hardware is half-configured')
-          : skipped('not configured')
+    run: async () =>
+      brokenRules.some((id) => id.startsWith(prefix))
+        ? degraded('half-configured, so it is off')
+        : configured
+          ? ready()
+          : skipped('not configured'),
+  }
+}
+
+export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
+  const { settings, random, jobStore, hasPackage } = dependencies
+  // Readiness only: a live call to a quantum computer is slow and costs money.
+  const provider = (name: keyof typeof PROVIDER_SDK, credentials: unknown) =>
+    readiness(dependencies, name, credentials !== undefined, () => {
       const sdk = PROVIDER_SDK[name]
       return sdk === undefined || hasPackage(sdk) ? ok(false) : degraded('its SDK is not installed')
-    },
-  })
-  return [
+    })
+  const probes: readonly Probe[] = [
     {
       name: 'circuit',
       run: async () => {
@@ -164,47 +159,47 @@ export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
     {
       name: 'job_store',
       run: async () => {
-        await store.ping()
-        return (await store.kind()) === 'memory'
+        await jobStore.ping()
+        return (await jobStore.kind()) === 'memory'
           ? degraded('in memory: jobs end with the process', true)
           : ok(true)
       },
     },
     { name: 'limiter', run: sharedStoreState(dependencies) },
-    provider('hardware_a', hardware.a),
-    provider('cloudb', hardware.cloudb),
-    provider('cloudqpu', hardware.cloudqpu),
+    provider('hardware_a', settings.hardware.a),
+    provider('cloudb', settings.hardware.cloudb),
+    provider('cloudqpu', settings.hardware.cloudqpu),
   ]
+  return probes.map((probe) => ({ ...probe, budgetMs: API_BUDGET_MS - 100 }))
 }
 
-export function agentProbes({ settings }: ProbeDependencies): readonly Probe[] {
+export function agentProbes(dependencies: ProbeDependencies): readonly Probe[] {
+  const { settings } = dependencies
   const { models } = settings
   // Configuration only: the agent's health never makes a model call.
-  const model = (name: string, configured: boolean): Probe => ({
-    name,
-    run: async () =>
-      configured
-        ? ok(false)
-        : settings.groups.models === 'half-configured'
-          ? degraded('models are half-configured')
-          : skipped('not configured'),
-  })
+  const model = (name: string, configured: boolean) => readiness(dependencies, name, configured)
   return [
-    { name: 'api', run: ({ signal }) => serviceState(settings.site.apiUrl, ROUTES.apiHealth.path, signal) },
+    {
+      name: 'api',
+      budgetMs: API_BUDGET_MS + 200,
+      run: (context) => serviceState('api', { ...dependencies, url: settings.site.apiUrl }, context),
+    },
     {
       name: 'course_index',
-      run: async () => {
-        const file = settings.agent.courseIndexPath
-        if (file === undefined)
-          return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
-        const text = await readFile(file, 'utf8').catch(() => undefined)
-        if (text === undefined) return failing('the configured index cannot be read')
-        return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
-      },
+      budgetMs: API_BUDGET_MS,
+      run: () => courseIndexState(settings.agent.courseIndexPath),
     },
     model('model_a', models.a !== undefined),
     model('model_b', models.b !== undefined),
     model('model_c', models.c !== undefined),
     model('cloudmodel', models.cloudmodel !== undefined),
   ]
+}
+
+async function courseIndexState(file: string | undefined): Promise<ProbeResult> {
+  if (file === undefined)
+    return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return failing('the configured index cannot be read')
+  return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
 }

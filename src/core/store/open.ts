@@ -4,7 +4,7 @@ import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { StoreCare } from './care.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
-import { type Store, StoreOpenError } from './store.ts'
+import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(
@@ -47,4 +47,10 @@ export async function restoreStore(
       'A PostgreSQL store is restored by pg_restore; this command puts back an SQLite file.',
     )
   return (await import('./sqlite/restore.ts')).restore({ ...input, to: address.file })
+}
+
+/** The schema of the store that an address names, read and never changed; undefined when there is no store yet. */
+export async function readSchema(address: StoreAddress): Promise<StoreSchema | undefined> {
+  if (address.kind === 'postgres') return (await import('./postgres/schema.ts')).postgresSchema(address.url)
+  return (await import('./sqlite/schema.ts')).sqliteSchema(address.file)
 }

@@ -8,6 +8,21 @@ export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }
 
+export interface StoreSchema {
+  readonly version: number
+  /** What this build brings. */
+  readonly latest: number
+}
+
+/** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
+export const READABLE_FROM = 1
+
+/** `said` is `VERSION:OLDEST`, written by the build that made this version of the schema. */
+export function isReadable(said: string, version: number, known: number): boolean {
+  const [of, from] = said.split(':').map(Number)
+  return of === version && from !== undefined && from <= known
+}
+
 export interface StoreStatus {
   readonly kind: Store['kind']
   /** Of the schema; `latest` is what this build brings. */

@@ -6,6 +6,7 @@ import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
+import { prefersHtml } from './accept.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
@@ -44,20 +45,19 @@ export function createApp({
       }),
     )
   }
-  const methods = new Map<string, string[]>()
+  const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
     const route = ROUTES[name]
-    methods.set(
-      route.path,
-      route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])),
-    )
+    const allowed = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
-      factsOf(context.req.raw).route = route.path
+      factsOf(context.req.raw).route = name
       return gate(name, routeRequest(context, clientOf), handler)
     })
   }
-  for (const [path, allowed] of methods) {
+  for (const [path, { name, allowed }] of methods) {
     app.all(path, (context) => {
+      factsOf(context.req.raw).route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
       return errorResponse(error, routeRequest(context, clientOf), { Allow: allowed.join(', ') })
     })
@@ -81,12 +81,19 @@ export function createApp({
 
   return async (request, environment) => {
     const began = monotonic()
-    const response = await app.fetch(request, environment as object | undefined)
+    const refusal = tooLong(request, environment)
+    const response = refusal
+      ? errorResponse(refusal, {
+          requestId: factsOf(request).id,
+          route: undefined,
+          wantsHtml: prefersHtml(request.headers.get('accept') ?? ''),
+        })
+      : await app.fetch(request, environment as Environment | undefined)
     const facts = factsOf(request)
     log.info('request', 'a request was answered', {
       service,
       method: request.method,
-      route: facts.route,
+      route: facts.route === undefined ? '(none)' : ROUTES[facts.route].path,
       status: response.status,
       durationMs: Math.round((monotonic() - began) * 10) / 10,
       requestId: facts.id,
@@ -95,11 +102,32 @@ export function createApp({
   }
 }
 
+/** What the listener gives beside a request; an embedding program has none. */
+interface Environment {
+  readonly incoming?: {
+    readonly rawHeaders?: readonly string[]
+    readonly socket?: { readonly remoteAddress?: string }
+  }
+}
+
+const LONGEST_URL = 4096
+const MOST_HEADERS = 100
+
+/** The parser bounds the bytes of URL and headers together; these bound what is looked at afterwards. */
+function tooLong(request: Request, environment: unknown): PlatformError | undefined {
+  if (request.url.length > LONGEST_URL)
+    return new PlatformError('uri_too_long', `Addresses here have at most ${LONGEST_URL} characters.`)
+  const fields = (environment as Environment | undefined)?.incoming?.rawHeaders?.length ?? 0
+  if (fields > 2 * MOST_HEADERS)
+    return new PlatformError('headers_too_large', `Requests here have at most ${MOST_HEADERS} header fields.`)
+  return undefined
+}
+
 interface Facts {
   /** The caller's own id when it is well-formed, so that logs on both sides meet; else a new one. */
   readonly id: string
-  /** The declared path, never the one asked for: that one can hold a token. */
-  route: string
+  /** The declared route, never the path asked for: that one can hold a token. */
+  route: RouteName | undefined
 }
 
 const FACTS = new WeakMap<Request, Facts>()
@@ -108,7 +136,7 @@ function factsOf(request: Request): Facts {
   const known = FACTS.get(request)
   if (known) return known
   const given = request.headers.get('x-request-id') ?? ''
-  const facts = { id: /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID(), route: '(none)' }
+  const facts: Facts = { id: /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID(), route: undefined }
   FACTS.set(request, facts)
   return facts
 }
@@ -116,22 +144,21 @@ function factsOf(request: Request): Facts {
 function routeRequest(context: Context, clientOf: AppOptions['clientOf']): RouteRequest {
   const request = context.req.raw
   const headers = request.headers
-  const accept = headers.get('accept') ?? ''
   const prefetch = [
     headers.get('sec-purpose'),
     headers.get('purpose'),
     headers.get('x-moz'),
     headers.get('x-purpose'),
   ]
-  const incoming = (context.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)
-    ?.incoming
+  const socket = (context.env as Environment | undefined)?.incoming?.socket
   return {
     request,
     url: new URL(request.url),
     params: context.req.param() as Record<string, string>,
     requestId: factsOf(request).id,
-    client: clientOf({ socket: incoming?.socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
-    wantsHtml: /\btext\/html\b/.test(accept),
+    route: factsOf(request).route,
+    client: clientOf({ socket: socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
+    wantsHtml: prefersHtml(headers.get('accept') ?? ''),
     isPassive:
       request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),
   }

@@ -2,6 +2,8 @@ import type * as z from 'zod'
 import { type Issue, PlatformError } from '../../core/errors.ts'
 
 const DEEPEST = 32
+/** Members of objects and elements of lists in one body; an analytics batch of 500 full events has a third of it. */
+const MOST_VALUES = 50_000
 
 /** The body's text, counted while it streams: a Content-Length is not believed. */
 export async function readText(request: Request, limitBytes: number): Promise<string> {
@@ -39,9 +41,12 @@ export async function readJson<Schema extends z.ZodType>(
 }
 
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {
-  // Parsing survives any depth, but whatever walks the value afterwards recurses.
-  if (depthOf(text) > DEEPEST)
+  // Parsing survives any depth and number, but whatever walks the value afterwards recurses, and copies.
+  const { depth, values } = measure(text)
+  if (depth > DEEPEST)
     throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
+  if (values > MOST_VALUES)
+    throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -62,18 +67,27 @@ export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw new PlatformError('bad_request', 'The request does not have the documented form.', { issues })
 }
 
-function depthOf(text: string): number {
-  let [depth, deepest, inString] = [0, 0, false]
+const [QUOTE, COMMA, COLON, OPEN_LIST, ESCAPE, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [
+  34, 44, 58, 91, 92, 93, 123, 125,
+]
+
+/** Depth and number of values of a JSON text, without parsing it. */
+function measure(text: string): { readonly depth: number; readonly values: number } {
+  let [depth, deepest, values] = [0, 0, 0]
   for (let index = 0; index < text.length; index += 1) {
-    const char = text[index]
-    if (inString) {
-      if (char === '\\') index += 1
-      else if (char === '"') inString = false
-    } else if (char === '"') inString = true
-    else if (char === '[' || char === '{') {
+    const char = text.charCodeAt(index)
+    if (char === QUOTE) {
+      // To the end of the string: an escaped quote does not end it.
+      for (index += 1; index < text.length; index += 1) {
+        const inside = text.charCodeAt(index)
+        if (inside === ESCAPE) index += 1
+        else if (inside === QUOTE) break
+      }
+    } else if (char === OPEN_LIST || char === OPEN_OBJECT) {
       depth += 1
-      deepest = Math.max(deepest, depth)
-    } else if (char === ']' || char === '}') depth -= 1
+      if (depth > deepest) deepest = depth
+    } else if (char === CLOSE_LIST || char === CLOSE_OBJECT) depth -= 1
+    else if (char === COMMA || char === COLON) values += 1
   }
-  return deepest
+  return { depth: deepest, values }
 }

@@ -1,12 +1,12 @@
 import { ERRORS, PlatformError } from '../../core/errors.ts'
-import { errorPage } from '../pages/pages.ts'
+import { errorPage } from '../pages/error.ts'
 import { htmlResponse, jsonResponse } from './respond.ts'
 import type { RouteRequest } from './route.ts'
 
 /** The one error shape (CONTRACT §4), as JSON for programs and as a page for persons. Never an internal text. */
 export function errorResponse(
   error: unknown,
-  request: RouteRequest,
+  request: Pick<RouteRequest, 'requestId' | 'wantsHtml' | 'route'>,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const known =
@@ -22,7 +22,12 @@ export function errorResponse(
       status,
       requestId: request.requestId,
       headers: all,
-      ...errorPage(status, known.message, request.requestId),
+      ...errorPage({
+        code: known.code,
+        message: known.message,
+        requestId: request.requestId,
+        route: request.route,
+      }),
     })
   const body = {
     code: known.code,

@@ -1,5 +1,5 @@
 /** On every answer: nothing here is to be cached, framed, sniffed, indexed or told to others (tokens stand in URLs). */
-const COMMON = {
+export const COMMON = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',

@@ -6,6 +6,8 @@ export interface RouteRequest {
   readonly url: URL
   readonly params: Readonly<Record<string, string>>
   readonly requestId: string
+  /** Which of the declared routes this is; undefined for none of them. */
+  readonly route: RouteName | undefined
   /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
   /** A person's browser asked: pages for it, JSON for programs. */

@@ -28,25 +28,6 @@ export function resubscribedPage(): Page {
   })
 }
 
-const HEADINGS: Readonly<Record<number, string>> = {
-  400: 'That did not work',
-  401: 'Please sign in',
-  404: 'There is nothing here',
-  405: 'That is not possible here',
-  429: 'A little slower, please',
-  503: 'Not available just now',
-}
-
-export function errorPage(status: number, message: string, requestId: string): Page {
-  return page({
-    title: HEADINGS[status] ?? 'Something went wrong',
-    body: `<h1>${escapeHtml(HEADINGS[status] ?? 'Something went wrong')}</h1>
-<p>${escapeHtml(message)}</p>
-<p><a href="/">To the start page</a></p>
-<p class="quiet">Error ${status} · request ${escapeHtml(requestId)}</p>`,
-  })
-}
-
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
 export function lessonPage(day: number, last: number, body: string): Page {
   const link = (to: number, text: string) =>

@@ -8,19 +8,35 @@ import { htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 import { statusPage } from '../pages/status.ts'
 
+/** Who may have deep checks: whoever brings the token, everybody when none is set, or (false) they do not exist. */
+type DeepGate = { readonly token: Secret | undefined } | false
+
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
-export function healthRoute(health: Health, options: { readonly deepToken: Secret | undefined }): Handler {
+export function healthRoute(health: Health, gate: DeepGate): Handler {
   return async ({ request, requestId, url }) => {
-    const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '')
-    if (deep && options.deepToken !== undefined && !hasBearer(request, options.deepToken)) {
+    const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '') && gate
+    if (deep && deep.token !== undefined && !hasBearer(request, deep.token)) {
       throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
     }
-    const report = await health.check({ deep })
+    const report = await health.check({ deep: deep !== false })
     const status = httpStatus(report.state)
-    if (/\bapplication\/health\+json\b/.test(request.headers.get('accept') ?? ''))
+    if (prefersHealthJson(request.headers.get('accept') ?? ''))
       return jsonResponse(toHealthJson(report), { status, requestId }, 'application/health+json')
     return jsonResponse(report, { status, requestId })
   }
+}
+
+/** Named, and not for less than plain JSON (RFC 9110 §12.5.1): wildcards get the platform's own body. */
+function prefersHealthJson(accept: string): boolean {
+  const weights = new Map(
+    accept.split(',').map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+      const weight = Number(parameters.find((part) => part.startsWith('q='))?.slice(2) ?? 1)
+      return [type, weight]
+    }),
+  )
+  const wanted = weights.get('application/health+json') ?? 0
+  return wanted > 0 && wanted >= (weights.get('application/json') ?? 0)
 }
 
 export function statusRoute(health: Health, meaning: (probe: string) => string | undefined): Handler {

@@ -3,5 +3,5 @@ import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 
 export function agentTable({ health }: Parts): RouteTable {
-  return { agentHealth: healthRoute(health.agent, { deepToken: undefined }) }
+  return { agentHealth: healthRoute(health.agent, false) }
 }

@@ -3,5 +3,5 @@ import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 
 export function apiTable({ health }: Parts): RouteTable {
-  return { apiHealth: healthRoute(health.api, { deepToken: undefined }) }
+  return { apiHealth: healthRoute(health.api, false) }
 }

@@ -37,6 +37,6 @@ export function webTable(parts: Parts): RouteTable {
       api: settings.site.apiUrl,
       agent: settings.site.agentUrl,
     }),
-    webHealth: healthRoute(health.web, { deepToken: settings.health.deepToken }),
+    webHealth: healthRoute(health.web, { token: settings.health.deepToken }),
   }
 }

@@ -124,7 +124,7 @@ function steppedClock() {
   }
 }
 
-async function shared(timeoutMs = 250) {
+async function shared(timeoutMs = 10_000) {
   const store = await restStore(arrivalStore(() => 1_000_000))
   const events: string[] = []
   const stepped = steppedClock()
@@ -164,7 +164,7 @@ test('two machines on one shared store share one count', async () => {
 test.each(['slow', 'broken', 'down'] as const)(
   'a shared store that is %s costs one warning and half the quota, until it answers again',
   async (state) => {
-    const it = await shared(state === 'slow' ? 50 : 5000)
+    const it = await shared(state === 'slow' ? 50 : 10_000)
     const limiter = it.open()
     it.store.become(state)
     let passed = 0

@@ -314,11 +314,25 @@ describe.each(STORES)('on the store %s', (kind) => {
     const failed = { now: START, sent: false, nextAttemptAt: undefined, failures: 1, end: false } as const
     const problem = { kind: 'parked', reason: 'refused', since: START } as const
     await it.store.course.settle([{ ...failed, claim: slow, problem }])
-    expect(await it.course.find(ADA.identity)).toMatchObject({ failures: 0, problem: undefined })
+    expect(await it.course.find(ADA.identity)).toMatchObject({ failures: 0, problem: { kind: 'unknown' } })
     // But a message that is out is out, whoever holds the claim.
     await it.store.course.settle([{ ...failed, claim: slow, sent: true, problem: undefined }])
     await it.store.course.settle([{ ...failed, claim: taker, problem }])
     expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [1], problem: undefined })
+  })
+
+  test('an attempt whose outcome was never recorded is marked unknown, and never retried once the provider forgets it', async () => {
+    const it = await (await course(kind)).confirmed()
+    const lost = await it.over({ ...it.store.course, settle: () => new Promise<never>(() => {}) })
+    void lost.dispatch({ limit: 1 })
+    await expect.poll(() => it.messages.length).toBe(2)
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      it.pass(30 * 60 * 1000)
+      await it.dispatch()
+    }
+    const found = await it.course.find(ADA.identity)
+    expect(found).toMatchObject({ nextAttemptAt: undefined, problem: { kind: 'unknown', since: START } })
   })
 
   test('a retry after unsubscribing and undoing has the same bytes as the attempt before', async () => {

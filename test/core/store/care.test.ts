@@ -260,17 +260,20 @@ test('a migration is refused while another process holds the lock', async () => 
   await care.close()
 })
 
-test('a build runs on a newer schema that only added things, and is refused one that says it cannot be read', async () => {
+test('a build runs on a newer schema that says of itself that it can, and is refused any other', async () => {
   const { address, change, care } = await stored()
-  change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${MIGRATIONS.length + 1}`)
+  const newer = MIGRATIONS.length + 1
+  change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${newer};
+    UPDATE meta SET value = '${newer}:${MIGRATIONS.length}' WHERE name = 'readable_from'`)
   const store = await openStore(address)
   expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'confirmed' })
   await store.close()
-  expect(await care.status()).toMatchObject({ version: MIGRATIONS.length + 1, latest: MIGRATIONS.length })
-  change(`INSERT INTO meta (name, value) VALUES ('readable_from', '${MIGRATIONS.length + 1}')`)
-  await expect(openStore(address)).rejects.toThrow(
-    /written by a newer platformctl .*: run that version, or restore a backup/,
-  )
+  expect(await care.status()).toMatchObject({ version: newer, latest: MIGRATIONS.length })
+  const refused = /written by a newer platformctl .*: run that version, or restore a backup/
+  change(`UPDATE meta SET value = '${newer}:${newer}' WHERE name = 'readable_from'`)
+  await expect(openStore(address)).rejects.toThrow(refused)
+  change(`DELETE FROM meta WHERE name = 'readable_from'`)
+  await expect(openStore(address)).rejects.toThrow(refused)
 })
 
 test('a database of another program is neither opened nor changed', async () => {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { StoreOpenError } from '../store.ts'
+import { isReadable, READABLE_FROM, StoreOpenError } from '../store.ts'
 
 export type Pool = pg.Pool
 /** What a query runs on: the pool, or the one connection of a transaction. */
@@ -62,6 +62,10 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
   await connection.query('SELECT pg_advisory_xact_lock(7305823190017)')
   const version = await schemaVersion(connection)
   if (version > steps.length) {
+    const { rows } = await connection.query<{ said: string }>(
+      `SELECT value AS said FROM platformctl.meta WHERE name = 'readable_from'`,
+    )
+    if (isReadable(rows[0]?.said ?? '', version, steps.length)) return true
     throw new StoreOpenError(
       `The PostgreSQL of STORE_URL was written by a newer platformctl (schema ${version}, this build knows ${steps.length}): run that version, or restore a backup made before it.`,
     )
@@ -75,6 +79,11 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
   }
   await connection.query(next)
   await connection.query('UPDATE platformctl.schema_version SET version = $1', [version + 1])
+  await connection.query(
+    `INSERT INTO platformctl.meta (name, value) VALUES ('readable_from', $1)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    [`${version + 1}:${READABLE_FROM}`],
+  )
   return false
 }
 
@@ -126,7 +135,8 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function sentence(error: unknown): string {
+/** Why the server cannot be used, free of its address and credentials. */
+export function sentence(error: unknown): string {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : ''
   const at = 'The PostgreSQL of STORE_URL'

@@ -3,6 +3,7 @@ import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '..
 import {
   claimOf,
   enrol,
+  LOST_ATTEMPT,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -14,7 +15,7 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { claimSql, columnsOf, type Row, recordOf } from '../rows.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -32,16 +33,16 @@ const CLAIM = HALVES.map(
     SELECT id FROM ${TABLE}
     WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $3
     ORDER BY next_attempt_at LIMIT $4 FOR UPDATE SKIP LOCKED)
-  UPDATE ${TABLE} s SET next_attempt_at = $2, fence = fence + 1, claimed_by = $3, first_attempt_at = coalesce(first_attempt_at, $1)
+  UPDATE ${TABLE} s SET next_attempt_at = $2, fence = fence + 1, claimed_by = $3, ${claimSql('$1', '$5')}
   FROM due WHERE s.id = due.id RETURNING s.*`,
 )
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
-    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, fence = r.fence,
+    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, fence = r.fence,
     failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
   FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
-    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, fence integer, failures integer,
+    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, fence integer, failures integer,
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
 
@@ -147,7 +148,9 @@ export function postgresCourse(pool: Pool): CourseStore {
         const [fresh = '', failed = ''] = CLAIM
         // Each statement is a transaction of its own: a claim that the next one's fault loses comes back with its lease.
         const take = async (sql: string, most: number) =>
-          most > 0 ? (await pool.query<Row>(sql, [now, now + leaseMs, call, most])).rows.map(recordOf) : []
+          most > 0
+            ? (await pool.query<Row>(sql, [now, now + leaseMs, call, most, LOST_ATTEMPT])).rows.map(recordOf)
+            : []
         const some = await take(failed, Math.min(retries, limit))
         const most = await take(fresh, limit - some.length)
         const rest = await take(failed, limit - some.length - most.length)

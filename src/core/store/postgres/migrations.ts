@@ -14,6 +14,7 @@ export const MIGRATIONS: readonly string[] = [
     next_attempt_at bigint,
     first_attempt_at bigint,
     claimed_by text,
+    claimed_at bigint,
     fence integer NOT NULL DEFAULT 0,
     failures integer NOT NULL DEFAULT 0,
     problem_kind text,

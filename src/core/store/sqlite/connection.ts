@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { PlatformError } from '../../errors.ts'
-import { StoreOpenError } from '../store.ts'
+import { isReadable, READABLE_FROM, StoreOpenError } from '../store.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -90,26 +90,34 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
         if (step === undefined) return
         database.exec(step)
         database.pragma(`user_version = ${version + 1}`)
+        // Said by who writes the schema, because an earlier build cannot know what a later one changes.
+        if (hasMeta(database))
+          database
+            .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
+            .run(`${version + 1}:${READABLE_FROM}`)
       })
       .immediate()
   }
 }
 
 /**
- * A newer schema is one with additions, which this build does not see: it runs. A step that an earlier build could
- * not run with says so itself, by writing the first version that can into `meta` as `readable_from`.
+ * Steps only add, so the build before runs on the schema after, which makes a rollback of the code alone possible. But
+ * only where the newer build has said so of this very version: any other newer schema is refused.
  */
 function assertReadable(database: SqliteDatabase, file: string, known: number): void {
   const version = schemaVersion(database)
   if (version <= known) return
-  const marked = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
-  const from = marked
-    ? Number(database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get() ?? 0)
-    : 0
-  if (from > known)
+  const said = hasMeta(database)
+    ? String(database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get() ?? '')
+    : ''
+  if (!isReadable(said, version, known))
     throw new StoreOpenError(
-      `${file} was written by a newer platformctl (schema ${version}, this build knows ${known}, and it can be read from ${from} on): run that version, or restore a backup made before it.`,
+      `${file} was written by a newer platformctl (schema ${version}, this build knows ${known}): run that version, or restore a backup made before it.`,
     )
+}
+
+function hasMeta(database: SqliteDatabase): boolean {
+  return database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'meta'`).get() !== undefined
 }
 
 /** An empty file is ours to mark; any other has our mark in its header, or is refused. */

@@ -3,6 +3,7 @@ import type { CourseStore, Problem, SubscriptionState } from '../../course/store
 import {
   claimOf,
   enrol,
+  LOST_ATTEMPT,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -14,7 +15,7 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { claimSql, columnsOf, type Row, recordOf } from '../rows.ts'
 import { guarded, type SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -37,7 +38,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     ),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
-        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, fence = @fence, failures = @failures,
+        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, fence = @fence, failures = @failures,
         problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
@@ -56,8 +57,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     ),
     useConfirmation: prepare('UPDATE confirmation SET used_at = ? WHERE token_hash = ?'),
     claim: prepare(`
-      UPDATE subscription SET next_attempt_at = @until, fence = fence + 1, claimed_by = @call,
-        first_attempt_at = coalesce(first_attempt_at, @now)
+      UPDATE subscription SET next_attempt_at = @until, fence = fence + 1, claimed_by = @call, ${claimSql('@now', '@lost')}
       WHERE id IN (
         SELECT id FROM subscription INDEXED BY subscription_due
         WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
@@ -152,7 +152,9 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     claimDue: ({ now, limit, retries, leaseMs, call }) =>
       write(() => {
         const take = (failed: 0 | 1, most: number) =>
-          recordsOf(sql.claim.all({ now, until: now + leaseMs, call, failed, limit: most }))
+          recordsOf(
+            sql.claim.all({ now, until: now + leaseMs, call, lost: LOST_ATTEMPT, failed, limit: most }),
+          )
         const failed = take(1, Math.min(retries, limit))
         const fresh = take(0, limit - failed.length)
         const more = take(1, limit - failed.length - fresh.length)

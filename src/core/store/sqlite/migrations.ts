@@ -14,6 +14,7 @@ export const MIGRATIONS: readonly string[] = [
     next_attempt_at INTEGER,
     first_attempt_at INTEGER,
     claimed_by TEXT,
+    claimed_at INTEGER,
     fence INTEGER NOT NULL DEFAULT 0,
     failures INTEGER NOT NULL DEFAULT 0,
     problem_kind TEXT,

@@ -1,0 +1,147 @@
+import { probeRemote } from '../../core/health/prober.ts'
+import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
+import type { Service } from '../../core/service.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { loadPaint } from '../paint.ts'
+import { type Target, targetsOf } from './targets.ts'
+import { readToken } from './token.ts'
+
+export interface HealthOptions {
+  readonly deep?: true
+  readonly url: readonly string[]
+  readonly service?: readonly Service[]
+  readonly tokenEnv?: string
+  readonly tokenFile?: string
+  readonly envFile: readonly string[]
+  readonly timeout: number
+  readonly wait?: number
+  readonly consecutive?: number
+  readonly expectBuild?: string
+  readonly watch?: true
+  readonly interval?: number
+  readonly strict?: true
+  readonly quiet?: true
+  readonly format: 'text' | 'json' | 'junit' | 'prom'
+}
+
+/** One round: every service asked at once, each for at most `timeoutMs`. */
+export type Ask = (timeoutMs: number) => Promise<Verdict>
+
+const WAIT_PAUSE_MS = 1000
+
+/** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
+export async function runHealth(context: Context, options: HealthOptions): Promise<ExitCode> {
+  assertTogether(options)
+  const fileEnv =
+    options.envFile.length === 0
+      ? undefined
+      : (await (await import('../environment.ts')).loadEnvironment(context, options.envFile)).env
+  const targets = targetsOf(options, fileEnv)
+  const token = options.deep ? await readToken(context, options, fileEnv ?? context.env, targets) : undefined
+  const ask = asker(context, options, targets, token)
+  if (options.watch) {
+    const { watch } = await import('./watch.ts')
+    const last = await watch(context, ask, options)
+    return last ? exitCode(last) : EXIT.passed
+  }
+  const { verdict, enough } =
+    options.wait === undefined
+      ? { verdict: await ask(options.timeout), enough: true }
+      : await waitFor(context, ask, options, options.wait)
+  const passed = verdict.outcome === 'passed' && enough
+  if (options.quiet) return passed ? EXIT.passed : EXIT.failed
+  context.stdout.write(await document(context, options.format, verdict, passed))
+  return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)
+}
+
+function assertTogether({ watch, wait, quiet, format, consecutive, interval }: HealthOptions): void {
+  const fail = (sentence: string) => {
+    throw new CommandError(EXIT.usage, sentence)
+  }
+  if (watch && wait !== undefined) fail('--watch goes on for ever and --wait ends: use one of the two.')
+  if (watch && quiet) fail('--watch shows what it sees and --quiet shows nothing: use one of the two.')
+  if (watch && (format === 'junit' || format === 'prom'))
+    fail(`--watch writes text or json, and not ${format}.`)
+  if (consecutive !== undefined && wait === undefined)
+    fail('--consecutive needs --wait: how long may it take?')
+  if (interval !== undefined && !watch) fail('--interval is for --watch.')
+}
+
+function asker(
+  context: Context,
+  options: HealthOptions,
+  targets: readonly Target[],
+  token: string | undefined,
+): Ask {
+  return async (timeoutMs) =>
+    verdictOf(
+      await Promise.all(
+        targets.map((target) =>
+          probeRemote({
+            ...target,
+            deep: options.deep === true,
+            token,
+            timeoutMs,
+            clock: context.clock,
+            signal: context.signal,
+          }),
+        ),
+      ),
+      { strict: options.strict === true, expectBuild: options.expectBuild },
+    )
+}
+
+/** Asks until it passed as often in a row as wanted, or the time is over. */
+async function waitFor(
+  context: Context,
+  ask: Ask,
+  { timeout, consecutive = 1, quiet }: HealthOptions,
+  waitMs: number,
+): Promise<{ readonly verdict: Verdict; readonly enough: boolean }> {
+  const { clock, signal, stderr } = context
+  const until = clock.monotonic() + waitMs
+  let said = ''
+  for (let passes = 0; ; ) {
+    const verdict = await ask(Math.max(1, Math.min(timeout, until - clock.monotonic())))
+    passes = verdict.outcome === 'passed' ? passes + 1 : 0
+    const left = until - clock.monotonic()
+    if (passes >= consecutive || left <= 0 || signal.aborted) {
+      return { verdict, enough: passes >= consecutive }
+    }
+    const progress =
+      verdict.outcome === 'passed' && consecutive > 1
+        ? `passed ${passes} of ${consecutive} in a row`
+        : verdict.sentence
+    // A change is news; the same sentence a hundred times over is not.
+    if (!quiet && progress !== said) stderr.write(`waiting, ${Math.ceil(left / 1000)} s left: ${progress}\n`)
+    said = progress
+    await clock.sleep(Math.min(WAIT_PAUSE_MS, left), signal).catch(() => {})
+  }
+}
+
+function exitCode({ outcome }: Verdict): ExitCode {
+  return outcome === 'passed' ? EXIT.passed : outcome === 'failed' ? EXIT.failed : EXIT.remote
+}
+
+async function document(
+  context: Context,
+  format: HealthOptions['format'],
+  verdict: Verdict,
+  passed: boolean,
+): Promise<string> {
+  switch (format) {
+    case 'json': {
+      const { healthJson } = await import('../output/health-json.ts')
+      return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
+    }
+    case 'junit':
+      return (await import('../output/health-junit.ts')).healthJunit(verdict)
+    case 'prom':
+      return (await import('../output/health-prom.ts')).healthProm(verdict, passed)
+    case 'text': {
+      const { healthText } = await import('../output/health-text.ts')
+      return healthText(verdict, passed, await loadPaint(context.colour.stdout))
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
+import type { Verdict } from '../../core/health/verdict.ts'
+
+/** What a watch remembers of one service. */
+export interface Track {
+  readonly state: RemoteState
+  /** When it came into this state, in UTC milliseconds; at first, when the watch began. */
+  readonly since: number
+  /** Oldest first; `ms` is undefined where there was no answer. */
+  readonly points: readonly { readonly ms: number | undefined; readonly state: RemoteState }[]
+}
+
+/** As many as the widest sparkline shows. */
+const MOST_POINTS = 40
+
+/** Adds one round to the tracks; gives new ones. */
+export function follow(
+  tracks: ReadonlyMap<string, Track>,
+  { results }: Verdict,
+  now: number,
+): ReadonlyMap<string, Track> {
+  return new Map(
+    results.map((health) => {
+      const before = tracks.get(health.service)
+      const state = stateOf(health)
+      const point = { ms: health.reached ? health.phases.total : undefined, state }
+      return [
+        health.service,
+        {
+          state,
+          since: before?.state === state ? before.since : now,
+          points: [...(before?.points ?? []), point].slice(-MOST_POINTS),
+        },
+      ]
+    }),
+  )
+}

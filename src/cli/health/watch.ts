@@ -1,0 +1,122 @@
+import { stateOf } from '../../core/health/diagnosis.ts'
+import type { Verdict } from '../../core/health/verdict.ts'
+import type { Context } from '../context.ts'
+import { healthText } from '../output/health-text.ts'
+import { loadPaint, type Paint } from '../paint.ts'
+import { frame } from './frame.ts'
+import type { Ask } from './run.ts'
+import { follow, type Track } from './track.ts'
+
+export interface WatchOptions {
+  readonly timeout: number
+  readonly interval?: number
+  readonly format: 'text' | 'json' | 'junit' | 'prom'
+}
+
+const INTERVAL_MS = 5000
+const REDRAW_MS = 1000
+
+/** Where a watch shows itself: a live view on a terminal, else lines. */
+interface View {
+  readonly show: (state: {
+    readonly verdict: Verdict | undefined
+    readonly tracks: ReadonlyMap<string, Track>
+    readonly nextInMs: number | undefined
+    /** A round has just ended; otherwise only time has passed. */
+    readonly fresh: boolean
+  }) => void
+  /** Puts the terminal back; may be called twice. */
+  readonly close: () => void
+}
+
+/** Asks again and again until it is interrupted; gives the last whole round. */
+export async function watch(context: Context, ask: Ask, options: WatchOptions): Promise<Verdict | undefined> {
+  const { clock, signal } = context
+  const intervalMs = options.interval ?? INTERVAL_MS
+  const live = context.stdout.isTTY === true && options.format === 'text'
+  const paint = await loadPaint(context.colour.stdout)
+  const view = live ? liveView(context, intervalMs, paint) : await linesView(context, options)
+  // At once and not when the loop comes round: a second Ctrl-C ends the process on the spot.
+  signal.addEventListener('abort', view.close, { once: true })
+  let verdict: Verdict | undefined
+  let tracks: ReadonlyMap<string, Track> = new Map()
+  try {
+    while (!signal.aborted) {
+      const began = clock.monotonic()
+      view.show({ verdict, tracks, nextInMs: undefined, fresh: false })
+      const latest = await ask(options.timeout)
+      if (signal.aborted) break
+      verdict = latest
+      tracks = follow(tracks, latest, clock.now())
+      for (let fresh = true; !signal.aborted; fresh = false) {
+        const nextInMs = Math.max(0, began + intervalMs - clock.monotonic())
+        view.show({ verdict, tracks, nextInMs, fresh })
+        if (nextInMs === 0) break
+        await clock.sleep(live ? Math.min(REDRAW_MS, nextInMs) : nextInMs, signal).catch(() => {})
+      }
+    }
+  } finally {
+    signal.removeEventListener('abort', view.close)
+    view.close()
+  }
+  if (live && verdict) context.stdout.write(healthText(verdict, verdict.outcome === 'passed', paint))
+  return verdict
+}
+
+// DEC private modes: 1049 the alternate screen, 25 the cursor, 2026 synchronised output (ignored where unknown).
+const ENTER = '\u001b[?1049h\u001b[?25l'
+const LEAVE = '\u001b[?25h\u001b[?1049l'
+const BEGIN = '\u001b[?2026h\u001b[H'
+const END = '\u001b[J\u001b[?2026l'
+const END_OF_LINE = '\u001b[K\r\n'
+
+function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint): View {
+  let open = true
+  stdout.write(ENTER)
+  return {
+    show({ verdict, tracks, nextInMs }) {
+      if (!open) return
+      const { columns = 80, rows = 24 } = stdout
+      const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
+      stdout.write(`${BEGIN}${lines.join(END_OF_LINE)}${END_OF_LINE}${END}`)
+    },
+    close() {
+      if (open) stdout.write(LEAVE)
+      open = false
+    },
+  }
+}
+
+async function linesView({ stdout, clock }: Context, { format }: WatchOptions): Promise<View> {
+  const { healthJson } = await import('../output/health-json.ts')
+  const said = new Map<string, string>()
+  return {
+    show({ verdict, fresh }) {
+      if (verdict === undefined || !fresh) return
+      const now = clock.now()
+      if (format === 'json') {
+        stdout.write(`${JSON.stringify(healthJson(verdict, verdict.outcome === 'passed', now))}\n`)
+        return
+      }
+      for (const [service, words] of changes(verdict)) {
+        if (said.get(service) === words) continue
+        said.set(service, words)
+        stdout.write(`${new Date(now).toISOString()} ${service} ${words}\n`)
+      }
+    },
+    close() {},
+  }
+}
+
+/** What a line says of each service: only that which is news when it changes. */
+function changes({ results, diagnosis }: Verdict): (readonly [string, string])[] {
+  return results.map((health) => {
+    const leader = diagnosis.followers.get(health.service)
+    const own = diagnosis.rootCauses
+      .filter(({ services }) => services.includes(health.service))
+      .map(({ probe, reason }) => (probe === undefined ? reason : `${probe}: ${reason}`))
+    const why = leader === undefined ? own : [`because ${leader}`, ...own]
+    const build = health.reached ? ` build ${health.report.build ?? 'unstamped'}` : ''
+    return [health.service, `${stateOf(health)}${build}${why.length === 0 ? '' : ` (${why.join('; ')})`}`]
+  })
+}

@@ -1,0 +1,77 @@
+import path from 'node:path'
+import { readSettings, usableValue } from '../core/env/read-settings.ts'
+import type { StoreAddress } from '../core/env/settings.ts'
+import type { Finding } from '../core/finding.ts'
+import { liveFindings } from '../core/live/findings.ts'
+import type { LiveResult } from '../core/live/live.ts'
+import { openNetwork } from '../core/live/network.ts'
+import { runLive } from '../core/live/run.ts'
+import { liveTargets } from '../core/live/targets.ts'
+import { openMailer } from '../core/mail/open.ts'
+import type { Service } from '../core/service.ts'
+import { readSchema } from '../core/store/open.ts'
+import type { StoreSchema } from '../core/store/store.ts'
+import type { Context } from './context.ts'
+import type { LoadedEnvironment } from './environment.ts'
+import { openProgress } from './progress.ts'
+
+/** One check may take a third of the time for all, and at most this. */
+const LONGEST_CHECK_MS = 5000
+
+export interface LiveInput {
+  readonly loaded: LoadedEnvironment
+  readonly services: readonly Service[]
+  /** For all checks together. */
+  readonly timeoutMs: number
+  readonly dkimSelectors: readonly string[]
+}
+
+/** Asks everything that the environment configures; progress on standard error of a terminal. */
+export async function liveChecks(
+  context: Context,
+  { loaded: { env, origin }, services, timeoutMs, dkimSelectors }: LiveInput,
+): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
+  const settings = readSettings(env)
+  const mailer = openMailer({ mail: settings.mail })
+  const progress = await openProgress(context, 'live checks')
+  try {
+    const targets = liveTargets(
+      {
+        settings,
+        network: context.network ?? openNetwork(),
+        now: context.clock.now(),
+        isSet: (name) => usableValue(env, name) !== undefined,
+        verifyMail: (signal) => mailer.verify(signal),
+        storeSchema: () => schemaOf(context, settings.store.address),
+        dkimSelectors,
+      },
+      services,
+    )
+    const results = await runLive({
+      targets,
+      limitMs: Math.min(LONGEST_CHECK_MS, timeoutMs),
+      deadlineMs: timeoutMs,
+      monotonic: context.clock.monotonic,
+      signal: context.signal,
+      onProgress: (done, all, waiting) =>
+        progress.show(
+          `live checks: ${done} of ${all}${waiting.length > 0 ? `, waiting for ${waiting.join(', ')}` : ''}`,
+        ),
+    })
+    return { results, findings: liveFindings(results, origin) }
+  } finally {
+    progress.end()
+    // Not awaited: a connection that hangs must not hold the report back.
+    void mailer.close().catch(() => {})
+  }
+}
+
+async function schemaOf(
+  context: Context,
+  address: StoreAddress | undefined,
+): Promise<StoreSchema | undefined> {
+  if (address === undefined) return undefined
+  return readSchema(
+    address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address,
+  )
+}

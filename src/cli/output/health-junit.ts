@@ -1,0 +1,69 @@
+import type { ProbeResult } from '../../core/health/probe.ts'
+import type { RemoteHealth } from '../../core/health/prober.ts'
+import type { Verdict } from '../../core/health/verdict.ts'
+import { escapeXml } from './xml.ts'
+
+interface Case {
+  readonly name: string
+  readonly seconds: number
+  readonly inside: string
+  readonly kind: 'passed' | 'failure' | 'error' | 'skipped'
+}
+
+/** JUnit XML: a suite each service, a case for reaching it and one for each of its probes. */
+export function healthJunit({ results, diagnosis, sentence }: Verdict): string {
+  const suites = results.map((health) => ({
+    health,
+    cases: casesOf(health, diagnosis.followers.get(health.service)),
+  }))
+  const all = suites.flatMap(({ cases }) => cases)
+  const count = (cases: readonly Case[], kind: Case['kind']) =>
+    cases.filter((one) => one.kind === kind).length
+  const counts = (cases: readonly Case[]) =>
+    `tests="${cases.length}" failures="${count(cases, 'failure')}" errors="${count(cases, 'error')}"`
+  const seconds = (cases: readonly Case[]) => cases.reduce((sum, one) => sum + one.seconds, 0).toFixed(4)
+  const body = suites.map(({ health, cases }) => {
+    const rows = cases.map(
+      (one) =>
+        `    <testcase classname="${health.service}" name="${escapeXml(one.name)}" time="${one.seconds.toFixed(4)}">${one.inside}</testcase>\n`,
+    )
+    return `  <testsuite name="${health.service}" ${counts(cases)} skipped="${count(cases, 'skipped')}" time="${seconds(cases)}">\n${rows.join('')}  </testsuite>\n`
+  })
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="platformctl health: ${escapeXml(sentence)}" ${counts(all)} time="${seconds(all)}">
+${body.join('')}</testsuites>
+`
+}
+
+function casesOf(health: RemoteHealth, because: string | undefined): Case[] {
+  const seconds = health.phases.total / 1000
+  if (!health.reached) {
+    const inside = `<error type="${health.cause}" message="${escapeXml(health.reason)}">${escapeXml(health.fix)}</error>`
+    return [{ name: 'reached', seconds, inside, kind: 'error' }]
+  }
+  const reached: Case = { name: 'reached', seconds, inside: '', kind: 'passed' }
+  return [
+    reached,
+    ...Object.entries(health.report.probes).map(([name, probe]) => caseOf(name, probe, because)),
+  ]
+}
+
+function caseOf(name: string, probe: ProbeResult, because: string | undefined): Case {
+  const seconds = (probe.latencyMs ?? 0) / 1000
+  const reason = escapeXml(`${probe.reason ?? probe.state}${because ? ` (because ${because})` : ''}`)
+  switch (probe.state) {
+    case 'failing':
+      return { name, seconds, kind: 'failure', inside: `<failure type="failing" message="${reason}"/>` }
+    case 'skipped':
+      return {
+        name,
+        seconds,
+        kind: 'skipped',
+        inside: `<skipped message="${escapeXml(probe.reason ?? '')}"/>`,
+      }
+    case 'degraded':
+      return { name, seconds, kind: 'passed', inside: `<system-out>degraded: ${reason}</system-out>` }
+    case 'ok':
+      return { name, seconds, kind: 'passed', inside: '' }
+  }
+}

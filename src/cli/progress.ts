@@ -1,0 +1,27 @@
+import type { Context } from './context.ts'
+
+/** What is being waited for, as one line of standard error that goes away again; nothing at all off a terminal. */
+export interface Progress {
+  show(text: string): void
+  end(): void
+}
+
+const SILENT: Progress = { show: () => {}, end: () => {} }
+
+export async function openProgress(context: Context, text: string): Promise<Progress> {
+  if (context.stderr.isTTY !== true) return SILENT
+  const { default: ora } = await import('ora')
+  const spinner = ora({
+    text,
+    // ora wants the stream's cursor methods, which a terminal has.
+    stream: context.stderr as NodeJS.WriteStream,
+    discardStdin: false,
+    color: context.colour.stderr ? 'blue' : false,
+  }).start()
+  return {
+    show(next) {
+      spinner.text = next
+    },
+    end: () => void spinner.stop(),
+  }
+}

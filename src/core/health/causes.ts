@@ -1,0 +1,180 @@
+/**
+ * Every way in which asking another server can fail: code → what it means → what to do. The only such table;
+ * docs/reference/health.md and `platformctl health explain` are made from it. The sentences name no host, so that
+ * a probe may show them to the public.
+ */
+export const CAUSES = {
+  dns_not_found: {
+    meaning: 'its name does not exist',
+    fix: 'Check the spelling of the host, and that its DNS record is published.',
+  },
+  dns_unavailable: {
+    meaning: 'its name could not be looked up: the resolver failed',
+    fix: 'Check the resolver of this machine (/etc/resolv.conf), then ask again.',
+  },
+  dns_timeout: {
+    meaning: 'its name was not looked up in time',
+    fix: 'The resolver of this machine does not answer: check it and the network.',
+  },
+  connect_refused: {
+    meaning: 'the connection was refused: nothing listens there',
+    fix: 'Start the service, or correct its port.',
+  },
+  connect_unreachable: {
+    meaning: 'there is no route to it',
+    fix: 'Check the network of this machine, and whether the address is of a family (IPv4, IPv6) it can reach.',
+  },
+  connect_timeout: {
+    meaning: 'the connection was not accepted in time',
+    fix: 'A firewall drops the packets, the address is wrong, or the machine is down.',
+  },
+  tls_expired: {
+    meaning: 'its certificate has expired',
+    fix: 'Renew the certificate and reload the server that presents it.',
+  },
+  tls_not_yet_valid: {
+    meaning: 'its certificate is not valid yet',
+    fix: 'Compare the clocks of both machines with the certificate’s first day.',
+  },
+  tls_wrong_name: {
+    meaning: 'its certificate is for another name',
+    fix: 'Ask it by a name in the certificate, or issue one that holds this name.',
+  },
+  tls_untrusted: {
+    meaning: 'its certificate is not signed by an authority that is trusted here',
+    fix: 'Serve the whole chain; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
+  },
+  tls_failed: {
+    meaning: 'no encrypted connection came about',
+    fix: 'Check that the port speaks TLS: http:// and https:// may be mixed up.',
+  },
+  tls_timeout: {
+    meaning: 'the encrypted connection did not come about in time',
+    fix: 'Something accepts the connection without speaking TLS: check the proxy in front of the service.',
+  },
+  answer_timeout: {
+    meaning: 'it accepted the connection and did not answer in time',
+    fix: 'The process hangs or is overloaded: look at its log and its event loop, or give it longer.',
+  },
+  body_timeout: {
+    meaning: 'its answer began and did not end in time',
+    fix: 'The process stalls while it answers: look at its log.',
+  },
+  connection_closed: {
+    meaning: 'the connection broke before the answer was whole',
+    fix: 'The process may have ended, or a proxy cut the line: look at the logs of both.',
+  },
+  bad_http: {
+    meaning: 'what it answers is not HTTP',
+    fix: 'Something else listens there: check the port, and http:// against https://.',
+  },
+  headers_too_large: {
+    meaning: 'the headers of its answer are larger than 16 KB',
+    fix: 'Something other than the service answers: check the address and the proxy in front.',
+  },
+  encoded: {
+    meaning: 'its answer is compressed although that was declined',
+    fix: 'Turn compression off for the health endpoints in the proxy in front.',
+  },
+  too_large: {
+    meaning: 'its answer is too large to be a health report',
+    fix: 'Something other than the service answers: check the address.',
+  },
+  redirect: {
+    meaning: 'it redirects elsewhere, and redirects are not followed',
+    fix: 'Name the address that it redirects to, when you trust it.',
+  },
+  unauthorised: {
+    meaning: 'it refuses the token for deep checks',
+    fix: 'Put the token into HEALTH_DEEP_TOKEN, or name another source with --token-env or --token-file.',
+  },
+  forbidden: {
+    meaning: 'it refuses to answer this machine (403)',
+    fix: 'Allow this machine in the proxy or firewall in front.',
+  },
+  not_found: {
+    meaning: 'it answers, but has no health endpoint there',
+    fix: 'Check the address: it is the service’s root, without /api/health.',
+  },
+  rate_limited: {
+    meaning: 'it refuses because it was asked too often (429)',
+    fix: 'Ask less often, or exempt the health endpoints in the proxy in front.',
+  },
+  server_error: {
+    meaning: 'it answers with an error of the server and without a health report',
+    fix: 'The proxy in front may not reach the service: look at the logs of both.',
+  },
+  bad_json: {
+    meaning: 'what it answers is not JSON',
+    fix: 'Something other than the service answers: check the address.',
+  },
+  not_health: {
+    meaning: 'it answers, but not with a health report',
+    fix: 'Something other than the service answers: check the address.',
+  },
+  wrong_service: {
+    meaning: 'another service of the platform answers there',
+    fix: 'The addresses of two services are mixed up: check them.',
+  },
+} as const satisfies Record<string, { meaning: string; fix: string }>
+
+export type CauseCode = keyof typeof CAUSES
+
+export function isCauseCode(value: string): value is CauseCode {
+  return Object.hasOwn(CAUSES, value)
+}
+
+/** How far a request had come. */
+export type Phase = 'dns' | 'tcp' | 'tls' | 'answer' | 'body'
+
+export const TIMEOUTS: Readonly<Record<Phase, CauseCode>> = {
+  dns: 'dns_timeout',
+  tcp: 'connect_timeout',
+  tls: 'tls_timeout',
+  answer: 'answer_timeout',
+  body: 'body_timeout',
+}
+
+/** Codes of Node's errors that mean one cause wherever they occur; OpenSSL's are those of X509_verify_cert_error_string(3). */
+const BY_CODE: Readonly<Record<string, CauseCode>> = {
+  ENOTFOUND: 'dns_not_found',
+  ENODATA: 'dns_not_found',
+  EAI_AGAIN: 'dns_unavailable',
+  ECONNREFUSED: 'connect_refused',
+  ETIMEDOUT: 'connect_timeout',
+  EHOSTUNREACH: 'connect_unreachable',
+  EHOSTDOWN: 'connect_unreachable',
+  ENETUNREACH: 'connect_unreachable',
+  ENETDOWN: 'connect_unreachable',
+  EADDRNOTAVAIL: 'connect_unreachable',
+  EAFNOSUPPORT: 'connect_unreachable',
+  EACCES: 'connect_unreachable',
+  EPERM: 'connect_unreachable',
+  CERT_HAS_EXPIRED: 'tls_expired',
+  CERT_NOT_YET_VALID: 'tls_not_yet_valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls_wrong_name',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls_untrusted',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'tls_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls_untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls_untrusted',
+  CERT_UNTRUSTED: 'tls_untrusted',
+  CERT_REVOKED: 'tls_untrusted',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+}
+
+const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
+  dns: 'dns_unavailable',
+  tcp: 'connect_unreachable',
+  tls: 'tls_failed',
+  answer: 'connection_closed',
+  body: 'connection_closed',
+}
+
+/** The cause of an error that Node gave in this phase. Its text is not used: it holds addresses. */
+export function causeOf(error: unknown, phase: Phase): CauseCode {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  // Accepted and cut at once: something listens there.
+  if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
+  return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : BY_PHASE[phase])
+}

@@ -1,0 +1,88 @@
+import { lookup } from 'node:dns'
+import { connect, isIP, type Socket } from 'node:net'
+
+export interface Address {
+  readonly address: string
+  readonly family: number
+}
+
+/** Name resolution as a parameter. Rejects with Node's error codes (`ENOTFOUND` …). */
+export type Lookup = (host: string) => Promise<readonly Address[]>
+
+/** How long one address may take before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay). */
+const STAGGER_MS = 250
+
+const systemLookup: Lookup = (host) =>
+  new Promise((resolve, reject) => {
+    lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>
+      error ? reject(error) : resolve(addresses),
+    )
+  })
+
+/** The addresses of a host in the order in which they are tried; an address is its own, without a resolver. */
+export async function addressesOf(host: string, resolve: Lookup = systemLookup): Promise<readonly Address[]> {
+  const family = isIP(host)
+  return family === 0 ? alternate(await resolve(host)) : [{ address: host, family }]
+}
+
+/** The families take turns, beginning with the resolver's first (RFC 8305 §4). */
+function alternate(addresses: readonly Address[]): readonly Address[] {
+  const first = addresses.filter(({ family }) => family === addresses[0]?.family)
+  const other = addresses.filter(({ family }) => family !== addresses[0]?.family)
+  return first
+    .flatMap((address, index) => [address, ...other.slice(index, index + 1)])
+    .concat(other.slice(first.length))
+}
+
+export interface ConnectInput {
+  readonly addresses: readonly Address[]
+  readonly port: number
+  /** Aborted: every attempt ends, and the promise stays open. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * The first address that accepts (Happy Eyeballs, RFC 8305 §5): one that refuses gives way at once, one that is
+ * silent gets company after a quarter of a second. Node's own attempt ends the silent one instead, so that a slow
+ * line never connects.
+ */
+export function connectFirst({ addresses, port, signal }: ConnectInput): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const waiting = [...addresses]
+    const open = new Set<Socket>()
+    let timer: NodeJS.Timeout | undefined
+    let fault: NodeJS.ErrnoException | undefined
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      for (const socket of open) socket.destroy()
+    }
+    const next = () => {
+      clearTimeout(timer)
+      const address = waiting.shift()
+      if (address === undefined) {
+        if (open.size > 0) return
+        end()
+        reject(fault ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' }))
+        return
+      }
+      const socket = connect({ host: address.address, port, noDelay: true })
+      open.add(socket)
+      socket.once('connect', () => {
+        open.delete(socket)
+        end()
+        resolve(socket)
+      })
+      // Stays on the winner too: between two listeners an error would end the process.
+      socket.on('error', (error) => {
+        if (!open.delete(socket)) return
+        // A refusal says most: something is there, and nothing listens.
+        if (fault?.code !== 'ECONNREFUSED') fault = error
+        next()
+      })
+      if (waiting.length > 0) timer = setTimeout(next, STAGGER_MS)
+    }
+    signal.addEventListener('abort', end, { once: true })
+    next()
+  })
+}

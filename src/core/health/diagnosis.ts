@@ -1,0 +1,92 @@
+import { isService, type Service } from '../service.ts'
+import type { CauseCode } from './causes.ts'
+import type { RemoteHealth } from './prober.ts'
+
+export type RemoteState = 'ok' | 'degraded' | 'failing' | 'unreached'
+
+/** What is wrong at its origin, named once. `probe` is absent when the service itself could not be asked. */
+export interface RootCause {
+  readonly services: readonly Service[]
+  readonly probe?: string
+  readonly state: Exclude<RemoteState, 'ok'>
+  readonly cause?: CauseCode
+  readonly reason: string
+  readonly fix?: string
+}
+
+export interface Diagnosis {
+  readonly rootCauses: readonly RootCause[]
+  /** Services of which nothing is wrong but that another is: follower → the one it waits for. */
+  readonly followers: ReadonlyMap<Service, Service>
+  /** The stamp of each service that answered; null: it has none. */
+  readonly builds: ReadonlyMap<Service, string | null>
+  /** Services that answered run different builds. */
+  readonly skew: boolean
+}
+
+export function stateOf(health: RemoteHealth): RemoteState {
+  return health.reached ? health.report.state : 'unreached'
+}
+
+const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
+
+/**
+ * Tells origin from consequence: a probe that bears the name of another service which is itself in trouble is
+ * explained by that one; whatever is left is a root cause.
+ */
+export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
+  const byService = new Map(results.map((health) => [health.service, health]))
+  const explainedBy = (probe: string, state: RemoteState): Service | undefined => {
+    const other = isService(probe) ? byService.get(probe) : undefined
+    return other && RANK[stateOf(other)] >= RANK[state] ? other.service : undefined
+  }
+  const followers = new Map<Service, Service>()
+  const roots: RootCause[] = unreached(results)
+  for (const health of results) {
+    if (!health.reached || health.report.state === 'ok') continue
+    const { state, probes } = health.report
+    const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
+    const explained = bad.flatMap(([name]) => explainedBy(name, state) ?? [])
+    const [first] = explained
+    if (first !== undefined && explained.length === bad.length) followers.set(health.service, first)
+    for (const [name, probe] of bad) {
+      if (explainedBy(name, state) !== undefined) continue
+      const fine = isService(name) && byService.has(name) ? ', though it answers from here' : ''
+      roots.push({
+        services: [health.service],
+        probe: name,
+        state,
+        reason: `${probe.reason ?? state}${fine}`,
+      })
+    }
+    if (bad.length === 0)
+      roots.push({ services: [health.service], state, reason: 'it says so, and names no probe' })
+  }
+  const builds = new Map(
+    results.flatMap((health) => (health.reached ? [[health.service, health.report.build] as const] : [])),
+  )
+  return {
+    rootCauses: roots,
+    followers: new Map([...followers].map(([follower, leader]) => [follower, origin(leader, followers)])),
+    builds,
+    skew: new Set(builds.values()).size > 1,
+  }
+}
+
+/** Those that fail alike on one host are one root cause: the host, its name, its certificate. */
+function unreached(results: readonly RemoteHealth[]): RootCause[] {
+  const groups = new Map<string, RootCause>()
+  for (const health of results) {
+    if (health.reached) continue
+    const { cause, reason, fix } = health
+    const key = `${cause} ${new URL(health.url).hostname}`
+    const services = [...(groups.get(key)?.services ?? []), health.service]
+    groups.set(key, { services, state: 'unreached', cause, reason, fix })
+  }
+  return [...groups.values()]
+}
+
+function origin(service: Service, followers: ReadonlyMap<Service, Service>): Service {
+  const next = followers.get(service)
+  return next === undefined ? service : origin(next, followers)
+}

@@ -1,0 +1,167 @@
+import { type IncomingMessage, request } from 'node:http'
+import type { Socket } from 'node:net'
+import { type CauseCode, causeOf, type Phase, TIMEOUTS } from './causes.ts'
+import { addressesOf, connectFirst, type Lookup } from './connect.ts'
+
+/** The network as a parameter: production gives nothing. */
+export interface Network {
+  readonly lookup?: Lookup
+  /** Authorities to trust instead of Node's, in PEM. */
+  readonly ca?: string
+}
+
+export interface GetInput {
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  /** Ends the request early, as its time-out does. */
+  readonly signal?: AbortSignal
+  readonly largestBytes: number
+  /** False: the answer's head is all that is wanted. */
+  readonly wantsBody: (status: number) => boolean
+  readonly monotonic: () => number
+  readonly network?: Network | undefined
+}
+
+/** Milliseconds; a phase that did not take place is absent. `firstByte` lasts until the answer's head is there. */
+export interface Phases {
+  readonly dns?: number
+  readonly tcp?: number
+  readonly tls?: number
+  readonly firstByte?: number
+  readonly total: number
+}
+
+export type GetOutcome = { readonly phases: Phases } & (
+  | {
+      readonly answered: true
+      readonly status: number
+      readonly body: string
+      /** The last moment of the server's certificate, in UTC milliseconds. */
+      readonly certificateEnd: number | undefined
+    }
+  | { readonly answered: false; readonly cause: CauseCode }
+)
+
+const LARGEST_HEAD_BYTES = 16 * 1024
+
+/**
+ * One bounded GET over `node:http` that follows no redirect, decompresses nothing and is over in `timeoutMs`
+ * whatever hangs: a name resolution listens to no signal, so the time-out is raced against all of it. Never rejects.
+ */
+export function get(input: GetInput): Promise<GetOutcome> {
+  const { monotonic, signal } = input
+  const began = monotonic()
+  const watch = { phase: 'dns' as Phase, since: began, took: {} as Partial<Record<Phase, number>> }
+  const enter = (phase: Phase) => {
+    const now = monotonic()
+    watch.took[watch.phase] = now - watch.since
+    Object.assign(watch, { phase, since: now })
+  }
+  const over = new AbortController()
+  return new Promise((resolve) => {
+    const finish = (outcome: Ended) => {
+      if (over.signal.aborted) return
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', expire)
+      over.abort()
+      resolve({ ...outcome, phases: phasesOf(watch.took, monotonic() - began) })
+    }
+    const expire = () => finish({ answered: false, cause: TIMEOUTS[watch.phase] })
+    const timer = setTimeout(expire, input.timeoutMs)
+    signal?.addEventListener('abort', expire, { once: true })
+    exchange(input, over.signal, enter).then(finish, (error: unknown) =>
+      finish({
+        answered: false,
+        cause: error instanceof Refusal ? error.reason : causeOf(error, watch.phase),
+      }),
+    )
+  })
+}
+
+type Ended =
+  | Omit<Extract<GetOutcome, { answered: true }>, 'phases'>
+  | Omit<Extract<GetOutcome, { answered: false }>, 'phases'>
+
+/** An answer that was not read to its end because of what its beginning said. */
+class Refusal extends Error {
+  readonly reason: CauseCode
+  constructor(reason: CauseCode) {
+    super(reason)
+    this.reason = reason
+  }
+}
+
+async function exchange(input: GetInput, over: AbortSignal, enter: (phase: Phase) => void): Promise<Ended> {
+  const { url, network = {} } = input
+  const secure = url.protocol === 'https:'
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const addresses = await addressesOf(host, network.lookup)
+  over.throwIfAborted()
+  enter('tcp')
+  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+  const socket = await connectFirst({ addresses, port, signal: over })
+  over.addEventListener('abort', () => socket.destroy(), { once: true })
+  let line = socket
+  let certificateEnd: number | undefined
+  if (secure) {
+    enter('tls')
+    const tls = await import('./tls.ts')
+    const secured = await tls.secure({ socket, host, ca: network.ca })
+    over.addEventListener('abort', () => secured.line.destroy(), { once: true })
+    line = secured.line
+    certificateEnd = secured.certificateEnd
+  }
+  enter('answer')
+  const answer = await ask(input, line)
+  enter('body')
+  const status = answer.statusCode ?? 0
+  const body = input.wantsBody(status) ? await read(answer, input.largestBytes) : ''
+  return { answered: true, status, body, certificateEnd }
+}
+
+function ask({ url, headers }: GetInput, line: Socket): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request({
+      createConnection: () => line,
+      method: 'GET',
+      host: url.hostname,
+      path: `${url.pathname}${url.search}`,
+      maxHeaderSize: LARGEST_HEAD_BYTES,
+      headers: { host: url.host, 'accept-encoding': 'identity', 'user-agent': 'platformctl', ...headers },
+    })
+      .on('response', resolve)
+      .on('upgrade', () => reject(new Refusal('bad_http')))
+      .on('error', reject)
+      .end()
+  })
+}
+
+function read(answer: IncomingMessage, largestBytes: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new Refusal('encoded')
+    if (Number(answer.headers['content-length'] ?? 0) > largestBytes) throw new Refusal('too_large')
+    const chunks: Buffer[] = []
+    let bytes = 0
+    answer
+      .on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > largestBytes) reject(new Refusal('too_large'))
+        else chunks.push(chunk)
+      })
+      .on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+      .on('error', reject)
+  })
+}
+
+function phasesOf(took: Partial<Record<Phase, number>>, total: number): Phases {
+  const { dns, tcp, tls, answer } = took
+  const round = (ms: number) => Math.round(ms * 10) / 10
+  return {
+    ...(dns === undefined ? {} : { dns: round(dns) }),
+    ...(tcp === undefined ? {} : { tcp: round(tcp) }),
+    ...(tls === undefined ? {} : { tls: round(tls) }),
+    ...(answer === undefined ? {} : { firstByte: round(answer) }),
+    total: round(total),
+  }
+}

@@ -1,0 +1,29 @@
+import type { Socket } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
+
+/** Speaks TLS over a connected line; rejects when the certificate does not hold for `host`. Loaded for https only. */
+export function secure({
+  socket,
+  host,
+  ca,
+}: {
+  readonly socket: Socket
+  /** A name or an address: without its brackets. */
+  readonly host: string
+  readonly ca: string | undefined
+}): Promise<{ readonly line: TLSSocket; readonly certificateEnd: number }> {
+  return new Promise((resolve, reject) => {
+    const line = connect({
+      socket,
+      host,
+      // An address is no server name (RFC 6066 §3).
+      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+      ...(ca === undefined ? {} : { ca }),
+      ALPNProtocols: ['http/1.1'],
+    })
+    line.once('secureConnect', () =>
+      resolve({ line, certificateEnd: Date.parse(line.getPeerCertificate().valid_to) }),
+    )
+    line.on('error', reject)
+  })
+}

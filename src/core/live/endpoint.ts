@@ -1,0 +1,116 @@
+import type { LiveCheck, Step, Verdict } from './live.ts'
+import { isAddress, type Network } from './network.ts'
+
+const DAY_MS = 86_400_000
+/** Renewal runs weeks ahead; a certificate this close to its end has missed it. */
+const WARN_DAYS = 14
+
+interface Looks {
+  readonly network: Network
+  /** UTC milliseconds. */
+  readonly now: number
+}
+
+/** Name, an answer and certificate of an http(s) address: three steps, in this order. */
+export function endpointSteps(looks: Looks, url: string, variable: string): readonly [Step, Step, Step] {
+  const { hostname, port, protocol } = new URL(url)
+  return [
+    nameStep(looks, hostname, variable),
+    {
+      check: 'reachability',
+      variables: [variable],
+      // No key goes along, so a bad certificate is left to the step that says what is wrong with it.
+      run: async (signal) => {
+        const { status } = await looks.network.get({ url, anyCertificate: true }, signal)
+        return status >= 500
+          ? { state: 'failed', id: 'live-unhealthy', detail: `answers with an error (${status})` }
+          : { state: 'passed', detail: `answers (${status})` }
+      },
+    },
+    protocol === 'https:'
+      ? certificateStep(looks, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
+      : skip('certificate', variable, 'http:// has none'),
+  ]
+}
+
+export function nameStep({ network }: Looks, host: string, variable: string): Step {
+  if (isAddress(host)) return skip('name resolution', variable, 'an address needs none')
+  return {
+    check: 'name resolution',
+    variables: [variable],
+    run: async (signal) => {
+      const count = await network.addresses(host, signal)
+      return { state: 'passed', detail: `${count} address${count === 1 ? '' : 'es'}` }
+    },
+  }
+}
+
+export function certificateStep(
+  { network, now }: Looks,
+  where: { readonly host: string; readonly port: number; readonly startTls: boolean },
+  variable: string,
+): Step {
+  return {
+    check: 'certificate',
+    variables: [variable],
+    run: async (signal): Promise<Verdict> => {
+      const { fault, validFrom, validTo } = await network.certificate(where, signal)
+      const left = Math.floor((validTo - now) / DAY_MS)
+      if (fault !== undefined)
+        return { state: 'failed', id: 'live-certificate', detail: sentence(fault, left) }
+      // A certificate of a few days is renewed in its last third.
+      const soon = Math.min(WARN_DAYS, Math.floor((validTo - validFrom) / DAY_MS / 3))
+      return left < soon
+        ? { state: 'warning', id: 'live-certificate-expiring', detail: `ends in ${days(left)}` }
+        : { state: 'passed', detail: `${days(left)} left` }
+    },
+  }
+}
+
+/** What OpenSSL and Node call it, in words. */
+function sentence(fault: string, left: number): string {
+  if (fault === 'CERT_HAS_EXPIRED') return `expired ${days(Math.max(1, -left))} ago`
+  if (fault === 'CERT_NOT_YET_VALID') return 'is not valid yet'
+  if (fault === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'is made out to another name'
+  if (/SELF_SIGNED/.test(fault)) return 'is signed by nobody that this machine trusts'
+  if (/UNABLE_TO/.test(fault)) return 'has a chain that leads to nobody this machine trusts'
+  return 'cannot be verified'
+}
+
+function days(count: number): string {
+  return count === 1 ? '1 day' : `${count} days`
+}
+
+/** A request with a key: refused, let in, or not to be told from the answer. */
+export function keyStep(input: {
+  readonly network: Network
+  readonly check: Extract<LiveCheck, 'authorisation' | 'service role'>
+  readonly variable: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Further statuses, beside 2xx, that only a key that is let in gets. */
+  readonly accepts?: (status: number) => boolean
+}): Step {
+  return {
+    check: input.check,
+    variables: [input.variable],
+    run: async (signal) => {
+      const { status } = await input.network.get({ url: input.url, headers: input.headers }, signal)
+      if (status === 401 || status === 403)
+        return { state: 'failed', id: 'live-unauthorised', detail: `is refused (${status})` }
+      if ((status >= 200 && status < 300) || input.accepts?.(status))
+        return { state: 'passed', detail: 'is accepted' }
+      return status >= 500
+        ? {
+            state: 'failed',
+            id: 'live-unhealthy',
+            detail: `cannot be tried: an error comes back (${status})`,
+          }
+        : { state: 'skipped', detail: `cannot be told from the answer (${status})` }
+    },
+  }
+}
+
+function skip(check: LiveCheck, variable: string, detail: string): Step {
+  return { check, variables: [variable], run: async () => ({ state: 'skipped', detail }) }
+}

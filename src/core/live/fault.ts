@@ -1,0 +1,48 @@
+import type { Verdict } from './live.ts'
+
+/** Why the other side could not be asked. */
+export type FaultKind =
+  | 'no such name'
+  | 'name server'
+  | 'refused'
+  | 'no route'
+  | 'timeout'
+  | 'tls'
+  | 'no tls'
+  | 'broken'
+
+export class NetworkFault extends Error {
+  override readonly name = 'NetworkFault'
+  readonly kind: FaultKind
+
+  constructor(kind: FaultKind) {
+    super(kind)
+    this.kind = kind
+  }
+}
+
+const VERDICTS: Readonly<Record<FaultKind, Verdict>> = {
+  'no such name': { state: 'failed', id: 'live-name', detail: 'does not resolve' },
+  'name server': {
+    state: 'failed',
+    id: 'live-name-server',
+    detail: 'cannot be looked up: no name server answers',
+  },
+  refused: {
+    state: 'failed',
+    id: 'live-unreachable',
+    detail: 'cannot be reached: the connection is refused',
+  },
+  'no route': { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: no route leads there' },
+  timeout: { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' },
+  tls: { state: 'failed', id: 'live-certificate', detail: 'cannot be trusted: the certificate is not valid' },
+  'no tls': { state: 'warning', id: 'live-plain-text', detail: 'is absent: the server offers no encryption' },
+  broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
+}
+
+/** Anything that is not a fault of the network is told without its own text, which could quote a value. */
+export function verdictOf(error: unknown): Verdict {
+  return error instanceof NetworkFault
+    ? VERDICTS[error.kind]
+    : { state: 'failed', id: 'live-unreachable', detail: 'could not be checked' }
+}

@@ -1,0 +1,54 @@
+import { LIVE_FINDINGS, type LiveFindingId } from '../env/explanations.ts'
+import type { Origin } from '../env/validate.ts'
+import type { Finding } from '../finding.ts'
+import type { LiveCheck, LiveResult } from './live.ts'
+
+/** What a verdict's predicate is about. */
+const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
+  configuration: (variable) => variable,
+  'name resolution': (variable) => `The host of ${variable}`,
+  certificate: (variable) => `The certificate behind ${variable}`,
+  reachability: (variable) => variable,
+  health: (variable) => `The service behind ${variable}`,
+  authorisation: (variable) => variable,
+  'service role': (variable) => variable,
+  'published keys': (variable) => variable,
+  SPF: (variable) => `The domain of ${variable}`,
+  DKIM: (variable) => `The domain of ${variable}`,
+  DMARC: (variable) => `The domain of ${variable}`,
+  migrations: (variable) => `The store of ${variable}`,
+}
+
+/** Failed checks are errors and doubtful ones warnings; what passed or was skipped is no finding. */
+export function liveFindings(results: readonly LiveResult[], origin: Origin): Finding[] {
+  return results.flatMap((result) => {
+    if (!('id' in result)) return []
+    const { target, check, services, variables, id, detail } = result
+    const where = variables.map(origin).find((place) => place !== undefined)
+    return [
+      {
+        id,
+        severity: result.state === 'failed' ? 'error' : 'warning',
+        services,
+        group: target,
+        present: variables,
+        missing: [],
+        cause: `${SUBJECTS[check](variables.join(', '))} ${detail}.`,
+        fix: LIVE_FINDINGS[id].fix,
+        ...where,
+      } satisfies Finding,
+    ]
+  })
+}
+
+const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
+  'live-name',
+  'live-name-server',
+  'live-unreachable',
+  'live-unauthorised',
+])
+
+/** The other side was not reached, or refused us: exit code 3 where nothing else is wrong (CONTRACT §7). */
+export function isRemoteFault(id: string): boolean {
+  return REMOTE.has(id)
+}

@@ -1,0 +1,67 @@
+import type { LiveFindingId } from '../env/explanations.ts'
+import type { Service } from '../service.ts'
+
+/** What is looked at, under the names of the groups and services; `sender` is the domain that mail comes from. */
+export const LIVE_TARGETS = [
+  'datastore',
+  'payments',
+  'sharedstore',
+  'mail',
+  'sender',
+  'api',
+  'agent',
+  'store',
+] as const
+export type LiveTarget = (typeof LIVE_TARGETS)[number]
+
+export const LIVE_CHECKS = [
+  'configuration',
+  'name resolution',
+  'reachability',
+  'certificate',
+  'health',
+  'authorisation',
+  'service role',
+  'published keys',
+  'SPF',
+  'DKIM',
+  'DMARC',
+  'migrations',
+] as const
+export type LiveCheck = (typeof LIVE_CHECKS)[number]
+
+/** `skipped` was not tried, and says why: it is never counted or shown as passed. */
+export const LIVE_STATES = ['passed', 'warning', 'failed', 'skipped'] as const
+export type LiveState = (typeof LIVE_STATES)[number]
+
+/** What one look at the outside gave. `detail` is a predicate ("does not resolve") and holds no value, host or address. */
+export type Verdict =
+  | { readonly state: 'passed' | 'skipped'; readonly detail: string }
+  | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
+
+export type LiveResult = Verdict & {
+  readonly target: LiveTarget
+  readonly check: LiveCheck
+  readonly services: readonly Service[]
+  /** The variables that say what was checked. */
+  readonly variables: readonly string[]
+  /** Milliseconds; absent when nothing was tried. */
+  readonly latencyMs?: number
+}
+
+export interface Step {
+  readonly check: LiveCheck
+  readonly variables: readonly string[]
+  /** Rejects with a NetworkFault when the other side cannot be asked. */
+  readonly run: (signal: AbortSignal) => Promise<Verdict>
+}
+
+/** One integration. In a chain a step is tried only if those before it did not fail: one cause, one message. */
+export interface Target {
+  readonly name: LiveTarget
+  readonly services: readonly Service[]
+  readonly variables: readonly string[]
+  readonly order: 'chain' | 'side by side'
+  /** A sentence's end instead of steps: why there is nothing to check. */
+  readonly steps: readonly Step[] | string
+}

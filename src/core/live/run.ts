@@ -1,0 +1,106 @@
+import { verdictOf } from './fault.ts'
+import type { LiveResult, Step, Target, Verdict } from './live.ts'
+
+export interface RunInput {
+  readonly targets: readonly Target[]
+  /** The most that one check may take, and the most that all of them may. */
+  readonly limitMs: number
+  readonly deadlineMs: number
+  readonly monotonic: () => number
+  /** Aborted by the user: what runs is given up. */
+  readonly signal: AbortSignal
+  /** After each check: how many are done of how many, and the targets that are still at work. */
+  readonly onProgress?: (done: number, all: number, waiting: readonly string[]) => void
+}
+
+/** Runs every target at once, each check under its own limit, all under one deadline. Never rejects. */
+export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
+  const { targets, deadlineMs, signal, onProgress } = input
+  const over = new AbortController()
+  const end = () => over.abort()
+  const timer = setTimeout(end, deadlineMs)
+  signal.addEventListener('abort', end, { once: true })
+  const all = targets.reduce((sum, { steps }) => sum + (typeof steps === 'string' ? 0 : steps.length), 0)
+  const waiting = new Map(
+    targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : [[name, steps.length]])),
+  )
+  let done = 0
+  const report =
+    (target: Target) =>
+    (result: Verdict, step: Step, latencyMs?: number): LiveResult => {
+      done += 1
+      const left = (waiting.get(target.name) ?? 1) - 1
+      if (left === 0) waiting.delete(target.name)
+      else waiting.set(target.name, left)
+      onProgress?.(done, all, [...waiting.keys()])
+      return {
+        target: target.name,
+        check: step.check,
+        ...result,
+        services: target.services,
+        variables: step.variables,
+        ...(latencyMs === undefined ? {} : { latencyMs }),
+      }
+    }
+  try {
+    const results = await Promise.all(
+      targets.map((target) => runTarget(target, report(target), input, over.signal)),
+    )
+    return results.flat()
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
+  }
+}
+
+async function runTarget(
+  target: Target,
+  report: (verdict: Verdict, step: Step, latencyMs?: number) => LiveResult,
+  { limitMs, monotonic }: RunInput,
+  over: AbortSignal,
+): Promise<LiveResult[]> {
+  const { name, services, variables, order, steps } = target
+  if (typeof steps === 'string') {
+    return [{ target: name, check: 'configuration', state: 'skipped', detail: steps, services, variables }]
+  }
+  const run = async (step: Step): Promise<LiveResult> => {
+    if (over.aborted)
+      return report({ state: 'skipped', detail: 'not tried: the time for all checks was over' }, step)
+    const began = monotonic()
+    const verdict = await underLimit(step, limitMs, over)
+    return report(verdict, step, Math.round((monotonic() - began) * 10) / 10)
+  }
+  if (order === 'side by side') return Promise.all(steps.map(run))
+  const results: LiveResult[] = []
+  for (const step of steps) {
+    const failed = results.find(({ state }) => state === 'failed')
+    results.push(
+      failed === undefined
+        ? await run(step)
+        : report({ state: 'skipped', detail: `not tried, as ${failed.check} failed` }, step),
+    )
+  }
+  return results
+}
+
+/** Raced, not only aborted: name resolution and others do not listen to a signal. */
+async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<Verdict> {
+  const controller = new AbortController()
+  const late: Verdict = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }
+  return new Promise((resolve) => {
+    const stop = () => {
+      finish(late)
+      controller.abort()
+    }
+    const timer = setTimeout(stop, limitMs)
+    over.addEventListener('abort', stop, { once: true })
+    const finish = (verdict: Verdict) => {
+      clearTimeout(timer)
+      over.removeEventListener('abort', stop)
+      resolve(verdict)
+    }
+    Promise.resolve()
+      .then(() => step.run(controller.signal))
+      .then(finish, (error: unknown) => finish(verdictOf(error)))
+  })
+}

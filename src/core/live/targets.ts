@@ -1,0 +1,256 @@
+import type { GroupName, Settings } from '../env/settings.ts'
+import { ROUTES } from '../routes.ts'
+import type { Secret } from '../secret.ts'
+import { SERVICES, type Service } from '../service.ts'
+import { endpointSteps, keyStep, nameStep } from './endpoint.ts'
+import type { LiveTarget, Step, Target, Verdict } from './live.ts'
+import { mailSteps } from './mail.ts'
+import type { Network } from './network.ts'
+import { senderSteps } from './sender.ts'
+
+export interface LiveDependencies {
+  readonly settings: Settings
+  readonly network: Network
+  /** UTC milliseconds. */
+  readonly now: number
+  /** Is a usable value set for this variable? */
+  readonly isSet: (name: string) => boolean
+  /** Connects and authenticates to the mail transport without sending. */
+  readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
+  readonly storeSchema: () => Promise<{ readonly version: number; readonly latest: number } | undefined>
+  /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */
+  readonly dkimSelectors: readonly string[]
+}
+
+/** Everything that the configuration reaches out to, for the services asked for. */
+export function liveTargets(dependencies: LiveDependencies, services: readonly Service[]): readonly Target[] {
+  const { settings, network, isSet } = dependencies
+  const { datastore, payments, sharedStore, mail, store, site } = settings
+  const targets: readonly Target[] = [
+    target('datastore', ['web'], 'NEXT_PUBLIC_DATASTORE_URL', absent(settings, 'datastore', datastore), () =>
+      datastore === undefined ? [] : datastoreSteps(dependencies, datastore),
+    ),
+    target('payments', ['web'], 'PAYMENTS_API_URL', absent(settings, 'payments', payments), () =>
+      payments === undefined ? [] : paymentsSteps(dependencies, payments),
+    ),
+    target(
+      'sharedstore',
+      ['web', 'api'],
+      'SHAREDSTORE_REST_URL',
+      absent(settings, 'sharedstore', sharedStore),
+      () =>
+        sharedStore === undefined
+          ? []
+          : [
+              ...endpointSteps(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
+              keyStep({
+                network,
+                check: 'authorisation',
+                variable: 'SHAREDSTORE_REST_TOKEN',
+                url: `${sharedStore.url}/ping`,
+                headers: bearer(sharedStore.token),
+              }),
+            ],
+    ),
+    target('mail', ['web'], 'MAILER_SMTP_URL', absent(settings, 'mail', mail), () =>
+      mail === undefined ? [] : mailSteps(dependencies, mail.route),
+    ),
+    {
+      ...target('sender', ['web'], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
+        mail === undefined ? [] : senderSteps(dependencies, mail.from.address),
+      ),
+      order: 'side by side',
+    },
+    neighbour(
+      'api',
+      ['web', 'agent'],
+      ['API_URL', 'NEXT_PUBLIC_API_URL'],
+      site.apiUrl,
+      ROUTES.apiHealth.path,
+    ),
+    neighbour(
+      'agent',
+      ['web'],
+      ['AGENT_URL', 'NEXT_PUBLIC_AGENT_URL'],
+      site.agentUrl,
+      ROUTES.agentHealth.path,
+    ),
+    target('store', SERVICES, 'STORE_URL', store.address === undefined ? 'not configured' : undefined, () =>
+      storeSteps(dependencies),
+    ),
+  ]
+  return targets
+    .map((one) => ({ ...one, services: one.services.filter((service) => services.includes(service)) }))
+    .filter((one) => one.services.length > 0)
+
+  function neighbour(
+    name: 'api' | 'agent',
+    readers: readonly Service[],
+    variables: readonly string[],
+    url: string,
+    path: string,
+  ): Target {
+    const variable = variables.find(isSet)
+    return target(
+      name,
+      readers,
+      variable ?? variables[0] ?? '',
+      variable ? undefined : 'not configured',
+      () => [
+        ...endpointSteps(dependencies, url, variable ?? ''),
+        healthStep(network, `${url}${path}`, variable ?? ''),
+      ],
+    )
+  }
+}
+
+function target(
+  name: LiveTarget,
+  services: readonly Service[],
+  variable: string,
+  why: string | undefined,
+  steps: () => readonly Step[],
+): Target {
+  return { name, services, variables: [variable], order: 'chain', steps: why ?? steps() }
+}
+
+function absent(settings: Settings, group: GroupName, configured: unknown): string | undefined {
+  if (settings.groups[group] === 'half-configured') return 'half-configured, so it is off'
+  return configured === undefined ? 'not configured' : undefined
+}
+
+function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Settings['datastore']>): Step[] {
+  const { network } = dependencies
+  const withKey = (check: 'authorisation' | 'service role', variable: string, key: Secret) =>
+    keyStep({
+      network,
+      check,
+      variable,
+      url: `${store.url}/auth/v1/settings`,
+      headers: { apikey: key.reveal(), ...bearer(key) },
+    })
+  return [
+    ...endpointSteps(dependencies, store.url, 'NEXT_PUBLIC_DATASTORE_URL'),
+    withKey('authorisation', 'NEXT_PUBLIC_DATASTORE_ANON_KEY', store.anonKey),
+    ...(store.serviceRoleKey
+      ? [withKey('service role', 'DATASTORE_SERVICE_ROLE_KEY', store.serviceRoleKey)]
+      : []),
+    ...(store.tokens?.kind === 'jwks' ? [publishedKeysStep(network, store.tokens.url)] : []),
+  ]
+}
+
+function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Settings['payments']>): Step[] {
+  const [price = ''] = Object.values(payments.prices)
+  const address = dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : 'PAYMENTS_SECRET_KEY'
+  return [
+    ...endpointSteps(dependencies, payments.apiUrl, address),
+    keyStep({
+      network: dependencies.network,
+      check: 'authorisation',
+      variable: 'PAYMENTS_SECRET_KEY',
+      url: `${payments.apiUrl}/v1/prices/${encodeURIComponent(price)}`,
+      headers: bearer(payments.secretKey),
+      // The key was let in, whatever became of the price: `platformctl billing smoke` looks at those.
+      accepts: (status) => status === 404,
+    }),
+  ]
+}
+
+function publishedKeysStep(network: Network, url: string): Step {
+  return {
+    check: 'published keys',
+    variables: ['DATASTORE_JWKS_URL'],
+    run: async (signal) => {
+      const { status, body } = await network.get({ url }, signal)
+      const count = keysIn(body)
+      return status === 200 && count > 0
+        ? { state: 'passed', detail: `${count} key${count === 1 ? '' : 's'}` }
+        : { state: 'failed', id: 'live-unhealthy', detail: `gives no key set (${status})` }
+    },
+  }
+}
+
+/** RFC 7517 §5. */
+function keysIn(body: string): number {
+  try {
+    const { keys } = JSON.parse(body) as { keys?: unknown }
+    return Array.isArray(keys) ? keys.length : 0
+  } catch {
+    return 0
+  }
+}
+
+/** The JSON state of a service of ours, never a word in its text. */
+function healthStep(network: Network, url: string, variable: string): Step {
+  return {
+    check: 'health',
+    variables: [variable],
+    run: async (signal): Promise<Verdict> => {
+      const { status, body } = await network.get({ url }, signal)
+      const state = stateIn(body)
+      if (state === undefined)
+        return {
+          state: 'failed',
+          id: 'live-unhealthy',
+          detail: `answers, but not as a service of the platform (${status})`,
+        }
+      if (state === 'failing') return { state: 'failed', id: 'live-unhealthy', detail: 'is failing' }
+      return state === 'degraded'
+        ? { state: 'warning', id: 'live-unhealthy', detail: 'is degraded' }
+        : { state: 'passed', detail: 'is ok' }
+    },
+  }
+}
+
+function stateIn(body: string): 'ok' | 'degraded' | 'failing' | undefined {
+  try {
+    const { state } = JSON.parse(body) as { state?: unknown }
+    return state === 'ok' || state === 'degraded' || state === 'failing' ? state : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function storeSteps(dependencies: LiveDependencies): Step[] {
+  const { settings, storeSchema } = dependencies
+  const { address } = settings.store
+  return [
+    ...(address?.kind === 'postgres'
+      ? [nameStep(dependencies, new URL(address.url.reveal()).hostname, 'STORE_URL')]
+      : []),
+    {
+      check: 'migrations',
+      variables: ['STORE_URL'],
+      run: async (): Promise<Verdict> => {
+        const state = await storeSchema().catch(faultOf)
+        if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
+        if (state === undefined)
+          return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
+        const { version, latest } = state
+        if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
+        return version < latest
+          ? {
+              state: 'warning',
+              id: 'store-migration-pending',
+              detail: `has schema ${version}, and this build brings ${latest}`,
+            }
+          : {
+              state: 'warning',
+              id: 'store-schema-newer',
+              detail: `has schema ${version}, and this build knows ${latest}`,
+            }
+      },
+    },
+  ]
+}
+
+/** The store's sentences about a server begin alike and hold no value; those about a file name it, and are left out. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
+  return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
+}
+
+function bearer(key: Secret): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${key.reveal()}` }
+}

@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { StoreOpenError, type StoreSchema } from '../store.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+/** The schema of the store in a file, read and never changed; undefined when there is no such file. */
+export function sqliteSchema(file: string): StoreSchema | undefined {
+  if (!existsSync(file)) return undefined
+  let database: Database.Database | undefined
+  try {
+    database = new Database(file, { readonly: true, fileMustExist: true })
+    return {
+      version: Number(database.pragma('user_version', { simple: true })),
+      latest: MIGRATIONS.length,
+    }
+  } catch (error) {
+    throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })
+  } finally {
+    database?.close()
+  }
+}

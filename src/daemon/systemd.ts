@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import type { Environment } from '../core/env/settings.ts'
+import type { Log } from '../core/log.ts'
+
+/** What systemd is told of a service of Type=notify (sd_notify(3)). */
+export interface SystemdNotifier {
+  ready(status: string): void
+  stopping(): void
+  /** Waits for what is being said. */
+  close(): Promise<void>
+}
+
+/**
+ * Speaks over NOTIFY_SOCKET through `systemd-notify`, because Node has no datagram sockets of that kind; the unit needs
+ * NotifyAccess=all, since the words come from a child. With WatchdogSec= it says twice in each period that the event
+ * loop turns. Without NOTIFY_SOCKET it does nothing.
+ */
+export function notifySystemd({
+  env,
+  log,
+}: {
+  readonly env: Environment
+  readonly log: Log
+}): SystemdNotifier {
+  if (!env.NOTIFY_SOCKET) return { ready() {}, stopping() {}, close: async () => {} }
+  const socket = env.NOTIFY_SOCKET
+  let said = Promise.resolve()
+  let warned = false
+  const fail = () => {
+    if (warned) return
+    warned = true
+    log.warn(
+      'systemd_not_notified',
+      'systemd-notify could not tell systemd about this service: install it, or use Type=exec',
+    )
+  }
+  // One after the other: systemd takes them in the order in which they arrive.
+  const say = (...words: string[]) => {
+    said = said.then(
+      () =>
+        new Promise<void>((resolve) => {
+          const child = spawn('systemd-notify', words, {
+            env: { NOTIFY_SOCKET: socket, ...(env.PATH && { PATH: env.PATH }) },
+            stdio: 'ignore',
+          })
+          child.once('error', () => {
+            fail()
+            resolve()
+          })
+          child.once('exit', (code) => {
+            if (code !== 0) fail()
+            resolve()
+          })
+        }),
+    )
+  }
+  const period = Number(env.WATCHDOG_USEC) / 1000
+  const watchdog = period > 0 ? setInterval(() => say('WATCHDOG=1'), period / 2) : undefined
+  return {
+    ready: (status) => say('READY=1', `STATUS=${status}`),
+    stopping: () => say('STOPPING=1', 'STATUS=stopping'),
+    close() {
+      clearInterval(watchdog)
+      return said
+    },
+  }
+}

@@ -1,0 +1,333 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { SMTPServer } from 'smtp-server'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Output } from '../../src/cli/context.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import type { LiveResult } from '../../src/core/live/live.ts'
+import { openNetwork } from '../../src/core/live/network.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
+
+const signed = await authority('Trusted for tests')
+const RECORDS = {
+  'example.com': 'v=spf1 -all',
+  's1._domainkey.example.com': 'v=DKIM1; p=AAAA',
+  '_dmarc.example.com': 'v=DMARC1; p=reject',
+}
+
+interface Given {
+  readonly env?: Record<string, string>
+  readonly args?: readonly string[]
+  readonly cwd?: string
+  readonly records?: Record<string, string>
+  readonly stderr?: Output
+}
+
+async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: terminal }: Given) {
+  const network = openNetwork({
+    lookup: loopbackLookup,
+    ca: signed.ca,
+    nameServers: [await nameServer(records)],
+  })
+  const folder = cwd ?? (await emptyFolder())
+  const { context, stdout, stderr } = testContext({
+    cwd: folder,
+    env,
+    network,
+    ...(terminal && { stderr: terminal }),
+  })
+  const code = await runProgram(['preflight', '--deep', ...args], context)
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+async function checks(given: Given) {
+  const { code, stdout } = await preflight({ ...given, args: ['--format', 'json', ...(given.args ?? [])] })
+  const report = JSON.parse(stdout) as {
+    ok: boolean
+    live: LiveResult[]
+    findings: { id: string; severity: string; cause: string }[]
+  }
+  const told = report.live
+    .filter(({ check }) => check !== 'configuration')
+    .map(({ target, check, state }) => `${target}, ${check}: ${state}`)
+  return { code, report, told }
+}
+
+/** Every integration, answering on loopback as a healthy one would. */
+async function everything({ refuse = [] as string[] } = {}) {
+  const certificate = await signed.issue({})
+  const secure = async (paths: Parameters<typeof answers>[0]) =>
+    `https://service.example:${(await serve(answers(paths), certificate)).port}`
+  const keyed = (name: string): readonly [number, unknown?] => [
+    refuse.includes(name) ? 401 : 200,
+    { state: 'ok' },
+  ]
+  const mail = new SMTPServer({
+    ...certificate,
+    logger: false,
+    hideSTARTTLS: true,
+    allowInsecureAuth: true,
+    onAuth: (auth, _, done) =>
+      refuse.includes('mail') || auth.password !== 'key-of-the-mailer'
+        ? done(new Error('no'))
+        : done(null, { user: 'platform' }),
+  })
+  await new Promise<void>((resolve) => void mail.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => mail.close(resolve)))
+  const datastore = await secure({
+    '/auth/v1/settings': keyed('datastore'),
+    '/keys': [200, { keys: [{ kty: 'EC' }] }],
+  })
+  return {
+    NEXT_PUBLIC_DATASTORE_URL: datastore,
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-project',
+    DATASTORE_JWKS_URL: `${datastore}/keys`,
+    PAYMENTS_SECRET_KEY: 'sk_test_of-this-project',
+    PAYMENTS_WEBHOOK_SECRET: 'whsec_of-this-project',
+    PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro',
+    PAYMENTS_API_URL: await secure({ '/v1/prices/price_pro': keyed('payments') }),
+    SHAREDSTORE_REST_URL: await secure({ '/ping': keyed('sharedstore') }),
+    SHAREDSTORE_REST_TOKEN: 'token-of-the-shared-store',
+    MAILER_API_KEY: 'key-of-the-mailer',
+    MAILER_SMTP_URL: `smtp://platform@127.0.0.1:${(mail.server.address() as { port: number }).port}`,
+    MAILER_FROM: 'Course <course@example.com>',
+    API_URL: await secure({ '/api/health': [200, { state: 'ok' }] }),
+    AGENT_URL: await secure({ '/api/agent/health': [200, { state: 'ok' }] }),
+    STORE_URL: 'sqlite:store.sqlite',
+  }
+}
+
+test('without anything configured nothing is asked, and nothing is said to have passed', async () => {
+  const { code, stdout, stderr } = await preflight({})
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/○ skipped \(not configured\): datastore, payments,/)
+  expect(stdout).toMatch(/live checks: 0 passed, 8 skipped/)
+})
+
+test('everything configured and well: every check passes, or says why it was skipped', async () => {
+  const cwd = await emptyFolder()
+  await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'store.sqlite') })).close()
+  const { code, told, report } = await checks({ env: await everything(), cwd })
+  expect(told).toEqual([
+    ...['name resolution', 'reachability', 'certificate', 'authorisation', 'published keys'].map(
+      (check) => `datastore, ${check}: passed`,
+    ),
+    ...['payments', 'sharedstore'].flatMap((target) =>
+      ['name resolution', 'reachability', 'certificate', 'authorisation'].map(
+        (check) => `${target}, ${check}: passed`,
+      ),
+    ),
+    'mail, name resolution: skipped',
+    'mail, reachability: passed',
+    'mail, certificate: warning',
+    'mail, authorisation: passed',
+    'sender, SPF: passed',
+    'sender, DKIM: passed',
+    'sender, DMARC: passed',
+    ...['api', 'agent'].flatMap((target) =>
+      ['name resolution', 'reachability', 'certificate', 'health'].map(
+        (check) => `${target}, ${check}: passed`,
+      ),
+    ),
+    'store, migrations: passed',
+  ])
+  expect(report.findings.filter(({ severity }) => severity === 'warning').map(({ id }) => id)).toEqual([
+    'live-plain-text',
+  ])
+  expect(code).toBe(0)
+})
+
+test('a refused key is an error that names the variable, and the exit code says that the other side refused', async () => {
+  const { code, told, report } = await checks({
+    env: await everything({ refuse: ['datastore', 'payments', 'sharedstore', 'mail'] }),
+  })
+  expect(told.filter((line) => line.endsWith('failed'))).toEqual([
+    'datastore, authorisation: failed',
+    'payments, authorisation: failed',
+    'sharedstore, authorisation: failed',
+    'mail, authorisation: failed',
+  ])
+  expect(report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([
+    { id: 'live-unauthorised', cause: 'NEXT_PUBLIC_DATASTORE_ANON_KEY is refused (401).' },
+    { id: 'live-unauthorised', cause: 'PAYMENTS_SECRET_KEY is refused (401).' },
+    { id: 'live-unauthorised', cause: 'SHAREDSTORE_REST_TOKEN is refused (401).' },
+    { id: 'live-unauthorised', cause: 'MAILER_API_KEY is refused.' },
+  ])
+  expect(code).toBe(3)
+})
+
+test('one cause gives one error: what depends on it is skipped, and says on what', async () => {
+  const { code, report } = await checks({
+    env: { API_URL: 'https://nowhere.invalid' },
+    args: ['--service', 'agent'],
+  })
+  expect(report.live.filter(({ target }) => target === 'api')).toMatchObject([
+    { check: 'name resolution', state: 'failed', detail: 'does not resolve' },
+    ...['reachability', 'certificate', 'health'].map((check) => ({
+      check,
+      state: 'skipped',
+      detail: 'not tried, as name resolution failed',
+    })),
+  ])
+  expect(report).toMatchObject({ ok: false })
+  expect(report.findings.filter(({ severity }) => severity === 'error')).toHaveLength(1)
+  expect(code).toBe(3)
+})
+
+test('half-configuration is exit code 1 also when something outside fails, and that group is not asked', async () => {
+  const { code, report } = await checks({
+    env: { API_URL: 'http://nowhere.invalid', SHAREDSTORE_REST_URL: 'https://limits.example' },
+  })
+  expect(code).toBe(1)
+  expect(report.live.find(({ target }) => target === 'sharedstore')).toMatchObject({
+    state: 'skipped',
+    detail: 'half-configured, so it is off',
+  })
+})
+
+test('only what the named services reach out to is asked', async () => {
+  const { report } = await checks({ args: ['--service', 'agent'] })
+  expect(report.live.map(({ target }) => target)).toEqual(['api', 'store'])
+})
+
+test.each([
+  ['older than this build', 'ALTER', 1, 'warning', /has schema 1, and this build brings/, 0],
+  ['newer than this build', 'ALTER', 900, 'warning', /has schema 900, and this build knows/, 0],
+] as const)('a store %s is told, and not migrated', async (_, _how, version, state, detail, exit) => {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'store.sqlite')
+  await (await openStore({ kind: 'sqlite', file })).close()
+  const { default: Database } = await import('better-sqlite3')
+  const database = new Database(file)
+  database.pragma(`user_version = ${version}`)
+  database.close()
+  const { code, report } = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
+  expect(report.live.find(({ check }) => check === 'migrations')).toMatchObject({
+    state,
+    detail: expect.stringMatching(detail),
+  })
+  expect(code).toBe(exit)
+  const after = new Database(file, { readonly: true })
+  expect(after.pragma('user_version', { simple: true })).toBe(version)
+  after.close()
+})
+
+test('a store that is not there is skipped and not made; a file that is no store is an error', async () => {
+  const cwd = await emptyFolder()
+  const missing = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
+  expect(missing.told).toEqual(['store, migrations: skipped'])
+  await writeFile(
+    path.join(cwd, 'store.sqlite'),
+    'not a database, but long enough to be taken for one'.repeat(30),
+  )
+  const broken = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
+  expect(broken).toMatchObject({ code: 1, told: ['store, migrations: failed'] })
+})
+
+test('a server that never answers costs its limit and nobody else’s result', async () => {
+  const silent = await serve(() => {})
+  const well = await serve(answers({ '/api/agent/health': [200, { state: 'degraded' }] }))
+  const { code, told } = await checks({
+    env: { API_URL: `http://127.0.0.1:${silent.port}`, AGENT_URL: `http://127.0.0.1:${well.port}` },
+    args: ['--timeout', '300ms'],
+  })
+  expect(told).toEqual([
+    'api, name resolution: skipped',
+    'api, reachability: failed',
+    'api, certificate: skipped',
+    'api, health: skipped',
+    'agent, name resolution: skipped',
+    'agent, reachability: passed',
+    'agent, certificate: skipped',
+    'agent, health: warning',
+  ])
+  expect(code).toBe(3)
+})
+
+test('a service that answers as something else is an error of its own', async () => {
+  const { port } = await serve(answers({ '/api/health': [200, { status: 'unhealthy' }] }))
+  const { code, report } = await checks({ env: { API_URL: `http://127.0.0.1:${port}` } })
+  expect(report.findings[0]).toMatchObject({ id: 'live-unhealthy', severity: 'error' })
+  expect(code).toBe(1)
+})
+
+test('a finding of a live check points at the line of its variable', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'a.env'), '# addresses\nAPI_URL=http://nowhere.invalid\n')
+  const { stdout } = await preflight({ cwd, args: ['--env-file', 'a.env'] })
+  expect(stdout).toMatch(/live-name {2}a\.env:2:1/)
+})
+
+test('every format holds what passed, failed and was skipped, apart', async () => {
+  const env = {
+    API_URL: 'http://nowhere.invalid',
+    MAILER_API_KEY: 'key-of-the-mailer',
+    MAILER_FROM: 'a@example.com',
+    MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
+  }
+  const out = async (format: string) => (await preflight({ env, args: ['--format', format] })).stdout
+  expect(await out('github')).toMatch(
+    /::error title=live-name::.*\n[\s\S]*::notice title=live checks::live checks: 3 passed, 2 failed, \d+ skipped\n$/,
+  )
+  const junit = await out('junit')
+  expect(junit).toMatch(/<testcase classname="preflight\.live\.sender" name="SPF" time="0\.\d{3}"\/>/)
+  expect(junit).toMatch(
+    /<testcase classname="preflight\.live\.api" name="health" time="0\.000"><skipped>not tried/,
+  )
+  expect(junit.match(/<skipped>/g)).toHaveLength(Number(/<testsuite .*skipped="(\d+)"/.exec(junit)?.[1]))
+  const { runs } = JSON.parse(await out('sarif')) as {
+    runs: { results: { kind?: string; level: string; ruleId: string }[] }[]
+  }
+  const kinds = Map.groupBy(runs[0]?.results ?? [], ({ kind = 'fail' }) => kind)
+  expect(kinds.get('pass')?.map(({ ruleId }) => ruleId)).toEqual([
+    'live/sender/spf',
+    'live/sender/dkim',
+    'live/sender/dmarc',
+  ])
+  expect(
+    [...(kinds.get('pass') ?? []), ...(kinds.get('notApplicable') ?? [])].every(
+      ({ level }) => level === 'none',
+    ),
+  ).toBe(true)
+})
+
+test('progress goes to a terminal on standard error and nowhere else', async () => {
+  let written = ''
+  const terminal = {
+    isTTY: true,
+    columns: 80,
+    write: (text: string) => {
+      written += text
+      return true
+    },
+    clearLine: () => true,
+    cursorTo: () => true,
+    moveCursor: () => true,
+    on: () => terminal,
+    once: () => terminal,
+    off: () => terminal,
+    removeListener: () => terminal,
+  }
+  const { stdout } = await preflight({ env: { API_URL: 'http://nowhere.invalid' }, stderr: terminal })
+  expect(written).toMatch(/live checks/)
+  expect(stdout).toMatch(/^Services/)
+})
+
+test('the key goes to the address it belongs to, and to no other', async () => {
+  const certificate = await signed.issue({})
+  const server = await serve(answers({ '/ping': [200] }), certificate)
+  const { stdout, stderr } = await preflight({
+    env: {
+      SHAREDSTORE_REST_URL: `https://service.example:${server.port}`,
+      SHAREDSTORE_REST_TOKEN: 'canary-token',
+    },
+  })
+  expect(server.requests.map(({ url, headers }) => [url, headers.authorization])).toEqual([
+    ['/', undefined],
+    ['/ping', 'Bearer canary-token'],
+  ])
+  expect(stdout + stderr).not.toContain('canary')
+})

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { VARIABLES } from '../../src/core/env/contract.ts'
+import { openNetwork } from '../../src/core/live/network.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { loopbackLookup, nameServer } from '../support/outside.ts'
+import { junitFaults, sarifFaults, schemaFaults } from '../support/schemas.ts'
+
+const REPORT_SCHEMA = JSON.parse(
+  readFileSync(new URL('../../docs/reference/report.schema.json', import.meta.url), 'utf8'),
+) as Record<string, unknown>
+
+/** Environments that between them give rise to every shape of a report. */
+const FILES: Readonly<Record<string, string>> = {
+  empty: '',
+  'everything at once': VARIABLES.map(
+    ({ name, example }) => `${name}=${example || 'a-value-0123456789'}`,
+  ).join('\n'),
+  'every kind of bad line': [
+    'not a line <&>"\'',
+    'MAILER_API_KEY="unclosed',
+    'A B=c',
+    'LOG_LEVEL=loud',
+    'LOG_LEVEL=info',
+    'MAILER_FORM=x',
+    "BUILD_STAMP='a' b",
+    'SHAREDSTORE_REST_URL=https://limits.example',
+    'EMAIL_DISPATCH_SECRET=changeme',
+    'CORS_ALLOWED_ORIGINS=*',
+    '\u0001\u0008=\u0002',
+  ].join('\n'),
+  'something outside':
+    'API_URL=https://nowhere.invalid\nMAILER_API_KEY=a-key-0123456789\nMAILER_SMTP_URL=smtp://127.0.0.1:1\nMAILER_FROM=a@example.com\n',
+}
+
+async function run(text: string, format: string, more: readonly string[] = []): Promise<string> {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'the env, & file.env'), text)
+  const network = openNetwork({ lookup: loopbackLookup, nameServers: [await nameServer({})] })
+  const { context, stdout } = testContext({ cwd, network })
+  await runProgram(
+    [
+      'preflight',
+      '--env-file',
+      'the env, & file.env',
+      '--notices',
+      '--deep',
+      '--timeout',
+      '2s',
+      '--format',
+      format,
+      ...more,
+    ],
+    context,
+  )
+  return stdout()
+}
+
+const cases = Object.entries(FILES).map(([name, text]) => ({ name, text }))
+
+test.each(cases)('SARIF of $name is valid against the schema of OASIS', async ({ text }) => {
+  expect(sarifFaults(await run(text, 'sarif'))).toEqual([])
+})
+
+test.each(cases)('JUnit of $name is valid against the common schema', async ({ text }) => {
+  expect(await junitFaults(await run(text, 'junit'))).toEqual([])
+  expect(await junitFaults(await run(text, 'junit', ['--strict']))).toEqual([])
+})
+
+test.each(cases)('JSON of $name is valid against the published schema', async ({ text }) => {
+  expect(schemaFaults(REPORT_SCHEMA, JSON.parse(await run(text, 'json')))).toEqual([])
+})
+
+test('the schemas refuse what is not a report', async () => {
+  expect(sarifFaults('{"version":"2.1.0","runs":[{"tool":{}}]}')).not.toEqual([])
+  expect(await junitFaults('<testsuites><testcase/></testsuites>')).not.toEqual([])
+  const report = JSON.parse(await run('', 'json')) as object
+  expect(schemaFaults(REPORT_SCHEMA, { ...report, extra: 1 })).not.toEqual([])
+})
+
+test('the command prints the schema that is published', async () => {
+  const { context, stdout } = testContext()
+  expect(await runProgram(['env', 'schema', '--report'], context)).toBe(0)
+  expect(JSON.parse(stdout())).toEqual(REPORT_SCHEMA)
+})

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { ProbeState } from '../../../src/core/health/probe.ts'
+import { createHealth } from '../../../src/core/health/runner.ts'
+import { healthRoute } from '../../../src/daemon/routes/health.ts'
+
+const STATES: readonly ProbeState[] = ['ok', 'degraded', 'failing', 'skipped']
+
+/** Every tuple of states of the length. */
+function tuples(length: number): ProbeState[][] {
+  return length === 0 ? [[]] : tuples(length - 1).flatMap((rest) => STATES.map((state) => [...rest, state]))
+}
+
+async function answer(states: readonly ProbeState[], accept: string) {
+  const health = createHealth({
+    service: 'web',
+    probes: states.map((state, index) => ({
+      name: `probe_${index}`,
+      run: async () => ({ state, checked: false }),
+    })),
+    clock: systemClock,
+    build: undefined,
+    startedAt: 0,
+  })
+  const request = new Request('http://web.example/api/health', { headers: { Accept: accept } })
+  const asked = {
+    request,
+    url: new URL(request.url),
+    params: {},
+    requestId: 'request-id',
+    client: 'test',
+    wantsHtml: false,
+    isPassive: false,
+  }
+  const response = await healthRoute(health, { token: undefined })(
+    asked as Parameters<ReturnType<typeof healthRoute>>[0],
+  )
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    body: (await response.json()) as Record<string, unknown>,
+  }
+}
+
+test.each([0, 1, 2, 3, 4])(
+  'over every combination of %d probes: one failing is 503, else one degraded is 200, skipped is never red',
+  async (length) => {
+    for (const states of tuples(length)) {
+      const state = states.includes('failing') ? 'failing' : states.includes('degraded') ? 'degraded' : 'ok'
+      const status = state === 'failing' ? 503 : 200
+      expect(await answer(states, '*/*'), states.join()).toMatchObject({ status, body: { state } })
+      const pass = { ok: 'pass', degraded: 'warn', failing: 'fail' }[state]
+      const draft = await answer(states, 'application/health+json')
+      expect(draft, states.join()).toMatchObject({ status, body: { status: pass } })
+      const checks = Object.values(draft.body.checks as Record<string, { status: string }[]>)
+      expect(checks.map(([check]) => check?.status)).toEqual(
+        states.map((one) => ({ ok: 'pass', skipped: 'pass', degraded: 'warn', failing: 'fail' })[one]),
+      )
+    }
+  },
+)
+
+test.each([
+  ['application/health+json', true],
+  ['application/health+json; q=0.5, text/html', true],
+  ['application/json, application/health+json', true],
+  ['application/json, application/health+json;q=0.9', false],
+  ['application/health+json;q=0', false],
+  ['application/*', false],
+  ['*/*', false],
+  ['', false],
+])('a client that accepts %j gets the health+json format: %s', async (accept, draft) => {
+  const { type } = await answer(['ok'], accept)
+  expect(type).toBe(`application/${draft ? 'health+json' : 'json'}; charset=utf-8`)
+})

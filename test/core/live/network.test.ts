@@ -1,0 +1,118 @@
+import { createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { certificateStep, endpointSteps } from '../../../src/core/live/endpoint.ts'
+import { verdictOf } from '../../../src/core/live/fault.ts'
+import type { Step } from '../../../src/core/live/live.ts'
+import { openNetwork } from '../../../src/core/live/network.ts'
+import { answers, authority, loopbackLookup, serve } from '../../support/outside.ts'
+
+const signed = await authority('Trusted for tests')
+const strangers = await authority('Strangers for tests')
+const network = openNetwork({ lookup: loopbackLookup, ca: signed.ca })
+const looks = { network, now: Date.now() }
+
+async function told(step: Step): Promise<string> {
+  const { state, detail } = await step.run(AbortSignal.timeout(5000)).catch(verdictOf)
+  return `${state}: ${detail}`
+}
+
+async function certificateTold(certificate: { key: string; cert: string }): Promise<string> {
+  const { port } = await serve(answers({}), certificate)
+  return told(certificateStep(looks, { host: 'service.example', port, startTls: false }, 'X_URL'))
+}
+
+test('a certificate is told with the days it has left', async () => {
+  expect(await certificateTold(await signed.issue({}))).toBe('passed: 80 days left')
+})
+
+test.each([
+  ['expired', { from: -90, to: -2.5 }, 'failed: expired 3 days ago'],
+  ['made out to another name', { host: 'other.example' }, 'failed: is made out to another name'],
+  ['not valid yet', { from: 5, to: 60 }, 'failed: is not valid yet'],
+  ['about to end', { from: -80, to: 9.5 }, 'warning: ends in 9 days'],
+  ['short-lived and fresh', { from: -1, to: 5.5 }, 'passed: 5 days left'],
+  ['short-lived and late', { from: -5, to: 1.5 }, 'warning: ends in 1 day'],
+])('a certificate that is %s is told so', async (_, input, sentence) => {
+  expect(await certificateTold(await signed.issue(input))).toBe(sentence)
+})
+
+test('a certificate of an authority that nobody trusts is told so', async () => {
+  expect(await certificateTold(await strangers.issue({}))).toMatch(/^failed: .*this machine trusts/)
+})
+
+test('after STARTTLS the certificate of a mail server is read; one that offers none is a warning', async () => {
+  const { SMTPServer } = await import('smtp-server')
+  const listen = async (options: ConstructorParameters<typeof SMTPServer>[0]) => {
+    const server = new SMTPServer({ ...options, logger: false })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
+    const { port } = server.server.address() as { port: number }
+    return told(certificateStep(looks, { host: 'service.example', port, startTls: true }, 'MAILER_SMTP_URL'))
+  }
+  expect(await listen(await signed.issue({}))).toBe('passed: 80 days left')
+  expect(await listen({ hideSTARTTLS: true })).toBe('warning: is absent: the server offers no encryption')
+})
+
+test('reachability needs no valid certificate, and a request with a key does', async () => {
+  const { port, requests } = await serve(answers({ '/': [200] }), await strangers.issue({}))
+  const [, reachability] = endpointSteps(looks, `https://service.example:${port}`, 'X_URL')
+  expect(await told(reachability)).toBe('passed: answers (200)')
+  await expect(
+    network.get(
+      { url: `https://service.example:${port}/`, headers: { authorization: 'Bearer key' } },
+      AbortSignal.timeout(5000),
+    ),
+  ).rejects.toMatchObject({ kind: 'tls' })
+  expect(requests).toHaveLength(1)
+})
+
+test.each([
+  ['a name that does not exist', 'http://nowhere.invalid', /^failed: does not resolve/],
+  ['a port where nothing listens', 'http://127.0.0.1:1', /^failed: .*refused/],
+])('%s is told so', async (_, url, sentence) => {
+  const steps = endpointSteps(looks, url, 'X_URL')
+  const results = await Promise.all(steps.map(told))
+  expect(results.find((result) => result.startsWith('failed'))).toMatch(sentence)
+})
+
+test('a server that says nothing, breaks off or talks without end costs no more than its time', async () => {
+  const behaviours: ((socket: Socket) => void)[] = [
+    () => {},
+    (socket) => socket.destroy(),
+    (socket) => socket.end(`HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n${'x'.repeat(200_000)}`),
+  ]
+  const results = await Promise.all(
+    behaviours.map(async (behave) => {
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket)
+        socket.on('error', () => {})
+        behave(socket)
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+      const { port } = server.address() as { port: number }
+      return network.get({ url: `http://127.0.0.1:${port}/` }, AbortSignal.timeout(200)).then(
+        ({ status }) => status,
+        (error: Error) => error.message,
+      )
+    }),
+  )
+  expect(results).toEqual(['timeout', 'broken', 200])
+})
+
+test('a redirect is not followed, so that a key never travels on', async () => {
+  const other = await serve(answers({}))
+  const { port } = await serve((_, response) =>
+    response.writeHead(302, { location: `http://127.0.0.1:${other.port}/` }).end(),
+  )
+  const { status } = await network.get(
+    { url: `http://127.0.0.1:${port}/`, headers: { authorization: 'Bearer key' } },
+    AbortSignal.timeout(5000),
+  )
+  expect(status).toBe(302)
+  expect(other.requests).toEqual([])
+})

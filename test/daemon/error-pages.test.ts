@@ -1,0 +1,147 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { ERRORS } from '../../src/core/errors.ts'
+import { ROUTES, type RouteName } from '../../src/core/routes.ts'
+import { SERVICES, type Service } from '../../src/core/service.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { prefersHtml } from '../../src/daemon/http/accept.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY']
+const NOWHERE = [
+  '/nowhere',
+  '/api',
+  '/api/',
+  '/lessons',
+  '/lessons/1/2',
+  '//evil.example/',
+  '/%ff',
+  '/%',
+  '/a%00b',
+  '/.env',
+]
+
+test.each([
+  [BROWSER, true],
+  ['text/html', true],
+  ['TEXT/HTML; charset=utf-8', true],
+  ['application/xhtml+xml', true],
+  ['text/html, application/json', true],
+  ['application/json;q=0.5, text/html', true],
+  ['', false],
+  ['*/*', false],
+  ['application/json', false],
+  ['application/json, text/plain, */*', false],
+  ['application/json, text/html', false],
+  ['text/html;q=0.5, application/json', false],
+  ['text/html;q=0.8, application/health+json;q=0.9', false],
+  ['text/html;q=0', false],
+  ['text/html;q=abc', false],
+  ['text/htmlx', false],
+  [`${'a/b,'.repeat(5000)}text/html`, false],
+])('Accept: %.60s is a person’s: %s', (accept, html) => {
+  expect(prefersHtml(accept)).toBe(html)
+})
+
+/** A clock by which every request is a minute later, so that no limit is reached. */
+function patientClock() {
+  let minutes = 0
+  const monotonic = () => {
+    minutes += 1
+    return minutes * 60_000
+  }
+  return { now: () => Date.now(), monotonic, sleep: async () => {} }
+}
+
+function paths(service: Service): string[] {
+  return (Object.keys(ROUTES) as RouteName[])
+    .filter((name) => ROUTES[name].service === service)
+    .map((name) => ROUTES[name].path.replace(':day', '9'))
+}
+
+test.each(SERVICES)(
+  'on %s a person never meets raw JSON or a blank page for an error, and a program never meets HTML',
+  async (service) => {
+    const platform = openPlatform({ env: {}, clock: patientClock() })
+    onTestFinished(() => platform.close())
+    let errors = 0
+    for (const path of [...paths(service), ...NOWHERE]) {
+      for (const method of METHODS) {
+        const ask = async (accept: string) => {
+          const response = await platform[service].fetch(
+            new Request(`http://platform.example${path}`, { method, headers: { Accept: accept } }),
+          )
+          return { response, type: response.headers.get('content-type') ?? '', text: await response.text() }
+        }
+        const [person, program] = [await ask(BROWSER), await ask('application/json')]
+        const what = `${method} ${path}`
+        expect(person.response.status, what).toBe(program.response.status)
+        if (person.response.status < 400 || (person.response.status === 503 && path.endsWith('health')))
+          continue
+        errors += 1
+        expect(person.type, what).toBe('text/html; charset=utf-8')
+        expect(program.type, what).toBe('application/json; charset=utf-8')
+        if (method === 'HEAD') continue
+        expect(person.text, what).toMatch(/<h1>[^<]{5,}<\/h1>\n<p>[^<]{5,}<\/p>/)
+        expect(person.text, what).not.toMatch(/"code"|undefined|\[object/)
+        const { code, status, requestId } = JSON.parse(program.text) as {
+          code: keyof typeof ERRORS
+          status: number
+          requestId: string
+        }
+        expect(ERRORS[code].status, what).toBe(status)
+        expect(status, what).toBe(program.response.status)
+        expect(requestId, what).toBe(program.response.headers.get('x-request-id'))
+        if (status === 405)
+          expect(program.response.headers.get('allow'), what).toMatch(/^(?:GET, HEAD|POST|GET, HEAD, POST)$/)
+      }
+    }
+    expect(errors).toBeGreaterThan(80)
+  },
+)
+
+test('a fault of the platform is a page with the number that finds it in the log, and nothing of the fault', async () => {
+  const store = await openStore(undefined)
+  onTestFinished(() => store.close())
+  const lines: string[] = []
+  const note = (...line: unknown[]) => void lines.push(JSON.stringify(line))
+  const platform = openPlatform({
+    env: {},
+    // A host's own store with a fault of its own.
+    store: {
+      ...store,
+      course: { ...store.course, confirm: () => Promise.reject(new RangeError('/etc/secret.conf')) },
+    },
+    log: { debug: note, info: note, warn: note, error: note },
+  })
+  onTestFinished(() => platform.close())
+  const ask = (accept: string) =>
+    platform.web.fetch(
+      new Request(`http://web.example/api/email/confirm?token=${'a'.repeat(32)}`, {
+        headers: { Accept: accept },
+      }),
+    )
+  const page = await ask(BROWSER)
+  const text = await page.text()
+  expect(page.status).toBe(500)
+  expect(text).toContain(page.headers.get('x-request-id'))
+  expect(text).not.toMatch(/secret\.conf|RangeError|node:|\.ts/)
+  expect(
+    lines.filter(
+      (line) => line.includes('request_failed') && line.includes(page.headers.get('x-request-id') ?? '-'),
+    ),
+  ).toHaveLength(1)
+  expect(await (await ask('*/*')).json()).toMatchObject({ code: 'internal', status: 500 })
+})
+
+test('a page of a route says more than the code where it can', async () => {
+  const platform = openPlatform({ env: {} })
+  onTestFinished(() => platform.close())
+  const page = async (path: string) =>
+    (
+      await platform.web.fetch(new Request(`http://web.example${path}`, { headers: { Accept: BROWSER } }))
+    ).text()
+  expect(await page('/lessons/8')).toContain('<a href="/lessons/7">day 7</a>')
+  expect(await page('/api/email/confirm?token=old')).toContain('another link comes')
+  expect(await page('/api/checkout')).toContain('This address is for programs')
+})

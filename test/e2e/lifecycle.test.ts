@@ -1,0 +1,114 @@
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function daemon(args: string[] = [], env: Record<string, string> = {}) {
+  const folder = await emptyFolder()
+  const running = await startDaemon(['--data', folder, '--no-schedule', ...args], { cwd: folder, env })
+  onTestFinished(async () => void (await running.stop('SIGKILL')))
+  return running
+}
+
+/** A connection of our own, so that a request can stay half-sent. */
+function raw(url: string): { socket: Socket; received: () => string; ended: Promise<void> } {
+  let text = ''
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  const ended = new Promise<void>((resolve) => socket.on('close', () => resolve()).on('error', () => {}))
+  return { socket, received: () => text, ended }
+}
+
+const HALF_A_SUBSCRIPTION =
+  'POST /api/email/subscribe HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n{"email":"a@ex'
+
+test('told to stop, it first fails its health while it goes on serving, then ends with 0', async () => {
+  const it = await daemon(['--grace', '30'])
+  void it.stop()
+  const stopping = () => it.lines.some(({ event }) => event === 'stopping')
+  await expect.poll(stopping, { timeout: 5000 }).toBe(true)
+  const health = await fetch(`${it.urls.web}/api/health`)
+  expect(health.status).toBe(503)
+  expect(health.headers.get('connection')).toBe('close')
+  expect(((await health.json()) as { probes: object }).probes).toMatchObject({
+    lifecycle: { state: 'failing', reason: 'the daemon stops' },
+  })
+  expect((await fetch(`${it.urls.web}/lessons/1`)).status).toBe(200)
+  // A second signal means it: nobody waits for the rest of the grace.
+  expect(await it.stop()).toBe(143)
+})
+
+test('a request in flight is answered before the process ends, and no new one is taken', async () => {
+  const it = await daemon()
+  const half = raw(it.urls.web)
+  half.socket.write(HALF_A_SUBSCRIPTION)
+  await fetch(`${it.urls.web}/api/health`)
+  const ended = it.stop()
+  await expect
+    .poll(
+      () =>
+        fetch(`${it.urls.web}/api/health`).then(
+          ({ status }) => status,
+          () => 'refused',
+        ),
+      { timeout: 5000 },
+    )
+    .toBe('refused')
+  half.socket.write('ample.com"}')
+  expect(await ended).toBe(0)
+  await half.ended
+  expect(half.received()).toMatch(/^HTTP\/1\.1 202 /)
+  expect(half.received()).toMatch(/\r\nConnection: close\r\n/i)
+})
+
+test('a request that never finishes does not keep the process past its deadline', async () => {
+  const it = await daemon(['--deadline', '0.5'])
+  const half = raw(it.urls.web)
+  half.socket.write(HALF_A_SUBSCRIPTION)
+  await fetch(`${it.urls.web}/api/health`)
+  expect(await it.stop()).toBe(0)
+  await half.ended
+  expect(it.lines.at(-1)).toMatchObject({ event: 'stopped' })
+})
+
+test('a rejection that nobody handled is logged without its text, and ends the process with 1', async () => {
+  const script = `setTimeout(() => Promise.reject(new TypeError(['canary','in','an','error'].join('-'))), 1500)`
+  const it = await daemon([], {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+  })
+  await expect.poll(() => it.lines.at(-1)?.event, { timeout: 10_000 }).toBe('fault')
+  expect(it.lines.at(-1)).toMatchObject({ level: 'error', fault: 'TypeError' })
+  expect(JSON.stringify(it.lines)).not.toContain('canary-in-an-error')
+  expect(await it.stop()).toBe(1)
+})
+
+test('every line of the log is JSON with time, level, event and build; LOG_LEVEL hides all but where it listens', async () => {
+  const loud = await daemon([], { BUILD_STAMP: '2026.11.21-abc', LOG_LEVEL: 'debug' })
+  await fetch(`${loud.urls.web}/lessons/3?token=not-in-the-log`, {
+    headers: { 'X-Request-Id': 'given-by-caller-1' },
+  })
+  await expect
+    .poll(() => loud.lines.find(({ event }) => event === 'request'))
+    .toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      build: '2026.11.21-abc',
+      event: 'request',
+      message: 'a request was answered',
+      service: 'web',
+      method: 'GET',
+      route: '/lessons/:day',
+      status: 200,
+      durationMs: expect.any(Number),
+      requestId: 'given-by-caller-1',
+    })
+  for (const line of loud.lines)
+    expect(line).toMatchObject({ level: expect.any(String), build: '2026.11.21-abc' })
+
+  const quiet = await daemon([], { LOG_LEVEL: 'error' })
+  await fetch(`${quiet.urls.web}/lessons/3`)
+  expect(await quiet.stop()).toBe(0)
+  expect(quiet.lines.map(({ event }) => event)).toEqual(['listening'])
+})

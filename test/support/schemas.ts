@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs'
+import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { validateXML } from 'xmllint-wasm'
+
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8')
+
+const told = (errors: readonly ErrorObject[] | null | undefined) =>
+  (errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+
+/** What the published schema of SARIF 2.1.0 (OASIS) has against a document; nothing for a valid one. */
+export function sarifFaults(text: string): string[] {
+  // Draft 4, which differs from draft 7 in the name of the identifier only, as far as this schema uses it.
+  const {
+    $schema: _draft,
+    id: _id,
+    ...schema
+  } = JSON.parse(fixture('sarif-2.1.0.schema.json')) as Record<string, unknown>
+  const ajv = new Ajv({ strict: false, allErrors: true, unicodeRegExp: false })
+  // The package is CommonJS: its function is the default of the default.
+  ;(addFormats as unknown as (one: Ajv) => void)(ajv)
+  const validate = ajv.compile(schema)
+  validate(JSON.parse(text))
+  return told(validate.errors)
+}
+
+/** What the schema of JUnit results that Jenkins publishes has against a document. */
+export async function junitFaults(text: string): Promise<string[]> {
+  const { errors } = await validateXML({
+    xml: [{ fileName: 'report.xml', contents: text }],
+    schema: [{ fileName: 'junit.xsd', contents: fixture('junit.xsd') }],
+  })
+  return errors.map(({ message }) => message)
+}
+
+/** What a JSON Schema of ours (2020-12) has against a document. */
+export function schemaFaults(schema: Readonly<Record<string, unknown>>, document: unknown): string[] {
+  const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(schema)
+  validate(document)
+  return told(validate.errors)
+}

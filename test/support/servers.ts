@@ -1,0 +1,66 @@
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net'
+import { onTestFinished } from 'vitest'
+
+/** An HTTP server on loopback that goes away with the test; gives its root. */
+export async function serve(answer: RequestListener, host = '127.0.0.1', port = 0): Promise<string> {
+  return `http://${await listening(createHttpServer(answer), host, port)}`
+}
+
+export async function serveTls(
+  options: ServerOptions,
+  answer: RequestListener,
+  host = '127.0.0.1',
+): Promise<string> {
+  return `https://${await listening(createHttpsServer(options, answer), host, 0)}`
+}
+
+/** A server of raw bytes: what no HTTP library would write. */
+export async function serveTcp(connected: (socket: Socket) => void, host = '127.0.0.1'): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {})
+    connected(socket)
+  })
+  return `http://${await listening(server, host, 0)}`
+}
+
+async function listening(server: Server | TcpServer, host: string, port: number): Promise<string> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  onTestFinished(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  )
+  const taken = (server.address() as AddressInfo).port
+  return `${host.includes(':') ? `[${host}]` : host}:${taken}`
+}
+
+/** A health body as a service gives it. */
+export function healthBody(parts: Record<string, unknown> = {}): string {
+  return JSON.stringify({
+    service: 'web',
+    state: 'ok',
+    build: null,
+    startedAt: '2026-11-21T00:00:00.000Z',
+    time: '2026-11-21T00:00:00.000Z',
+    latencyMs: 1,
+    probes: {},
+    ...parts,
+  })
+}
