@@ -2,7 +2,7 @@ import { systemClock } from '../core/clock.ts'
 import { systemRandom } from '../core/random.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
-import { runProgram } from './program.ts'
+import { reportFault, runProgram } from './program.ts'
 
 /** The report of a fault may go over the network, and may not keep a broken process. */
 const REPORT_MS = 1000
@@ -40,44 +40,49 @@ export async function start(): Promise<void> {
     interrupt.abort(new Error(`ended by ${signal}`))
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
-  // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
-  const onFault = (report: (error: unknown) => void | Promise<void>) => {
-    const end = (error: unknown) => {
-      process.off('uncaughtException', end).on('uncaughtException', () => process.exit(1))
-      setTimeout(() => process.exit(1), REPORT_MS)
-      void (async () => report(error))().finally(() => process.exit(1))
-    }
-    // An unhandled rejection is raised as an uncaught exception.
-    process.on('uncaughtException', end)
+  const context: Context = {
+    env: process.env,
+    cwd: process.cwd(),
+    get stdin() {
+      return process.stdin
+    },
+    get stdout() {
+      return opened('stdout')
+    },
+    get stderr() {
+      return opened('stderr')
+    },
+    colour: {
+      get stdout() {
+        return wantsColour(argv, process.env, opened('stdout'))
+      },
+      get stderr() {
+        return wantsColour(argv, process.env, opened('stderr'))
+      },
+    },
+    clock: systemClock,
+    random: systemRandom,
+    signal: interrupt.signal,
+    onFault: (report) => {
+      fault = { report, exitCode: EXIT.failed }
+    },
   }
+  // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
+  let fault: { report: (error: unknown) => unknown; exitCode: number } = {
+    report: (error) => reportFault(error, context),
+    exitCode: EXIT.internal,
+  }
+  // An unhandled rejection is raised as an uncaught exception.
+  process.once('uncaughtException', (error) => {
+    const { report, exitCode } = fault
+    process.on('uncaughtException', () => process.exit(exitCode))
+    setTimeout(() => process.exit(exitCode), REPORT_MS)
+    void (async () => report(error))().finally(() => process.exit(exitCode))
+  })
 
   process.exitCode = await runProgram(
     argv.filter((word) => word !== '--color' && word !== '--no-color'),
-    {
-      env: process.env,
-      cwd: process.cwd(),
-      get stdin() {
-        return process.stdin
-      },
-      get stdout() {
-        return opened('stdout')
-      },
-      get stderr() {
-        return opened('stderr')
-      },
-      colour: {
-        get stdout() {
-          return wantsColour(argv, process.env, opened('stdout'))
-        },
-        get stderr() {
-          return wantsColour(argv, process.env, opened('stderr'))
-        },
-      },
-      clock: systemClock,
-      random: systemRandom,
-      signal: interrupt.signal,
-      onFault,
-    },
+    context,
   )
   // Pipes are written in the background on some systems: what was said is out before the process may end.
   await Promise.all(

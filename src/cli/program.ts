@@ -120,11 +120,12 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     await program.parseAsync(argv, { from: 'user' })
     return code
   } catch (error) {
-    return report(error, context)
+    return reportFault(error, context)
   }
 }
 
-function report(error: unknown, context: Context): ExitCode {
+/** Tells a person what became of a command, without a text of strangers, and gives the exit code. */
+export function reportFault(error: unknown, context: Context): ExitCode {
   // Commander has written its own message already; help and version are not failures.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.passed : EXIT.usage
   if (error instanceof CommandError) {
@@ -132,13 +133,18 @@ function report(error: unknown, context: Context): ExitCode {
     return error.exitCode
   }
   context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')
-  // The stack's frames say where; its first line is left out because an error's message can quote a value.
-  const stack = error instanceof Error ? (error.stack ?? '') : ''
   context.stderr.write(`${error instanceof Error ? error.name : typeof error}\n`)
-  for (const frame of stack
+  for (const frame of framesOf(error)) context.stderr.write(`${frame}\n`)
+  return EXIT.internal
+}
+
+/** Where it happened. What comes before the frames is left out, because an error's message can quote a value. */
+function framesOf(error: unknown): string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return []
+  const message = error.stack.indexOf(error.message)
+  const frames = message === -1 ? '' : error.stack.slice(message + error.message.length)
+  return frames
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
-    .slice(0, 12))
-    context.stderr.write(`${frame}\n`)
-  return EXIT.internal
+    .slice(0, 12)
 }

@@ -1,16 +1,20 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { VARIABLES } from '../../src/core/env/contract.ts'
+import { VARIABLES, type Variable } from '../../src/core/env/contract.ts'
+import { DIALECTS } from '../../src/core/env/dialects/read.ts'
+import { openNetwork } from '../../src/core/live/network.ts'
+import { validateAll } from '../../src/env.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { loopbackLookup, startNameServer } from '../support/outside.ts'
 
-/** A value for each variable that is wrong in a different way, and recognisable wherever it comes out. */
+/** Values that are wrong in a different way each, and recognisable wherever they come out. */
 const SHAPES = [
   'CANARY%',
   'CANARY% with spaces',
-  'https://CANARY%.example.com/x',
+  'https://user:CANARY%@service.invalid',
   'sk_live_CANARY%',
   '*CANARY%',
   'CANARY%@example.com',
@@ -19,50 +23,152 @@ const SHAPES = [
   '<CANARY%>',
   'price_CANARY%\u0007',
 ]
-const CANARIES = VARIABLES.map(
-  ({ name }, index) => `${name}=${SHAPES[index % SHAPES.length]?.replace('%', String(index))}`,
-)
+const wrong = ({ name }: Variable, index: number) =>
+  `${name}=${SHAPES[index % SHAPES.length]?.replace('%', String(index))}`
+
+/** Values that are right, so that what uses them gets as far as it can; every host is one that does not exist. */
+function right({ name, kind, group }: Variable, index: number): string {
+  // Which address was asked is told, without what it holds of credentials.
+  if (group === 'site' && kind === 'url') return `${name}=https://user:canary@service${index}.invalid`
+  const values: Partial<Record<Variable['kind'], string>> = {
+    url: `https://canary${index}.invalid/canary`,
+    'store-url': 'postgres://canary:canary@127.0.0.1:1/canary',
+    'smtp-url': 'smtp://canary:canary@127.0.0.1:1',
+    mailbox: 'canary <canary@canary.invalid>',
+    origins: 'https://canary.invalid',
+    price: 'price_canary',
+    table: 'canary',
+    integer: '7',
+    proxies: '10.0.0.0/8',
+    'log-level': 'error',
+  }
+  return `${name}=${values[kind] ?? `canary-${index}-of-a-length-that-resists`}`
+}
+
+const ENVIRONMENTS: Readonly<Record<string, readonly string[]>> = {
+  wrong: VARIABLES.map(wrong),
+  right: VARIABLES.map(right).filter((line) => !/^(?:MAILER_API_URL|DATASTORE_JWKS_URL)=/.test(line)),
+  'right, the other way': VARIABLES.map(right).filter(
+    (line) => !/^(?:MAILER_SMTP_URL|DATASTORE_JWT_SECRET)=/.test(line),
+  ),
+}
 
 const FORMATS = ['text', 'json', 'github', 'sarif', 'junit']
-const COMMANDS = [
+const COMMANDS: readonly (readonly string[])[] = [
   ...FORMATS.flatMap((format) => [
     ['preflight', '--env-file', 'a.env', '--notices', '--format', format],
     ['preflight', '--strict', '--format', format],
+    ['preflight', '--env-file', 'a.env', '--deep', '--timeout', '2s', '--format', format],
     ['env', 'check', 'a.env', '--notices', '--format', format],
   ]),
+  ...DIALECTS.map((dialect) => ['env', 'check', 'a.env', '--dialect', dialect]),
   ...['text', 'json'].flatMap((format) => [
     ['env', 'list', '--env-file', 'a.env', '--format', format],
     ['env', 'diff', 'a.env', 'b.env', '--format', format],
-    [
-      'health',
-      '--env-file',
-      'a.env',
-      '--timeout',
-      '1ms',
-      '--format',
-      format,
-      '--url',
-      'api=http://127.0.0.1:1',
-    ],
+    ['env', 'dialects', 'a.env', '--format', format],
+    ['health', '--env-file', 'a.env', '--timeout', '100ms', '--format', format],
   ]),
+  ...VARIABLES.slice(0, 3).map(({ name }) => ['env', 'explain', name]),
+  ['env', 'example'],
+  ['env', 'schema'],
+  ['env', 'schema', '--report'],
   ['dispatch', '--env-file', 'a.env'],
-  ['daemon', '--env-file', 'a.env'],
+  ['dispatch', '--env-file', 'a.env', '--dry-run', '--local'],
+  ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
   ['email', 'send-test', 'welcome', '--to', 'you@example.com', '--env-file', 'a.env'],
+  ['email', 'list'],
   ['course', 'status', '--env-file', 'a.env'],
+  ['course', 'show', 'you@example.com', '--env-file', 'a.env'],
+  ['db', 'status', '--env-file', 'a.env'],
+  ['db', 'verify', '--env-file', 'a.env'],
+  ['analytics', 'summary', '--env-file', 'a.env'],
 ]
 
-test.each(COMMANDS)('no byte of a value comes out of: platformctl %s %s %s %s', async (...args) => {
+const nameServer = await startNameServer({})
+const network = openNetwork({ lookup: loopbackLookup, nameServers: [nameServer.address] })
+afterAll(nameServer.close)
+
+const cases = Object.keys(ENVIRONMENTS).flatMap((values) =>
+  COMMANDS.map((args) => ({ values, args, command: args.join(' ') })),
+)
+
+test.each(cases)(
+  'values that are $values: no byte comes out of platformctl $command',
+  async ({ values, args }) => {
+    const lines = ENVIRONMENTS[values] ?? []
+    const cwd = await emptyFolder()
+    await writeFile(path.join(cwd, 'a.env'), lines.join('\n'))
+    await writeFile(path.join(cwd, 'b.env'), lines.join('\n').replaceAll(/canary/gi, 'othercanary'))
+    const env = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    )
+    const { context, stdout, stderr } = testContext({
+      cwd,
+      env: args.includes('a.env') ? {} : env,
+      network,
+      // The daemon waits for a signal: it has had it.
+      ...(args[0] === 'daemon' && { signal: AbortSignal.abort() }),
+    })
+    await runProgram(args, context)
+    expect(stdout() + stderr()).not.toBe('')
+    expect(stdout() + stderr()).not.toMatch(/canary/i)
+    for (const file of await readdir(cwd, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile() || /^[ab]\.env$/.test(file.name)) continue
+      expect(await readFile(path.join(file.parentPath, file.name), 'latin1'), file.name).not.toMatch(
+        /canary/i,
+      )
+    }
+  },
+)
+
+test('the right values are right: nothing but what a placeholder host deserves is found in them', () => {
+  for (const values of ['right', 'right, the other way']) {
+    const env = Object.fromEntries(
+      (ENVIRONMENTS[values] ?? []).map((line) => [
+        line.slice(0, line.indexOf('=')),
+        line.slice(line.indexOf('=') + 1),
+      ]),
+    )
+    const { ok, groups } = validateAll(env)
+    expect(ok).toBe(true)
+    expect(groups.every(({ state }) => state === 'configured')).toBe(true)
+  }
+})
+
+test('input that cannot be read is refused without quoting it', async () => {
   const cwd = await emptyFolder()
-  await writeFile(path.join(cwd, 'a.env'), CANARIES.join('\n'))
-  await writeFile(path.join(cwd, 'b.env'), CANARIES.join('\n').replaceAll('CANARY', 'OTHERCANARY'))
-  const env = Object.fromEntries(
-    CANARIES.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-  )
-  const { context, stdout, stderr } = testContext({ cwd, env: args.includes('a.env') ? {} : env })
-  await runProgram(
-    args.filter((word) => word !== undefined),
-    context,
-  )
-  expect(stdout() + stderr()).not.toBe('')
-  expect(stdout() + stderr()).not.toMatch(/CANARY/)
+  const inputs: Record<string, Uint8Array | string> = {
+    'binary.env': 'MAILER_API_KEY=CANARY\0CANARY',
+    'latin.env': new Uint8Array([...Buffer.from('MAILER_API_KEY=CANARY'), 0xff, 0xfe]),
+    'huge.env': `MAILER_API_KEY=${'CANARY'.repeat(1_000_000)}`,
+    'refused.env': 'MAILER API KEY=CANARY',
+  }
+  for (const [name, text] of Object.entries(inputs)) {
+    await writeFile(path.join(cwd, name), text)
+    for (const args of [
+      ['preflight', '--env-file', name],
+      ['env', 'check', name, '--dialect', 'docker'],
+      ['env', 'diff', name, name],
+      ['env', 'check', 'other.env', '--baseline', name],
+    ]) {
+      await writeFile(path.join(cwd, 'other.env'), '')
+      const { context, stdout, stderr } = testContext({ cwd })
+      await runProgram(args, context)
+      expect(stdout() + stderr(), args.join(' ')).not.toMatch(/CANARY/)
+    }
+  }
+})
+
+test('a fault inside a command is told by its kind and its place, never by its text', async () => {
+  const { context, stderr } = testContext({
+    stdout: {
+      write() {
+        throw new RangeError('CANARY\n    at CANARY (canary.ts:1:1)')
+      },
+    },
+  })
+  expect(await runProgram(['preflight'], context)).toBe(70)
+  expect(stderr()).toMatch(/internal fault/)
+  expect(stderr()).toMatch(/^RangeError\n\s+at /m)
+  expect(stderr()).not.toMatch(/canary/i)
 })

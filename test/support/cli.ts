@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
-const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+export const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 
 export interface Run {
   readonly cwd: string

@@ -7,10 +7,19 @@ import { onTestFinished } from 'vitest'
 
 /** A world of our own on loopback: names, an authority that signs certificates, servers. Nothing real is asked. */
 
-/** Serves the TXT records given and nothing else; gives its address. A name that has children exists without records. */
-export async function nameServer(
-  records: Readonly<Record<string, string | readonly string[]>>,
-): Promise<string> {
+type Records = Readonly<Record<string, string | readonly string[]>>
+
+/** A name server that goes away with the test; gives its address. */
+export async function nameServer(records: Records): Promise<string> {
+  const { address, close } = await startNameServer(records)
+  onTestFinished(close)
+  return address
+}
+
+/** Serves the TXT records given and nothing else. A name that has children exists without records. */
+export async function startNameServer(
+  records: Records,
+): Promise<{ readonly address: string; readonly close: () => void }> {
   const server = dns2.createUDPServer((request, send) => {
     const response = dns2.Packet.createResponseFromRequest(request)
     const name = (request.questions[0]?.name ?? '').toLowerCase()
@@ -36,8 +45,7 @@ export async function nameServer(
     server.on('listening', () => resolve())
     void server.listen(0, '127.0.0.1')
   })
-  onTestFinished(() => void server.close())
-  return `127.0.0.1:${server.address().port}`
+  return { address: `127.0.0.1:${server.address().port}`, close: () => void server.close() }
 }
 
 /** Strings of a TXT record hold at most 255 octets (RFC 1035 §3.3). */

@@ -19,7 +19,8 @@ export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
   const over = new AbortController()
   const end = () => over.abort()
   const timer = setTimeout(end, deadlineMs)
-  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
   const all = targets.reduce((sum, { steps }) => sum + (typeof steps === 'string' ? 0 : steps.length), 0)
   const waiting = new Map(
     targets.flatMap(({ name, steps }) => (typeof steps === 'string' ? [] : [[name, steps.length]])),

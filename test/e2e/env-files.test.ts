@@ -1,0 +1,141 @@
+import { chmod, mkdir, open, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { bin, platformctl } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const FORMATS = ['text', 'json', 'sarif', 'junit', 'github'] as const
+
+const UNREADABLE: readonly (readonly [string, (file: string) => Promise<unknown>, RegExp])[] = [
+  ['a folder', (file) => mkdir(file), /: it is a folder; name a file\.$/],
+  ['no file at all', async () => {}, /: there is no such file; check the path\.$/],
+  ['a binary file', (file) => writeFile(file, Buffer.from('A=b\0\u0001\u0002')), /binary/],
+  ['an ELF program', (file) => writeFile(file, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0])), /binary/],
+  [
+    'UTF-16, as a Windows editor writes it',
+    (file) => writeFile(file, Buffer.from('\uFEFFA=b\r\n', 'utf16le')),
+    /UTF-8|binary/,
+  ],
+  ['a name with NUL in it', (file) => writeFile(file, 'LOG\0LEVEL=info\n'), /binary/],
+  ['invalid UTF-8', (file) => writeFile(file, Buffer.from([0x41, 0x3d, 0xc3, 0x28])), /not valid UTF-8/],
+  [
+    'a file of 100 MB',
+    async (file) => {
+      const handle = await open(file, 'w')
+      await handle.truncate(100 * 1024 * 1024)
+      await handle.close()
+    },
+    /larger than an env file can be/,
+  ],
+]
+
+test.each(UNREADABLE)(
+  '%s: one sentence that names the file, exit 2, nothing on standard output',
+  async (_, make, sentence) => {
+    const cwd = await emptyFolder()
+    await make(path.join(cwd, 'the.env'))
+    for (const args of [
+      ['preflight', '--env-file', 'the.env', '--format', 'json'],
+      ['env', 'check', 'the.env'],
+      ['env', 'dialects', 'the.env'],
+    ]) {
+      const { exitCode, stdout, stderr } = await platformctl(args, { cwd })
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+      expect(stderr).toMatch(/^platformctl: [^\n]*the\.env[^\n]*$/)
+      expect(stderr).toMatch(sentence)
+    }
+  },
+)
+
+test('a file without permission is one sentence, also when only its folder forbids it', async () => {
+  const cwd = await emptyFolder()
+  await mkdir(path.join(cwd, 'closed'))
+  await writeFile(path.join(cwd, 'mine.env'), 'LOG_LEVEL=info')
+  await writeFile(path.join(cwd, 'closed', 'a.env'), 'LOG_LEVEL=info')
+  await chmod(path.join(cwd, 'mine.env'), 0o000)
+  await chmod(path.join(cwd, 'closed'), 0o000)
+  await chmod(cwd, 0o755)
+  // Root may read everything: the command is run as nobody then.
+  const asNobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  for (const file of ['mine.env', 'closed/a.env']) {
+    const { exitCode, stdout, stderr } = await execa(
+      process.execPath,
+      ['--', bin, 'preflight', '--env-file', file],
+      {
+        cwd,
+        reject: false,
+        env: { NODE_DISABLE_COMPILE_CACHE: '1' },
+        ...asNobody,
+      },
+    )
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+    expect(stderr).toBe(`platformctl: cannot read ${file}: permission denied; check who owns it.`)
+  }
+  await chmod(path.join(cwd, 'closed'), 0o755)
+})
+
+test.each([
+  ['an unterminated quote', 'MAILER_REPLY_TO="help@example.com\nLOG_LEVEL=info\n', 'unterminated-quote'],
+  ['a line that is no assignment', 'LOG_LEVEL info\n', 'unreadable-line'],
+  ['a name that no reader takes', 'LOG LEVEL=info\n', 'unreadable-line'],
+  ['a name that begins with a digit', '1LOG_LEVEL=info\n', 'unreadable-line'],
+  ['a value that no text may hold', 'BUILD_STAMP="a\u0007b"\n', 'malformed-value'],
+])('%s is a finding with its line, in every format, and hides nothing else', async (_, text, id) => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'the.env'), `${text}SHAREDSTORE_REST_URL=https://limits.example.com\n`)
+  for (const format of FORMATS) {
+    const { exitCode, stdout, stderr } = await platformctl(['env', 'check', 'the.env', '--format', format], {
+      cwd,
+    })
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '' })
+    expect(stdout).toContain(id)
+    expect(stdout).toContain('sharedstore-pair')
+  }
+})
+
+test('later files win over earlier ones and the process over all; each loser is named at its line', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, '.env'), 'LOG_LEVEL=loud\nSTORE_POOL_SIZE=5\nRATE_LIMIT_PER_MINUTE=60\n')
+  await writeFile(path.join(cwd, '.env.local'), '\nLOG_LEVEL=debug\nSTORE_POOL_SIZE=5\n')
+  const { stdout, exitCode } = await platformctl(
+    ['preflight', '--env-file', '.env', '--env-file', '.env.local', '--format', 'json'],
+    { cwd, env: { RATE_LIMIT_PER_MINUTE: '90' } },
+  )
+  expect(exitCode).toBe(0)
+  const { findings } = JSON.parse(stdout) as {
+    findings: { id: string; severity: string; cause: string; location: { file: string; line: number } }[]
+  }
+  expect(
+    findings
+      .filter(({ severity }) => severity !== 'notice')
+      .map(({ id, cause, location }) => [id, `${location.file}:${location.line}`, cause]),
+  ).toEqual([
+    [
+      'shadowed-value',
+      '.env:1',
+      'This value of LOG_LEVEL is not used: line 2 of .env.local sets it too and wins.',
+    ],
+    [
+      'shadowed-value',
+      '.env:2',
+      'This value of STORE_POOL_SIZE is not used: line 3 of .env.local sets it too and wins.',
+    ],
+    [
+      'shadowed-value',
+      '.env:3',
+      'This value of RATE_LIMIT_PER_MINUTE is not used: the process environment sets it too and wins.',
+    ],
+  ])
+})
+
+test('a name without a value does not shadow: unset, empty and white space mean the same', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, '.env'), 'LOG_LEVEL=warn\n')
+  await writeFile(path.join(cwd, '.env.local'), 'LOG_LEVEL=\n')
+  const { stdout } = await platformctl(['env', 'list', '--env-file', '.env', '--format', 'json'], {
+    cwd,
+    env: { LOG_LEVEL: '  ' },
+  })
+  expect(stdout).toMatch(/"name": "LOG_LEVEL",\s+"set": true/)
+})
