@@ -8,13 +8,16 @@ export type { Finding } from '../core/finding.ts'
 export type { HealthReport, ProbeResult, ProbeState } from '../core/health/probe.ts'
 export type { Log, LogFields } from '../core/log.ts'
 export type { TemplateName } from '../core/mail/catalog.ts'
+export type { SendEmail, SendEmailInput, SendEmailResult } from '../core/mail/send-email.ts'
 export type { Message, Outcome, Transport } from '../core/mail/transport.ts'
 export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
 export type { Service } from '../core/service.ts'
 export type { Store } from '../core/store/store.ts'
-export type { Handler, Platform, PlatformOptions, SendEmailInput } from './platform.ts'
+export type { Handler, Platform, PlatformOptions } from './platform.ts'
 
+import { readSettings } from '../core/env/read-settings.ts'
+import type { Environment } from '../core/env/settings.ts'
 import { openPlatform as open, type Platform, type PlatformOptions } from './platform.ts'
 
 /**
@@ -23,4 +26,9 @@ import { openPlatform as open, type Platform, type PlatformOptions } from './pla
  */
 export function openPlatform(options: PlatformOptions): Platform {
   return open(options)
+}
+
+/** Whether mails would be sent: the key is set, and with it a sender and one address to send by (CONTRACT §2). */
+export function isEmailConfigured(env: Environment): boolean {
+  return readSettings(env).mail !== undefined
 }

@@ -26,9 +26,9 @@ import {
   webProbes,
 } from '../core/health/services.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import { parseAddress, parseMailbox } from '../core/mail/address.ts'
-import type { TemplateName } from '../core/mail/catalog.ts'
+import { parseAddress } from '../core/mail/address.ts'
 import { openMailer } from '../core/mail/open.ts'
+import { createSendEmail, type SendEmail } from '../core/mail/send-email.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
@@ -66,21 +66,10 @@ export interface Handler {
   readonly fetch: (request: Request, environment?: unknown) => Promise<Response>
 }
 
-export interface SendEmailInput {
-  readonly template: TemplateName
-  /** One address, with or without a display name. */
-  readonly to: string
-  readonly slots: Readonly<Record<string, string>>
-  /** What the mail is about: the same value never sends two different mails (it becomes the idempotency key). */
-  readonly about: string
-}
-
 /** The platform as plain handlers (CONTRACT §8). */
 export interface Platform extends Readonly<Record<Service, Handler>> {
   /** Never throws. */
-  sendEmail(
-    input: SendEmailInput,
-  ): Promise<{ readonly sent: true; readonly id: string } | { readonly sent: false; readonly reason: string }>
+  readonly sendEmail: SendEmail
   dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report
@@ -232,21 +221,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     web: handler('web', webTable),
     api: handler('api', apiTable),
     agent: handler('agent', agentTable),
-    async sendEmail({ template, to, slots, about }) {
-      // Callers without types give what they have.
-      const parsed = parseMailbox(String(to))
-      if (!parsed.ok) return { sent: false, reason: parsed.reason }
-      const outcome = await mailer.send({
-        template,
-        slots,
-        to: parsed.mailbox,
-        about,
-        date: new Date(clock.now()),
-      })
-      return outcome.kind === 'sent'
-        ? { sent: true, id: outcome.id }
-        : { sent: false, reason: outcome.reason }
-    },
+    sendEmail: createSendEmail(mailer, clock),
     dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
       (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
     health: (service, { deep = false } = {}) => health[service].check({ deep }),

@@ -3,7 +3,8 @@ import type { Mailbox } from './address.ts'
 import { compiledMails } from './compiled.ts'
 import { composeMessage } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-import type { Transport } from './transport.ts'
+import type { CompiledMails } from './template.ts'
+import type { Message, Outcome, Transport } from './transport.ts'
 
 const NOT_CONFIGURED = 'mail is not configured'
 
@@ -12,21 +13,32 @@ export interface MailerOptions {
   /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
   readonly transport?: Transport | undefined
   readonly from?: Mailbox | undefined
+  /** Where the compiled templates come from. */
+  readonly compiled?: () => Promise<CompiledMails>
 }
 
 /** Opens a mailer; nothing connects before the first send. */
-export function openMailer({ mail, transport: own, from = mail?.from }: MailerOptions): Mailer {
+export function openMailer({
+  mail,
+  transport: own,
+  from = mail?.from,
+  compiled = compiledMails,
+}: MailerOptions): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
   let opened: Promise<Transport> | undefined
   const transport = () => {
-    opened ??= own ? Promise.resolve(own) : openTransport(mail)
+    opened ??= (own ? Promise.resolve(own) : openTransport(mail)).catch((error: unknown) => {
+      // The next mail tries again.
+      opened = undefined
+      throw error
+    })
     return opened
   }
   const compose = async (message: Mail) =>
     composeMessage({
       mail: message,
-      compiled: (await compiledMails())[message.template],
+      compiled: (await compiled())[message.template],
       from: sender,
       replyTo: mail?.replyTo,
     })
@@ -35,16 +47,45 @@ export function openMailer({ mail, transport: own, from = mail?.from }: MailerOp
     reason: undefined,
     transport: own?.kind ?? mail?.route.kind,
     compose,
-    async send(message, signal) {
+    async send(mail, signal) {
+      let message: Message
       try {
-        return await (await transport()).send(await compose(message), signal)
+        message = await compose(mail)
       } catch (error) {
         return { kind: 'permanent', reason: faultOf(error), hardBounce: false }
       }
+      let line: Transport
+      try {
+        line = await transport()
+      } catch {
+        return { kind: 'transient', scope: 'connection', reason: 'the mail transport could not be opened' }
+      }
+      return carried(line, message, signal)
     },
     verify: async (signal) => (await transport()).verify(signal),
-    close: async () => (await opened)?.close(),
+    close: async () => (await opened?.catch(() => undefined))?.close(),
   }
+}
+
+/** A transport of somebody else's may throw, or answer with something else: then nobody knows what became of it. */
+async function carried(transport: Transport, message: Message, signal?: AbortSignal): Promise<Outcome> {
+  try {
+    const outcome: unknown = await transport.send(message, signal)
+    if (isOutcome(outcome)) return outcome
+  } catch {
+    // Told below: the fault's own text could quote an address.
+  }
+  return { kind: 'unknown', reason: 'the mail transport failed' }
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  if (value.kind === 'sent') return 'id' in value && typeof value.id === 'string'
+  return (
+    (value.kind === 'transient' || value.kind === 'permanent' || value.kind === 'unknown') &&
+    'reason' in value &&
+    typeof value.reason === 'string'
+  )
 }
 
 const noMailer: Mailer = {

@@ -1,0 +1,47 @@
+import type { Clock } from '../clock.ts'
+import { parseMailbox } from './address.ts'
+import { TEMPLATES, type TemplateName } from './catalog.ts'
+import type { Mailer } from './mailer.ts'
+
+export interface SendEmailInput {
+  readonly template: TemplateName
+  /** One address, with or without a display name. */
+  readonly to: string
+  readonly slots: Readonly<Record<string, string>>
+  /** What the mail is about: the same value never sends two different mails (it becomes the idempotency key). */
+  readonly about: string
+  /** The Date header; give the first attempt's with a retry, and the message has the same bytes. Default: now. */
+  readonly date?: Date
+}
+
+export type SendEmailResult =
+  | { readonly sent: true; readonly id: string }
+  | { readonly sent: false; readonly reason: string }
+
+export type SendEmail = (input: SendEmailInput) => Promise<SendEmailResult>
+
+/** `sendEmail` of CONTRACT §8: whatever goes wrong, in the input, the template or the transport, is a reason. */
+export function createSendEmail(mailer: Mailer, clock: Clock): SendEmail {
+  return async (input) => {
+    try {
+      const { template, to, slots, about, date } = input
+      if (!TEMPLATES.includes(template)) return { sent: false, reason: 'there is no such template' }
+      // Callers without types give what they have.
+      const parsed = parseMailbox(String(to))
+      if (!parsed.ok) return { sent: false, reason: parsed.reason }
+      const outcome = await mailer.send({
+        template,
+        slots,
+        to: parsed.mailbox,
+        about,
+        date: date ?? new Date(clock.now()),
+      })
+      return outcome.kind === 'sent'
+        ? { sent: true, id: outcome.id }
+        : { sent: false, reason: outcome.reason }
+    } catch {
+      // What was thrown may quote an address or a slot: it is not passed on.
+      return { sent: false, reason: 'the message could not be made' }
+    }
+  }
+}

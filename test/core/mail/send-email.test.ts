@@ -1,0 +1,206 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { compiledMails } from '../../../src/core/mail/compiled.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
+import type { Transport } from '../../../src/core/mail/transport.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { isEmailConfigured } from '../../../src/daemon/index.ts'
+import { rudeSmtp } from '../../support/rude-smtp.ts'
+
+const INPUT: SendEmailInput = {
+  template: 'exam-passed',
+  to: 'Ada <ada@example.com>',
+  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  about: 'exam.1',
+}
+const CANARY = 'canary'
+
+const transport = (send: Transport['send']): Transport => ({
+  kind: 'own',
+  send,
+  verify: async () => {},
+  close: async () => {},
+})
+
+/** Throws at the Nth thing that is done with anything it watches, however deep. */
+function faultAt(nth: number) {
+  let steps = 0
+  const step = () => {
+    steps += 1
+    if (steps === nth) throw new Error(CANARY)
+  }
+  const seen = new WeakMap<object, object>()
+  const watched = <T>(value: T): T => {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return value
+    if (value instanceof Date || value instanceof Promise) return value
+    const known = seen.get(value)
+    if (known) return known as T
+    const proxy = new Proxy<object>(value, {
+      get(target, key, receiver) {
+        step()
+        const found: unknown = Reflect.get(target, key, receiver)
+        // What the language itself gives (iterators, methods of arrays) works on real objects only.
+        return Object.hasOwn(target, key) ? watched(found) : found
+      },
+      ownKeys(target) {
+        step()
+        return Reflect.ownKeys(target)
+      },
+      apply(target, self, args) {
+        step()
+        // Only functions are called.
+        return watched(Reflect.apply(target as () => unknown, self, args))
+      },
+    })
+    seen.set(value, proxy)
+    return proxy as T
+  }
+  return { watched, happened: () => steps >= nth }
+}
+
+test('a fault injected at every single step, one after the other, is a reason and is never thrown', async () => {
+  const compiled = structuredClone(await compiledMails())
+  let nth = 1
+  for (; ; nth += 1) {
+    const { watched, happened } = faultAt(nth)
+    const sent: unknown[] = []
+    const own = transport(
+      watched(async (message) => {
+        sent.push(message.subject + message.html + message.text + Object.values(message.headers).join())
+        return { kind: 'sent', id: 'id' }
+      }),
+    )
+    const sendEmail = createSendEmail(
+      openMailer({
+        mail: undefined,
+        transport: own,
+        from: { name: undefined, address: 'course@example.com' },
+        compiled: async () => watched(compiled),
+      }),
+      watched({ ...systemClock }),
+    )
+    const result = await sendEmail(watched({ ...INPUT }))
+    if (!happened()) {
+      expect(result).toEqual({ sent: true, id: 'id' })
+      expect(sent).toHaveLength(1)
+      break
+    }
+    if (result.sent) continue
+    expect(result.reason).toMatch(/^[a-z ]+$/)
+    expect(result.reason).not.toContain(CANARY)
+  }
+  expect(nth).toBeGreaterThan(50)
+})
+
+test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
+  'an SMTP server that fails at %s, in each way, gives a reason',
+  async (at) => {
+    for (const reply of ['drop', '421 4.3.0 later', '451 4.3.0 later', '554 5.0.0 no', 'what?', '\0\0']) {
+      const { port } = await rudeSmtp((word, socket) => {
+        if (word !== at && !(at === 'EHLO' && word === 'HELO')) return undefined
+        if (reply === 'drop') socket.destroy()
+        return reply
+      })
+      const mailer = openMailer({
+        mail: {
+          key: secret(CANARY),
+          route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
+          from: { name: undefined, address: 'course@example.com' },
+          replyTo: undefined,
+        },
+      })
+      onTestFinished(() => mailer.close())
+      expect(await createSendEmail(mailer, systemClock)(INPUT), `${at} ${reply}`).toEqual({
+        sent: false,
+        reason: expect.stringMatching(/^[a-z][^{}]+$/),
+      })
+    }
+  },
+)
+
+const own = (send: Transport['send']) =>
+  createSendEmail(openMailer({ mail: undefined, transport: transport(send) }), systemClock)
+const takes = own(async () => ({ kind: 'sent', id: 'id' }))
+
+// Callers without types give what they have.
+const wrong = (input: unknown) => input as SendEmailInput
+
+test.each([
+  ['nothing', wrong(undefined)],
+  ['no object', wrong('welcome')],
+  ['an unknown template', wrong({ ...INPUT, template: 'newsletter' })],
+  ['the name of an inherited property', wrong({ ...INPUT, template: 'constructor' })],
+  ['a recipient that is no text', wrong({ ...INPUT, to: { toString: null } })],
+  ['a malformed address', { ...INPUT, to: 'ada' }],
+  ['a second recipient', { ...INPUT, to: 'ada@example.com, eve@example.com' }],
+  ['a header in the name', { ...INPUT, to: 'Ada\r\nBcc: eve@example.com <ada@example.com>' }],
+  ['no slots', wrong({ ...INPUT, slots: null })],
+  ['a missing slot', { ...INPUT, slots: { exam: 'x', score: 'x' } }],
+  ['a slot that is no text', wrong({ ...INPUT, slots: { ...INPUT.slots, exam: 7 } })],
+  ['a slot too many', { ...INPUT, slots: { ...INPUT.slots, other: 'x' } }],
+  ['a script as an address', { ...INPUT, slots: { ...INPUT.slots, resultUrl: 'javascript:alert(1)' } }],
+  ['a line end in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: 'a\r\nBcc: eve@example.com' } }],
+  ['half a character in a slot', { ...INPUT, slots: { ...INPUT.slots, exam: '\ud800' } }],
+  ['a subject that cannot be text', wrong({ ...INPUT, about: Symbol('about') })],
+])('%s is refused with a reason', async (_, input) => {
+  expect(await takes(input)).toEqual({ sent: false, reason: expect.stringMatching(/^[a-zA-Z ]+[^:]*$/) })
+})
+
+test('a date that is none is a reason too, where the date is written', async () => {
+  const { port } = await rudeSmtp()
+  const mailer = openMailer({
+    mail: {
+      key: secret('key'),
+      route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
+      from: { name: undefined, address: 'course@example.com' },
+      replyTo: undefined,
+    },
+  })
+  onTestFinished(() => mailer.close())
+  const result = await createSendEmail(mailer, systemClock)({ ...INPUT, date: new Date(Number.NaN) })
+  expect(result.sent).toBe(false)
+})
+
+test.each([
+  undefined,
+  null,
+  'sent',
+  {},
+  { kind: 'sent' },
+  { kind: 'delivered', id: 'x' },
+  { kind: 'unknown' },
+])(
+  'a transport of one’s own that answers %j leaves the outcome unknown, and nothing is thrown',
+  async (answer) => {
+    const result = await own(async () => answer as never)(INPUT)
+    expect(result).toEqual({ sent: false, reason: 'the mail transport failed' })
+  },
+)
+
+test('an address of the transport that cannot be read is a reason', async () => {
+  const mailer = openMailer({
+    mail: {
+      key: secret('key'),
+      route: { kind: 'smtp', url: secret('smtp://%zz@127.0.0.1:25') },
+      from: { name: undefined, address: 'course@example.com' },
+      replyTo: undefined,
+    },
+  })
+  expect(await createSendEmail(mailer, systemClock)(INPUT)).toEqual({
+    sent: false,
+    reason: 'the mail transport could not be opened',
+  })
+  await mailer.close()
+})
+
+test('mail is configured only with its key, and unconfigured sending says so', async () => {
+  const env = { MAILER_API_URL: 'https://mail.example.com/emails', MAILER_FROM: 'course@example.com' }
+  expect(isEmailConfigured({})).toBe(false)
+  expect(isEmailConfigured(env)).toBe(false)
+  expect(isEmailConfigured({ ...env, MAILER_API_KEY: ' ' })).toBe(false)
+  expect(isEmailConfigured({ MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(false)
+  expect(isEmailConfigured({ ...env, MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(true)
+  const none = createSendEmail(openMailer({ mail: undefined }), systemClock)
+  expect(await none(INPUT)).toEqual({ sent: false, reason: 'mail is not configured' })
+})
