@@ -1,0 +1,285 @@
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseMailbox } from '../../../src/core/mail/address.ts'
+import { compiledMails } from '../../../src/core/mail/compiled.ts'
+import { composeMessage } from '../../../src/core/mail/compose.ts'
+import type { Mail } from '../../../src/core/mail/mailer.ts'
+import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { jsonBodyOf } from '../../../src/core/mail/transports/api-body.ts'
+import { secret } from '../../../src/core/secret.ts'
+
+/** Uniform in [0, 1), the same sequence for the same seed (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** What attacks on mails are made of, and some innocent letters between. */
+const PIECES = [
+  '\r\n',
+  '\n',
+  '\r',
+  '\0',
+  '\u2028',
+  '\u0085',
+  '\v',
+  '\f',
+  '%0d%0a',
+  '\\r\\n',
+  '=0D=0A',
+  '=?UTF-8?B?DQpCY2M6IGV2ZUBldmlsLmV4YW1wbGU=?=',
+  'Bcc: eve@evil.example',
+  'To: eve@evil.example',
+  'Content-Type: text/html',
+  '\r\n\r\n<script>alert(1)</script>',
+  '\r\n.\r\nMAIL FROM:<eve@evil.example>',
+  '\n.\n',
+  '\r.\r',
+  '.',
+  'From ',
+  '--=_',
+  '--',
+  'RCPT TO:<eve@evil.example>',
+  'DATA',
+  '<script>alert(1)</script>',
+  '<img src=x onerror=alert(1)>',
+  '"><svg onload=alert(1)>',
+  "'-alert(1)-'",
+  '</style><script>',
+  '<!--',
+  '-->',
+  '<![endif]-->',
+  '&lt;',
+  '&#x3c;',
+  'javascript:alert(1)',
+  'data:text/html,<script>',
+  'https://evil.example/',
+  'http://www.example.com/"onclick="x',
+  'https://www.example.com/?a=1&b=2',
+  '{{slot}}',
+  '#{7*7}',
+  '<%= 7 %>',
+  '<',
+  '>',
+  '"',
+  "'",
+  '&',
+  ',',
+  ';',
+  ':',
+  '(',
+  ')',
+  '[',
+  ']',
+  '\\',
+  '@',
+  '@evil.example',
+  '%',
+  '+',
+  ' ',
+  '\t',
+  '!',
+  'ada',
+  'eve',
+  '@example.com',
+  'ada@example.com',
+  '"ada eve"@example.com',
+  'Ünïcödé',
+  '🙂',
+  '\ud800',
+  '\udc00',
+  '\u202e',
+  '\ufeff',
+  '\u00a0',
+  '日本語',
+  'x'.repeat(70),
+  'ｅ',
+  '\u212a',
+] as const
+
+function generator(random: () => number) {
+  const piece = () => PIECES[Math.floor(random() * PIECES.length)] ?? ''
+  const text = () => Array.from({ length: 1 + Math.floor(random() * 4) }, piece).join('')
+  const sometimes = (usual: string) => (random() < 0.5 ? usual : text())
+  return {
+    text,
+    to: () =>
+      random() < 0.5
+        ? `${text()} <${sometimes('ada')}@${sometimes('example.com')}>`
+        : sometimes('ada@example.com'),
+    url: () => (random() < 0.5 ? `https://www.example.com/${text()}` : sometimes('https://www.example.com/')),
+  }
+}
+
+const FROM = { name: 'The Course', address: 'course@example.com' }
+const HEADERS = [
+  'From',
+  'To',
+  'Subject',
+  'Message-ID',
+  'Date',
+  'List-Unsubscribe',
+  'List-Unsubscribe-Post',
+  'List-Id',
+  'MIME-Version',
+  'Content-Type',
+]
+const DATE = new Date('2026-11-21T04:00:00Z')
+
+/** The header fields' names, unfolded; whatever follows the first empty line is body. */
+function fieldsOf(mime: string): string[] {
+  return mime
+    .slice(0, mime.indexOf('\r\n\r\n'))
+    .split('\r\n')
+    .filter((line) => !/^[ \t]/.test(line))
+    .map((line) => line.slice(0, line.indexOf(':')))
+}
+
+const TAGS = /<[^>]*>/g
+
+test('100,000 hostile recipients and values: no header field, no recipient and no markup of theirs, or a refusal', async () => {
+  const { text, to, url } = generator(seeded(20261121))
+  const mails = await compiledMails()
+  const [exam, invite] = [mails['exam-passed'], mails['organisation-invite']]
+  const markupOf = (template: 'exam-passed' | 'organisation-invite') =>
+    mails[template].html
+      .flatMap((part) => (typeof part === 'string' ? [part] : []))
+      .join('x')
+      .match(TAGS)?.length
+  const tags = [markupOf('exam-passed'), markupOf('organisation-invite')]
+  const counts = { sent: 0, refused: 0 }
+  for (let index = 0; index < 100_000; index += 1) {
+    const parsed = parseMailbox(to())
+    if (!parsed.ok) {
+      counts.refused += 1
+      continue
+    }
+    const { mailbox } = parsed
+    const link = url()
+    const mail: Mail =
+      index % 2 === 0
+        ? {
+            template: 'exam-passed',
+            slots: { exam: text(), score: text(), resultUrl: link },
+            to: mailbox,
+            about: text(),
+            date: DATE,
+          }
+        : {
+            template: 'organisation-invite',
+            slots: { organisation: text(), inviteUrl: link },
+            to: mailbox,
+            about: text(),
+            date: DATE,
+            unsubscribeUrl: link,
+          }
+    let message: ReturnType<typeof composeMessage>
+    let mime: string
+    try {
+      message = composeMessage({
+        mail,
+        compiled: index % 2 === 0 ? exam : invite,
+        from: FROM,
+        replyTo: undefined,
+      })
+      mime = mimeOf(message).toString('latin1')
+    } catch {
+      counts.refused += 1
+      continue
+    }
+    counts.sent += 1
+    const fields = fieldsOf(mime)
+    // Compared by hand: an assertion for each of so many costs more than what is tested.
+    const wanted = HEADERS.filter((name) => index % 2 === 1 || !name.startsWith('List-Unsubscribe'))
+    if (fields.length !== wanted.length || !wanted.every((name) => fields.includes(name)))
+      expect.fail(`header fields ${fields.join(', ')} of ${JSON.stringify(mail)}`)
+    if (
+      /[\r\n\0<>]/.test(mailbox.address.replace(/^"(?:[^"\\]|\\.)*"/, '')) ||
+      /[\r\n\0]/.test(mailbox.address)
+    )
+      expect.fail(`the recipient ${JSON.stringify(mailbox.address)}`)
+    if (/(?:^|[^\r])\n|\r(?!\n)|\0/.test(mime) || /\r\n\.(?:\r|\.)/.test(mime))
+      expect.fail(`line ends of ${JSON.stringify(mail)}`)
+    if (message.html.match(TAGS)?.length !== tags[index % 2]) expect.fail(`markup in ${JSON.stringify(mail)}`)
+    if (index % 10 === 0) {
+      const body = JSON.parse(jsonBodyOf(message).toString('latin1')) as Record<string, unknown>
+      if (body.html !== message.html || body.text !== message.text || (body.to as string[]).length !== 1)
+        expect.fail(`the JSON of ${JSON.stringify(mail)}`)
+    }
+  }
+  expect(counts.sent + counts.refused).toBe(100_000)
+  // Neither everything refused nor everything let through: the generator hits both.
+  expect(counts.sent).toBeGreaterThan(5_000)
+  expect(counts.refused).toBeGreaterThan(5_000)
+})
+
+test('1,000 of them over the wire: each message has the one recipient that was parsed, and nothing else arrives', async () => {
+  const { text, to } = generator(seeded(7))
+  const arrived: { from: string; to: string[]; head: string }[] = []
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onData(stream, session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = session.envelope
+        const source = Buffer.concat(chunks).toString('latin1')
+        arrived.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          head: source.slice(0, source.indexOf('\r\n\r\n')),
+        })
+        done()
+      })
+    },
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const mailer = openMailer({
+    mail: {
+      key: secret('key'),
+      route: {
+        kind: 'smtp',
+        url: secret(`smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`),
+      },
+      from: FROM,
+      replyTo: undefined,
+    },
+  })
+  onTestFinished(async () => {
+    await mailer.close()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+  })
+  const mailboxes: string[] = []
+  while (mailboxes.length < 1000) {
+    const parsed = parseMailbox(to())
+    if (!parsed.ok) continue
+    mailboxes.push(parsed.mailbox.address)
+    const slots = { organisation: text(), inviteUrl: 'https://www.example.com/' }
+    // Those that are refused for their slots are not sent; what the server refuses is its own business.
+    await mailer.send({
+      template: 'organisation-invite',
+      slots,
+      to: parsed.mailbox,
+      about: text(),
+      date: DATE,
+    })
+  }
+  expect(arrived.length).toBeGreaterThan(200)
+  const known = new Set(mailboxes.map((address) => address.slice(0, address.lastIndexOf('@'))))
+  for (const { from, to: recipients, head } of arrived) {
+    expect(from).toBe('course@example.com')
+    expect(recipients).toHaveLength(1)
+    expect(known).toContain(recipients[0]?.slice(0, recipients[0].lastIndexOf('@')))
+    expect(head).not.toMatch(/^(?:Bcc|Cc|X-[\w-]+):/im)
+    expect(head.match(/^To:/gim)).toHaveLength(1)
+  }
+})
