@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { Measured } from './inside.ts'
 
+const inside = new URL('inside.ts', import.meta.url)
 const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 
 /** The built daemon as a child, for runs that load it. */
@@ -11,25 +13,37 @@ export interface LoadedDaemon {
   /** Lines of the log at level error, and whatever came on standard error. */
   readonly complaints: readonly string[]
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
-  /** Resident memory in MB; undefined where the system has no /proc. */
-  rss(): Promise<number | undefined>
+  /** Needs `measured: true`. */
+  measure(): Promise<Measured>
 }
 
 export async function spawnDaemon({
   folder,
   env = {},
   args = [],
-  nodeArgs = [],
+  measured = false,
 }: {
   readonly folder: string
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
-  readonly nodeArgs?: readonly string[]
+  /** Loads what answers `measure` into the process. */
+  readonly measured?: boolean
 }): Promise<LoadedDaemon> {
   const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
   const child = spawn(
     process.execPath,
-    [...nodeArgs, '--', bin, 'daemon', '--data', folder, '--grace', '0', ...ports, ...args],
+    [
+      ...(measured ? ['--expose-gc', `--import=${inside}`] : []),
+      '--',
+      bin,
+      'daemon',
+      '--data',
+      folder,
+      '--grace',
+      '0',
+      ...ports,
+      ...args,
+    ],
     {
       cwd: folder,
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -58,11 +72,11 @@ export async function spawnDaemon({
     child,
     complaints,
     exited,
-    async rss() {
-      const { readFile } = await import('node:fs/promises')
-      const text = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '')
-      const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]
-      return kilobytes === undefined ? undefined : Number(kilobytes) / 1024
-    },
+    measure: () =>
+      new Promise((resolve, reject) => {
+        child.once('message', (measured) => resolve(measured as Measured))
+        void exited.then(() => reject(new Error('the daemon has ended')))
+        child.send('measure')
+      }),
   }
 }

@@ -15,7 +15,8 @@ const LIMITS = {
   maxHeaderSize: 16 * 1024,
   // Said aloud, because each is what keeps a second request from hiding in the first.
   insecureHTTPParser: false,
-  requireHostHeader: true,
+  // The adapter refuses a request without Host, in the one error shape; Node would with an empty body.
+  requireHostHeader: false,
 } as const
 const MOST_REQUESTS_A_CONNECTION = 10_000
 const CLOSE_DEADLINE_MS = 10_000
@@ -75,7 +76,7 @@ export async function listen({
   server.on('connect', (_: IncomingMessage, socket: Duplex) => refuse(socket, 'bad_request'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // In the middle of an answer nothing else may be written; nor to a client that has gone.
-    const answering = [...running].some((one) => one.socket === socket)
+    const answering = [...running].some((one) => one.socket === socket && one.headersSent)
     if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
     else refuse(socket, PARSE_FAULTS[error.code ?? ''] ?? 'bad_request')
   })

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import { cors } from 'hono/cors'
 import type { Peer } from '../../core/access/client.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import { prefersHtml } from './accept.ts'
+import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
@@ -17,7 +17,7 @@ export interface AppOptions {
   /** The client's key for the limits, from its socket and X-Forwarded-For. */
   readonly clientOf: (peer: Peer) => string
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
-  readonly allowsOrigin?: ((origin: string) => boolean) | undefined
+  readonly allowsOrigin?: AllowsOrigin | undefined
   readonly table: RouteTable
   readonly log: Log
   readonly monotonic: () => number
@@ -34,17 +34,6 @@ export function createApp({
   monotonic,
 }: AppOptions): (request: Request, environment?: unknown) => Promise<Response> {
   const app = new Hono()
-  if (allowsOrigin) {
-    // Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all.
-    app.use(
-      cors({
-        origin: (origin) => (allowsOrigin(origin) ? origin : null),
-        allowMethods: ['GET', 'POST'],
-        allowHeaders: ['Content-Type', 'Authorization'],
-        maxAge: 600,
-      }),
-    )
-  }
   const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
     const route = ROUTES[name]
@@ -81,15 +70,17 @@ export function createApp({
 
   return async (request, environment) => {
     const began = monotonic()
+    const facts = factsOf(request)
     const refusal = tooLong(request, environment)
     const response = refusal
       ? errorResponse(refusal, {
-          requestId: factsOf(request).id,
+          requestId: facts.id,
           route: undefined,
           wantsHtml: prefersHtml(request.headers.get('accept') ?? ''),
         })
-      : await app.fetch(request, environment as Environment | undefined)
-    const facts = factsOf(request)
+      : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
+        (await app.fetch(request, environment as Environment | undefined)))
+    if (allowsOrigin) shareWith(request, response, allowsOrigin)
     log.info('request', 'a request was answered', {
       service,
       method: request.method,

@@ -134,11 +134,18 @@ function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): J
   )
 }
 
+/** The listener's own: any request can be too slow or too long before its route is known. */
+const EVERYWHERE = ['request_timeout', 'uri_too_long', 'headers_too_large', 'internal'] as const
+
 /** Codes of one status share a response, with an example for each. */
 function errorsOf(route: RouteName, { errors, security }: Operation, answers: readonly Answer[]): JsonObject {
   // Whoever tries secrets is refused in time, also where nothing else is counted.
   const limited = policyOf(route) !== undefined || security !== undefined
-  const codes: readonly ErrorCode[] = [...errors, ...(limited ? (['rate_limited'] as const) : []), 'internal']
+  const codes: readonly ErrorCode[] = [
+    ...errors,
+    ...(limited ? (['rate_limited'] as const) : []),
+    ...EVERYWHERE,
+  ]
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status)
   const taken = new Set(answers.map(({ status }) => status))
   return Object.fromEntries(

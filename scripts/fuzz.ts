@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+import { fuzz } from './load/fuzz.ts'
+
+/**
+ * `npm run fuzz -- --requests 1000000 --seed 1`: bad requests to a daemon of its own. A fault is told with its number;
+ * `--seed S --from N --requests 1` sends that one again and shows it.
+ */
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '1000000' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    from: { type: 'string', default: '0' },
+  },
+})
+const [requests, seed, from] = [Number(values.requests), Number(values.seed), Number(values.from)]
+if (![requests, seed, from].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+  console.error('--requests, --seed and --from are whole numbers')
+  process.exit(2)
+}
+console.log(`${requests} requests, seed ${seed}${from > 0 ? `, from ${from}` : ''}`)
+const began = performance.now()
+const { faults, statuses, heapMb } = await fuzz({
+  requests,
+  seed,
+  from,
+  onProgress: (done) => process.stderr.write(`\r${done} `),
+  ...(requests === 1 && {
+    onAnswer: (request, outcome) => {
+      console.log(request.bytes.subarray(0, 4000).toString('latin1'))
+      console.log(
+        outcome.kind === 'answer' ? `→ ${outcome.answer.status} ${outcome.answer.body}` : `→ ${outcome.kind}`,
+      )
+    },
+  }),
+})
+process.stderr.write('\r')
+const seconds = (performance.now() - began) / 1000
+for (const { index, what } of faults)
+  console.log(
+    `${what}${index < 0 ? '' : `\n  again: npm run fuzz -- --seed ${seed} --from ${index} --requests 1`}`,
+  )
+console.log(
+  `${Object.entries(statuses)
+    .map(([status, count]) => `${status === '0' ? 'closed' : status}: ${count}`)
+    .join('  ')}`,
+)
+console.log(
+  `${faults.length} faults in ${requests} requests (${Math.round(requests / seconds)} a second); heap ${heapMb.early.toFixed(1)} → ${heapMb.late.toFixed(1)} MB`,
+)
+process.exitCode = faults.length === 0 ? 0 : 1

@@ -1,0 +1,183 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Ajv } from 'ajv'
+import { SignJWT } from 'jose'
+import { ERRORS } from '../../src/core/errors.ts'
+import { SERVICES, type Service } from '../../src/core/service.ts'
+import { type BadRequest, badRequest } from './bad-request.ts'
+import { type Answer, connection, type Outcome } from './connection.ts'
+import { spawnDaemon } from './daemon.ts'
+
+export interface FuzzOptions {
+  readonly requests: number
+  readonly seed: number
+  /** The number of the first request: with `requests: 1` it replays that one. */
+  readonly from: number
+  readonly onProgress?: (done: number) => void
+  /** Shown for a replay. */
+  readonly onAnswer?: (request: BadRequest, outcome: Outcome) => void
+}
+
+export interface FuzzResult {
+  readonly faults: readonly { readonly index: number; readonly what: string }[]
+  /** How often each status came; 0 for a connection that was closed without an answer. */
+  readonly statuses: Readonly<Record<number, number>>
+  /** Heap after a collection: when a fifth was done, and at the end. */
+  readonly heapMb: { readonly early: number; readonly late: number }
+}
+
+const CLIENTS = 24
+const MOST_FAULTS = 20
+/** Half-sent requests are given up after this; whole ones must be answered. */
+const PATIENCE_MS = { framed: 15_000, unframed: 60 } as const
+/** A fifth of the run fills every bounded memory; what grows by more than this afterwards is not bounded. */
+const MOST_GROWTH_MB = 24
+
+const JWT_SECRET = 'a-jwt-secret-that-is-long-enough-for-hs256'
+const DISPATCH_SECRET = 'a-dispatch-secret-of-thirty-two-b'
+
+/** Sends bad requests to a daemon of its own and holds each answer to the contract. */
+export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzOptions): Promise<FuzzResult> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-fuzz-'))
+  const identity = await new SignJWT({ email: 'person@example.com' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject('person-1')
+    .setExpirationTime('2h')
+    .sign(new TextEncoder().encode(JWT_SECRET))
+  const daemon = await spawnDaemon({
+    folder,
+    measured: true,
+    args: ['--no-schedule'],
+    env: {
+      LOG_LEVEL: 'warn',
+      TRUST_PROXY: '127.0.0.1',
+      EMAIL_DISPATCH_SECRET: DISPATCH_SECRET,
+      NEXT_PUBLIC_DATASTORE_URL: 'http://127.0.0.1:9',
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: 'an-anon-key-that-is-long-enough-0123',
+      DATASTORE_JWT_SECRET: JWT_SECRET,
+      STORE_URL: `sqlite:${path.join(folder, 'fuzz.sqlite')}`,
+      ANALYTICS_DATASTORE_TABLE: 'events',
+    },
+  })
+  const port = (service: Service) => Number(new URL(daemon.urls[service]).port)
+  const credentials = { dispatch: DISPATCH_SECRET, identity }
+  const faults: { index: number; what: string }[] = []
+  const statuses: Record<number, number> = {}
+  let next = from
+  let alive = true
+  void daemon.exited.then(({ code, signal }) => {
+    alive = false
+    faults.push({
+      index: next - 1,
+      what: `the daemon ended with ${code ?? signal}: ${daemon.complaints.join(' ')}`,
+    })
+  })
+
+  async function client(until: number): Promise<void> {
+    const open = Object.fromEntries(
+      SERVICES.map((service) => [service, connection(port(service))]),
+    ) as Record<Service, ReturnType<typeof connection>>
+    while (next < until && alive && faults.length < MOST_FAULTS) {
+      const index = next
+      next += 1
+      const request = badRequest(seed, index, credentials)
+      const outcome = await open[request.service].send(request.bytes, {
+        head: request.method === 'HEAD',
+        // What is left of a badly framed request would be read as the beginning of the next.
+        keep: request.framed,
+        patienceMs: request.framed ? PATIENCE_MS.framed : PATIENCE_MS.unframed,
+      })
+      onAnswer?.(request, outcome)
+      const status = outcome.kind === 'answer' ? outcome.answer.status : 0
+      statuses[status] = (statuses[status] ?? 0) + 1
+      const what =
+        outcome.kind === 'answer'
+          ? faultOf(outcome.answer, request)
+          : request.framed
+            ? `no answer: ${outcome.kind}`
+            : undefined
+      if (what !== undefined && alive) faults.push({ index, what })
+      if (index % 1000 === 0) onProgress?.(index - from)
+    }
+    for (const one of Object.values(open)) one.close()
+  }
+  const clients = (until: number) => Promise.all(Array.from({ length: CLIENTS }, () => client(until)))
+
+  try {
+    await clients(from + Math.ceil(requests / 5))
+    const early = alive ? (await daemon.measure()).heap : Number.NaN
+    await clients(from + requests)
+    const late = alive ? (await daemon.measure()).heap : Number.NaN
+    if (late - early > MOST_GROWTH_MB)
+      faults.push({ index: -1, what: `the heap grew from ${early.toFixed(1)} to ${late.toFixed(1)} MB` })
+    for (const line of daemon.complaints)
+      faults.push({ index: -1, what: `the daemon complained: ${line.slice(0, 500)}` })
+    return { faults: [...faults], statuses, heapMb: { early, late } }
+  } finally {
+    daemon.child.kill('SIGKILL')
+    await daemon.exited
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const isError = new Ajv().compile({
+  type: 'object',
+  required: ['code', 'status', 'message', 'requestId'],
+  additionalProperties: false,
+  properties: {
+    code: { enum: Object.keys(ERRORS) },
+    status: { type: 'integer' },
+    message: { type: 'string', minLength: 1, maxLength: 500 },
+    requestId: { type: 'string', pattern: '^[A-Za-z0-9_.-]{8,64}$' },
+    issues: {
+      type: 'array',
+      maxItems: 50,
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        additionalProperties: false,
+        properties: { path: { type: 'string' }, message: { type: 'string', minLength: 1 } },
+      },
+    },
+  },
+})
+
+/** What is wrong with an answer, by the contract's letter; undefined when nothing is. */
+export function faultOf(
+  { status, headers, body }: Answer,
+  { method, maySeePage }: Pick<BadRequest, 'method' | 'maySeePage'>,
+): string | undefined {
+  if (!(status >= 200 && status <= 599)) return `status ${status}`
+  if (status >= 300 && status < 400) return `a redirect, ${status} to ${headers.get('location')}`
+  if (headers.get('x-content-type-options') !== 'nosniff') return `${status} without nosniff`
+  if (status < 400) return undefined
+  const type = headers.get('content-type') ?? ''
+  if (method === 'HEAD') return status >= 500 && status !== 503 ? `status ${status}` : undefined
+  if (type.startsWith('text/html')) {
+    if (!maySeePage) return `${status}: a page for a program`
+    if (!/^<!doctype html>/i.test(body)) return `${status}: HTML that is no page`
+    return status >= 500 && status !== 503 ? `status ${status}` : undefined
+  }
+  const value = parsed(body)
+  // A failing service says so in the health body, which is no error.
+  if (
+    status === 503 &&
+    typeof value === 'object' &&
+    value !== null &&
+    ('probes' in value || 'checks' in value)
+  )
+    return undefined
+  if (!isError(value)) return `${status} that is no error of the contract: ${body.slice(0, 300)}`
+  const { code, status: said } = value as { code: keyof typeof ERRORS; status: number }
+  if (said !== status || ERRORS[code].status !== status) return `${status} with the code ${code}`
+  return status >= 500 && status !== 503 ? `status ${status}: ${body.slice(0, 300)}` : undefined
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,35 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+/**
+ * Loaded into the daemon by --import, with --expose-gc and an IPC channel: answers `measure` with what is really held
+ * (after a collection) and with the event loop's delay since the last time it was asked.
+ */
+const delay = monitorEventLoopDelay({ resolution: 5 })
+delay.enable()
+
+export interface Measured {
+  /** MB after a full collection. */
+  readonly heap: number
+  readonly rss: number
+  /** Milliseconds beyond the sampling interval. */
+  readonly loopP99: number
+  readonly loopMax: number
+}
+
+process.on('message', (asked) => {
+  if (asked !== 'measure') return
+  const [p99, max] = [delay.percentile(99), delay.max]
+  ;(globalThis as { gc?: () => void }).gc?.()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  const answer: Measured = {
+    heap: (heapUsed + external) / 1024 / 1024,
+    rss: rss / 1024 / 1024,
+    loopP99: Math.max(0, p99 / 1e6 - 5),
+    loopMax: Math.max(0, max / 1e6 - 5),
+  }
+  // The collection itself is a pause of ours, not the daemon's.
+  delay.reset()
+  process.send?.(answer)
+})
+// Listening keeps the channel, and the channel would keep the process.
+process.channel?.unref()

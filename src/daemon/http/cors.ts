@@ -1,0 +1,34 @@
+import { emptyResponse } from './respond.ts'
+
+export type AllowsOrigin = (origin: string) => boolean
+
+const MAY = {
+  'Access-Control-Allow-Methods': 'GET, POST',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, X-Request-Id',
+  'Access-Control-Max-Age': '600',
+} as const
+
+/** A browser's question before the request itself (Fetch standard, CORS-preflight); undefined when it is none. */
+export function preflight(
+  request: Request,
+  requestId: string,
+  allowsOrigin: AllowsOrigin,
+): Response | undefined {
+  if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
+  const origin = request.headers.get('origin') ?? ''
+  return emptyResponse({ requestId, headers: allowsOrigin(origin) ? MAY : {} })
+}
+
+/** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */
+export function shareWith(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
+  const origin = request.headers.get('origin')
+  if (origin === null) return
+  // What one origin got must not be served to another from a cache.
+  response.headers.append('Vary', 'Origin')
+  if (!allowsOrigin(origin)) return
+  response.headers.set('Access-Control-Allow-Origin', origin)
+  response.headers.set(
+    'Access-Control-Expose-Headers',
+    'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
+  )
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { badRequest } from '../../scripts/load/bad-request.ts'
+import { faultOf } from '../../scripts/load/fuzz.ts'
+
+const error = (parts: object = {}) =>
+  JSON.stringify({
+    code: 'bad_request',
+    status: 400,
+    message: 'The body is not JSON.',
+    requestId: 'request-1',
+    ...parts,
+  })
+
+test.each([
+  [400, error(), undefined],
+  [400, error({ issues: [{ path: 'email', message: 'missing' }] }), undefined],
+  [503, error({ code: 'store_not_persistent', status: 503 }), undefined],
+  [200, '{}', undefined],
+  [500, error({ code: 'internal', status: 500 }), /^status 500/],
+  [502, '', /no error of the contract/],
+  [400, '', /no error of the contract/],
+  [400, error({ code: 'made_up' }), /no error of the contract/],
+  [400, error({ extra: 1 }), /no error of the contract/],
+  [404, error(), /with the code bad_request/],
+  [400, error({ status: 404 }), /with the code bad_request/],
+  [302, '', /a redirect/],
+])('the fuzz judges %d %s as %s', (status, body, fault) => {
+  const headers = new Map([
+    ['content-type', 'application/json'],
+    ['x-content-type-options', 'nosniff'],
+  ])
+  const told = faultOf({ status, headers, body }, { method: 'GET', maySeePage: false })
+  if (fault === undefined) expect(told).toBeUndefined()
+  else expect(told).toMatch(fault)
+})
+
+test('a page is no answer for a program, and an answer without nosniff is a fault', () => {
+  const page = { status: 404, body: '<!doctype html><p>Nothing here' }
+  const headers = new Map([
+    ['content-type', 'text/html; charset=utf-8'],
+    ['x-content-type-options', 'nosniff'],
+  ])
+  expect(faultOf({ ...page, headers }, { method: 'GET', maySeePage: true })).toBeUndefined()
+  expect(faultOf({ ...page, headers }, { method: 'GET', maySeePage: false })).toMatch(/a page for a program/)
+  expect(faultOf({ status: 200, headers: new Map(), body: '' }, { method: 'GET', maySeePage: true })).toMatch(
+    /without nosniff/,
+  )
+})
+
+test('a request of a number is the same in every run, and another with another seed', () => {
+  const credentials = { dispatch: 'd', identity: 'i' }
+  for (let index = 0; index < 300; index += 1)
+    expect(badRequest(7, index, credentials)).toEqual(badRequest(7, index, credentials))
+  const texts = new Set([1, 2, 3].map((seed) => badRequest(seed, 0, credentials).bytes.toString('latin1')))
+  expect(texts.size).toBe(3)
+})
