@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
+import { thirdPartyNotices } from './notices.ts'
 
 /**
  * Bundles `src` into `dist`: the CLI with one chunk a command, the server, the part for boot, and what runs in a
@@ -69,7 +70,7 @@ const build = await rolldown({
     },
   ],
 })
-await build.write({
+const { output } = await build.write({
   dir: 'dist',
   format: 'esm',
   sourcemap: true,
@@ -89,6 +90,10 @@ await build.write({
     ],
   },
 })
+writeFileSync(
+  `${root}dist/THIRD-PARTY-NOTICES.txt`,
+  thirdPartyNotices(output.flatMap((part) => (part.type === 'chunk' ? Object.keys(part.modules) : []))),
+)
 await build.close()
 
 // Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.

@@ -7,6 +7,7 @@ const checks: Record<string, string> = {
   'lint and format': 'biome ci --colors=off --error-on-warnings --log-level=error .',
   'import directions': 'node scripts/directions.ts',
   'made files': 'node scripts/make.ts --check',
+  docs: 'node scripts/docs.ts',
   'dead code': 'knip --no-progress',
 }
 

@@ -7,6 +7,8 @@ import { reportSchema } from '../src/core/live/report-schema.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
+import { commandsPage, manPage } from './command-pages.ts'
+import { findingsPage } from './findings-page.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
@@ -25,6 +27,9 @@ const MADE: Record<string, () => string | Promise<string>> = {
     ),
   'docs/reference/variables.md': referencePage,
   'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(), null, 2)}\n`,
+  'docs/reference/commands.md': commandsPage,
+  'docs/reference/findings.md': findingsPage,
+  'man/platformctl.1': manPage,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

@@ -69,7 +69,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh, fish or PowerShell',
     load: () => import('./commands/completion.ts'),
   },
 ]

@@ -28,16 +28,16 @@ test('bash completes commands, their options and the closed sets of their argume
 })
 
 test('zsh and fish name every command with its summary', async () => {
-  for (const shell of ['zsh', 'fish']) {
+  for (const shell of ['zsh', 'fish', 'powershell']) {
     const text = await script(shell)
     expect(text).toContain('demo')
-    expect(text).toContain('print a completion script for bash, zsh or fish')
+    expect(text).toContain('print a completion script for bash, zsh, fish or PowerShell')
   }
 })
 
 test('a shell it does not know is wrong usage that names those it knows', async () => {
   const { context, stdout, stderr } = testContext()
   expect(await runProgram(['completion', 'cmd'], context)).toBe(2)
-  expect(stderr()).toMatch(/Allowed choices are bash, zsh, fish/)
+  expect(stderr()).toMatch(/Allowed choices are bash, zsh, fish, powershell/)
   expect(stdout()).toBe('')
 })

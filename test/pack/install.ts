@@ -12,6 +12,9 @@ export interface Installed {
   /** Paths in the tarball. */
   readonly files: readonly string[]
   readonly bin: string
+  readonly tarball: string
+  /** Of the tarball, and of what it unpacks to. */
+  readonly bytes: { readonly packed: number; readonly unpacked: number }
   remove(): Promise<void>
 }
 
@@ -42,6 +45,8 @@ export async function installPacked(): Promise<Installed> {
   return {
     folder,
     files: tarball.files.map((file) => file.path),
+    tarball: path.join(scratch, tarball.filename),
+    bytes: { packed: tarball.size, unpacked: tarball.unpackedSize },
     bin: path.join(folder, 'node_modules/platformctl/bin/platformctl.js'),
     remove: () => rm(scratch, { recursive: true, force: true, maxRetries: 3 }),
   }
@@ -49,5 +54,7 @@ export async function installPacked(): Promise<Installed> {
 
 interface PackResult {
   readonly filename: string
+  readonly size: number
+  readonly unpackedSize: number
   readonly files: readonly { readonly path: string }[]
 }

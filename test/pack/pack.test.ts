@@ -1,12 +1,14 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Installed, installPacked } from './install.ts'
 
+const root = fileURLToPath(new URL('../..', import.meta.url))
 let installed: Installed
 
 beforeAll(async () => {
@@ -17,18 +19,70 @@ afterAll(() => installed?.remove())
 const run = (args: string[], options: { env?: Record<string, string>; timeout?: number } = {}) =>
   execa(process.execPath, [installed.bin, ...args], { cwd: installed.folder, reject: false, ...options })
 
-test('the tarball holds the built package and nothing of its making', () => {
-  const folders = new Set(installed.files.map((file) => file.split('/')[0]))
-  expect([...folders].sort()).toEqual([
-    'LICENSE',
-    'README.md',
-    'bin',
-    'dist',
-    'package.json',
-    'runbooks',
-    'templates',
-  ])
-  expect(installed.files.filter((file) => /\.test\.|\.tsbuildinfo$|(^|\/)\.env/.test(file))).toEqual([])
+/** For programs of dev dependencies. */
+const tool = { cwd: root, preferLocal: true, localDir: root, reject: false } as const
+
+/** Every file that may be in the package; what matches none is a stray. */
+const CONTENTS = [
+  /^(?:CHANGELOG|README)\.md$|^LICENSE$|^package\.json$/,
+  /^bin\/platformctl\.js$/,
+  /^man\/platformctl\.1$/,
+  /^dist\/(?:cli\/main|index|env|reporting|browser)\.js(?:\.map)?$/,
+  /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
+  /^dist\/types\/[\w/-]+\.d\.ts$/,
+  /^dist\/THIRD-PARTY-NOTICES\.txt$/,
+  /^templates\/(?:[\w-]+\.(?:md|mjml)|compiled\/mails\.json)$/,
+  /^runbooks\/[\w-]+\.md$/,
+  /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml))$/,
+]
+
+test('the tarball holds the built package and nothing of its making, and stays small', () => {
+  expect(installed.files.filter((file) => !CONTENTS.some((known) => known.test(file)))).toEqual([])
+  for (const known of CONTENTS)
+    expect(
+      installed.files.some((file) => known.test(file)),
+      String(known),
+    ).toBe(true)
+  // About 1.4 and 6 MB when this was written, half of it source maps.
+  expect(installed.bytes.packed).toBeLessThan(2_500_000)
+  expect(installed.bytes.unpacked).toBeLessThan(10_000_000)
+})
+
+test('its source maps are of sources and packages, not of tests', async () => {
+  for (const file of installed.files.filter((name) => name.endsWith('.map'))) {
+    const text = await readFile(path.join(installed.folder, 'node_modules/platformctl', file), 'utf8')
+    const { sources } = JSON.parse(text) as { sources: string[] }
+    expect(
+      sources.filter((source) => !/(?:^|\/)(?:src|node_modules|templates)\/|package\.json$/.test(source)),
+    ).toEqual([])
+  }
+})
+
+test('the licences of what is bundled come with it', async () => {
+  const text = await readFile(
+    path.join(installed.folder, 'node_modules/platformctl/dist/THIRD-PARTY-NOTICES.txt'),
+    'utf8',
+  )
+  for (const name of ['commander', 'zod', 'chalk']) expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'))
+  expect(text).toContain('Permission is hereby granted')
+})
+
+test('publint and attw find nothing to say about its exports and types', async () => {
+  const lint = await execa('publint', ['run', installed.tarball, '--strict'], tool)
+  expect(lint.stdout).toContain('All good!')
+  expect(lint.exitCode).toBe(0)
+  // There is no CommonJS build, and no TypeScript of before 2022 that could resolve `exports`: both say so by design.
+  const types = await execa('attw', [installed.tarball, '--profile', 'esm-only', '--format', 'json'], tool)
+  const { analysis } = JSON.parse(types.stdout) as { analysis: { problems: { resolutionKind: string }[] } }
+  const modern = analysis.problems.filter(({ resolutionKind }) =>
+    /^(?:node16-esm|bundler)$/.test(resolutionKind),
+  )
+  expect(modern).toEqual([])
+})
+
+test('the changelog has a section for this version', async () => {
+  const text = await readFile(path.join(installed.folder, 'node_modules/platformctl/CHANGELOG.md'), 'utf8')
+  expect(text).toContain(`\n## ${packageJson.version} `)
 })
 
 test('--version prints the version of the package', async () => {

@@ -13,7 +13,9 @@ interface Options {
 }
 
 export const configure: Configure = (command, context, settle) => {
-  command.description('What visitors did, in aggregate, as far as ingest has stored it.')
+  command
+    .description('What visitors did, in aggregate, as far as ingest has stored it.')
+    .addHelpText('after', '\nExamples:\n  platformctl analytics summary --days 7')
   command
     .command('summary')
     .summary('counts per kind and day')

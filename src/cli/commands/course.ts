@@ -15,7 +15,7 @@ interface Options {
 }
 
 export const configure: Configure = (command, context, settle) => {
-  const add = (name: string, summary: string) =>
+  const add = (name: string, summary: string, ...examples: string[]) =>
     command
       .command(name)
       .summary(summary)
@@ -23,15 +23,28 @@ export const configure: Configure = (command, context, settle) => {
       .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
       .addOption(envFileOption())
       .addOption(formatOption(['text', 'json']))
+      .addHelpText(
+        'after',
+        `\nExamples:${examples.map((example) => `\n  platformctl course ${name}${example}`).join('')}`,
+      )
 
-  command.description(
-    'Look after subscriptions: counts, one address, erasure, and deliveries that wait for a decision.',
-  )
-  add('status', 'counts by state, what is due, and what waits for a decision').action(
+  command
+    .description(
+      'Look after subscriptions: counts, one address, erasure, and deliveries that wait for a decision.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  platformctl course status --data /var/lib/platformctl
+  platformctl course show ada@example.com
+  platformctl course resolve SUBSCRIPTION retry`,
+    )
+  add('status', 'counts by state, what is due, and what waits for a decision', '', ' --format json').action(
     async (options: Options) =>
       settle(await withCourse(context, options, (course) => status(context, course, options))),
   )
-  add('show', 'what is known of one address')
+  add('show', 'what is known of one address', ' ada@example.com')
     .argument('<address>', 'the address')
     .action(async (address: string, options: Options) =>
       settle(await withCourse(context, options, (course) => show(context, course, address, options))),
@@ -39,13 +52,19 @@ export const configure: Configure = (command, context, settle) => {
   add(
     'erase',
     'remove an address and everything about it; a keyed hash stays, so that it is not mailed again',
+    ' ada@example.com --yes    cannot be undone',
   )
     .argument('<address>', 'the address')
     .option('--yes', 'do it; without this nothing is changed')
     .action(async (address: string, options: Options) =>
       settle(await withCourse(context, options, (course) => erase(context, course, address, options))),
     )
-  add('resolve', 'decide about a parked or unknown delivery')
+  add(
+    'resolve',
+    'decide about a parked or unknown delivery',
+    ' SUBSCRIPTION retry    send it again',
+    ' SUBSCRIPTION sent     it arrived; go on with the next day',
+  )
     .argument('<id>', 'the subscription, as course status shows it')
     .addArgument(new Argument('<as>', 'retry: send it again; sent: it arrived').choices(['retry', 'sent']))
     .action(async (id: string, as: 'retry' | 'sent', options: Options) =>

@@ -12,11 +12,16 @@ const templates = () =>
 
 export const configure: Configure = (command, context, settle) => {
   command.description('Look at the mails, check them, print one, or send one to yourself.')
+  command.addHelpText(
+    'after',
+    '\nExamples:\n  platformctl email preview\n  platformctl email lint --strict\n  platformctl email send-test welcome --to you@example.com --env-file .env',
+  )
   command
     .command('list')
     .summary('the closed set of mails, with their subjects and slots')
     .description('The closed set of mails, with their subjects and slots.')
     .addOption(formatOption(['text', 'json']))
+    .addHelpText('after', '\nExamples:\n  platformctl email list\n  platformctl email list --format json')
     .action(async (options: { format: 'text' | 'json' }) => settle(await list(context, options.format)))
   command
     .command('preview')
@@ -81,7 +86,7 @@ Examples:
     .addOption(envFileOption())
     .addHelpText(
       'after',
-      '\nExample:\n  platformctl email send-test welcome --to you@example.com --env-file .env',
+      '\nExamples:\n  platformctl email send-test welcome --to you@example.com --env-file .env',
     )
     .action(async (name: TemplateName, options: { to: string; envFile: readonly string[] }) =>
       settle(await sendTest(context, name, options)),

@@ -13,6 +13,10 @@ export const configure: Configure = (command, context, settle) => {
   command.description(
     'The contract of 66 variables: list them with their state, explain one, or start an environment file.',
   )
+  command.addHelpText(
+    'after',
+    '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env check .env.production --strict\n  platformctl env explain MAILER_FROM',
+  )
   command
     .command('check')
     .summary('check one env file by itself')
@@ -67,7 +71,7 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(formatOption(['text', 'json']))
     .addHelpText(
       'after',
-      '\nExit codes: 0 all agree, 1 some differ, 2 unreadable input.\n\nExample:\n  platformctl env dialects .env',
+      '\nExit codes: 0 all agree, 1 some differ, 2 unreadable input.\n\nExamples:\n  platformctl env dialects .env',
     )
     .action(async (file: string, options: { format: Format }) => {
       const { compareDialects } = await import('../compare-dialects.ts')
@@ -84,7 +88,7 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(formatOption(['text', 'json']))
     .addHelpText(
       'after',
-      '\nExit codes: 0 the same, 1 different, 2 unreadable input.\n\nExample:\n  platformctl env diff .env.staging .env.production',
+      '\nExit codes: 0 the same, 1 different, 2 unreadable input.\n\nExamples:\n  platformctl env diff .env.staging .env.production',
     )
     .action(async (a: string, b: string, options: { format: Format }) => {
       const { diffEnvironments } = await import('../diff-environments.ts')
@@ -96,6 +100,10 @@ export const configure: Configure = (command, context, settle) => {
     .description('Every group and variable, and whether it is set. Values are never shown.')
     .addOption(envFileOption())
     .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env list --format json',
+    )
     .action(async (options: { envFile: readonly string[]; format: Format }) =>
       settle(await list(context, options)),
     )
@@ -113,7 +121,7 @@ export const configure: Configure = (command, context, settle) => {
     .command('example')
     .summary('print a .env.example of every variable')
     .description('Print an env file of every variable, each commented out, with what it is for.')
-    .addHelpText('after', '\nExample:\n  platformctl env example > .env')
+    .addHelpText('after', '\nExamples:\n  platformctl env example > .env')
     .action(async () => {
       const { exampleFile } = await import('../../core/env/example.ts')
       context.stdout.write(exampleFile())

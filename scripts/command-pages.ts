@@ -1,0 +1,154 @@
+import packageJson from '../package.json' with { type: 'json' }
+import { allCommands, type DocumentedCommand, type DocumentedOption, documentedTree } from './command-tree.ts'
+
+const EXIT_CODES = [
+  ['0', 'passed; warnings and degraded are allowed'],
+  ['1', 'a check failed, or what was asked for was refused; with --strict also warnings and degraded'],
+  ['2', 'wrong usage or unreadable input; an unknown command is this too'],
+  ['3', 'the remote side was not reached, or refused'],
+  ['70', 'an internal fault; please report it'],
+] as const
+
+const nameOf = ({ path }: DocumentedCommand) => ['platformctl', ...path].join(' ')
+
+/** `docs/reference/commands.md`: every command, its arguments, options, exit codes and examples. */
+export async function commandsPage(): Promise<string> {
+  const [, ...commands] = allCommands(await documentedTree())
+  const anchor = (command: DocumentedCommand) => nameOf(command).replaceAll(' ', '-')
+  const index = commands
+    .filter(({ path }) => path.length === 1)
+    .map((command) => `| [\`${nameOf(command)}\`](#${anchor(command)}) | ${command.summary} |`)
+  return `${[
+    '# Commands',
+    'Made from the command tree by `npm run make`. `platformctl help COMMAND` prints the same.',
+    ['| Command | Does |', '|---|---|', ...index].join('\n'),
+    'Everywhere: `--help`, and `--no-color` (as `NO_COLOR` does). Only what was asked for goes to standard output; progress, warnings and faults go to standard error.',
+    [
+      '| Exit code | Means |',
+      '|---|---|',
+      ...EXIT_CODES.map(([code, means]) => `| ${code} | ${means} |`),
+    ].join('\n'),
+    ...commands.map(section),
+  ].join('\n\n')}\n`
+}
+
+function section(command: DocumentedCommand): string {
+  const { args, options, commands } = command
+  const rows = [
+    ...args.map((arg) => row(`<${arg.name}>`, arg.description, arg.words, undefined)),
+    ...options.map((option) => row(option.flags, option.description, option.choices, option.defaultValue)),
+  ]
+  const parts = [
+    `${command.path.length === 1 ? '##' : '###'} ${nameOf(command)}`,
+    command.description,
+    `\`\`\`\n${command.usage}\n\`\`\``,
+  ]
+  if (commands.length > 0)
+    parts.push(
+      [
+        '| Command | Does |',
+        '|---|---|',
+        ...commands.map((one) => `| \`${nameOf(one)}\` | ${one.summary} |`),
+      ].join('\n'),
+    )
+  if (rows.length > 0) parts.push(['| Argument or option | Means |', '|---|---|', ...rows].join('\n'))
+  if (command.after !== '') parts.push(...afterParts(command.after))
+  return parts.join('\n\n')
+}
+
+function row(
+  name: string,
+  description: string,
+  choices: readonly string[],
+  preset: string | undefined,
+): string {
+  const one = choices.length > 0 ? `; one of ${choices.map((choice) => `\`${choice}\``).join(', ')}` : ''
+  const otherwise = preset === undefined ? '' : ` (default: \`${preset}\`)`
+  return `| \`${name.replaceAll('|', '\\|')}\` | ${(description + one + otherwise).replaceAll('|', '\\|')} |`
+}
+
+/** Examples stand in a block of their own, so that they can be copied; the rest is prose. */
+function afterParts(after: string): string[] {
+  return after.split(/\n\n/).map((part) => {
+    const [head = '', ...lines] = part.split('\n')
+    return lines.length === 0 || !/^ {2}/.test(lines[0] ?? '')
+      ? part
+      : `${head}\n\n\`\`\`sh\n${lines.map((line) => line.replace(/^ {2}/, '')).join('\n')}\n\`\`\``
+  })
+}
+
+/** `man/platformctl.1`: the same in the form of the manual (man(7)). */
+export async function manPage(): Promise<string> {
+  const program = await documentedTree()
+  const [, ...commands] = allCommands(program)
+  return `${[
+    `.TH PLATFORMCTL 1 "" "platformctl ${packageJson.version}" "User Commands"`,
+    '.SH NAME',
+    `platformctl \\- ${roff(program.description.replace(/\.$/, ''))}`,
+    '.SH SYNOPSIS',
+    '.B platformctl',
+    '.I command',
+    '.RI [ options ]',
+    '.SH DESCRIPTION',
+    roff(packageJson.description),
+    '.SH COMMANDS',
+    ...commands.flatMap(manual),
+    '.SH EXIT STATUS',
+    ...EXIT_CODES.flatMap(([code, means]) => ['.TP', `.B ${code}`, roff(means)]),
+    '.SH ENVIRONMENT',
+    'The variables of the platform are listed by',
+    '.B platformctl env list',
+    'and explained by',
+    '.BR "platformctl env explain" .',
+    '.B NO_COLOR',
+    'and',
+    '.B CI',
+    'turn colour off.',
+    '.SH FILES',
+    '.TP',
+    '.I .platformctl/platform.sqlite',
+    'The store, where neither \\-\\-data nor STORE_URL says otherwise.',
+  ].join('\n')}\n`
+}
+
+function manual(command: DocumentedCommand): string[] {
+  return [
+    `.SS "${roff(command.usage)}"`,
+    roff(command.description),
+    ...command.args.flatMap((arg) => [
+      '.TP',
+      `.I ${roff(arg.name)}`,
+      roff(withChoices(arg.description, arg.words)),
+    ]),
+    ...command.options.flatMap((option) => ['.TP', `.B "${roff(option.flags)}"`, roff(optionText(option))]),
+    ...(command.after === ''
+      ? []
+      : [
+          '.PP',
+          '.nf',
+          ...command.after.split('\n').map((line) => (line === '' ? '.sp' : roff(line))),
+          '.fi',
+        ]),
+  ]
+}
+
+function optionText(option: DocumentedOption): string {
+  const preset = option.defaultValue === undefined ? '' : ` (default: ${option.defaultValue})`
+  return withChoices(option.description, option.choices) + preset
+}
+
+function withChoices(description: string, choices: readonly string[]): string {
+  return choices.length === 0 ? description : `${description}; one of ${choices.join(', ')}`
+}
+
+/** Escapes what troff would read as its own: backslashes, hyphens that are minus signs, quotes, a control at the start. */
+function roff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('"', '\\(dq')
+    .replaceAll('’', '\\(cq')
+    .replaceAll('…', '...')
+    .replaceAll('→', '\\->')
+    .replace(/^([.'])/, '\\&$1')
+}

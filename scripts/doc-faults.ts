@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { DocumentedCommand } from './command-tree.ts'
+import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
+
+/**
+ * Dead links and anchors, commands and options that do not exist, and scripts that package.json does not have: a
+ * sentence each. `files` are relative to `root`, with slashes.
+ */
+export function docFaults(input: {
+  readonly root: string
+  readonly files: readonly string[]
+  readonly commands: readonly DocumentedCommand[]
+  readonly scripts: Readonly<Record<string, string>>
+}): readonly string[] {
+  const { root, scripts } = input
+  const commands = new Map(input.commands.map((command) => [command.path.join(' '), command]))
+  const files = input.files.filter((file) => existsSync(path.join(root, file)))
+  const faults: string[] = []
+  for (const file of files.filter((name) => name.endsWith('.md') && !name.startsWith('templates/'))) {
+    const text = readFileSync(path.join(root, file), 'utf8')
+    for (const { target, line } of linksOf(text)) checkLink(file, line, target)
+    for (const { code, line } of codeOf(text)) checkCommands(file, line, code)
+  }
+  for (const file of files.filter((name) => /^deploy\/.*\.(?:service|yml)$/.test(name))) {
+    const lines = readFileSync(path.join(root, file), 'utf8').split('\n')
+    for (const [index, code] of lines.entries())
+      checkCommands(file, index + 1, code.replace(/^Exec\w+=\/usr\/bin\//, ''))
+  }
+
+  function checkLink(file: string, line: number, target: string): void {
+    if (/^[a-z]+:/.test(target)) return
+    const [name = '', anchor] = target.split('#')
+    const full = name === '' ? file : path.posix.join(path.posix.dirname(file), decodeURI(name))
+    const exists = files.includes(full) || files.some((one) => one.startsWith(`${full.replace(/\/$/, '')}/`))
+    if (!exists) faults.push(`${file}:${line} links to ${target}, which does not exist`)
+    else if (
+      anchor &&
+      full.endsWith('.md') &&
+      !anchorsOf(readFileSync(path.join(root, full), 'utf8')).has(anchor)
+    )
+      faults.push(`${file}:${line} links to ${target}: there is no such heading`)
+  }
+
+  function checkCommands(file: string, line: number, code: string): void {
+    for (const words of commandLines(code)) {
+      const fault = words[0] === 'npm' ? scriptFault(words) : commandFault(words.slice(1))
+      if (fault !== undefined) faults.push(`${file}:${line} ${fault}: ${words.join(' ')}`)
+    }
+  }
+
+  function scriptFault(words: readonly string[]): string | undefined {
+    const script = words[1] === 'run' ? words.slice(2).find((word) => !word.startsWith('-')) : undefined
+    return script !== undefined && !(script in scripts) ? `names a script that does not exist` : undefined
+  }
+
+  /** Walks down the tree as the program would. */
+  function commandFault(words: readonly string[]): string | undefined {
+    let at: DocumentedCommand | undefined = commands.get('')
+    let index = 0
+    for (; index < words.length; index += 1) {
+      const next = commands.get([...(at?.path ?? []), words[index]].join(' '))
+      if (next === undefined) break
+      at = next
+    }
+    if (at === undefined) return undefined
+    const rest = words.slice(index)
+    const first = rest[0]
+    if (at.commands.length > 0 && first !== undefined && /^[a-z][a-z-]*$/.test(first) && first !== 'help')
+      return `names a command that does not exist`
+    for (const word of rest) {
+      const option = /^(--[a-z][a-z-]*)(?:=.*)?$/.exec(word)?.[1]
+      if (option === undefined || ['--help', '--version', '--no-color', '--color'].includes(option)) continue
+      if (!at.options.some(({ long }) => long === option))
+        return `names an option that does not exist (${option})`
+    }
+    return undefined
+  }
+  return faults
+}

@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import packageJson from '../package.json' with { type: 'json' }
+import { allCommands, documentedTree } from './command-tree.ts'
+import { docFaults } from './doc-faults.ts'
+
+/** Holds every page of the repository to what is there: `npm run check` runs it. */
+const root = fileURLToPath(new URL('..', import.meta.url))
+const faults = docFaults({
+  root,
+  files: execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  }).split('\n'),
+  commands: allCommands(await documentedTree()),
+  scripts: packageJson.scripts,
+})
+for (const fault of faults) console.log(fault)
+process.exitCode = faults.length === 0 ? 0 : 1

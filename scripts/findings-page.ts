@@ -1,0 +1,33 @@
+import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
+import { RULES, variablesOf } from '../src/core/env/rules.ts'
+
+/** `docs/reference/findings.md`: every finding by its id, each with an anchor of its own. */
+export function findingsPage(): string {
+  const errors = [...RULES]
+    .sort((a, b) => a.id.localeCompare(b.id))
+    .map(
+      (rule) =>
+        `### ${rule.id}\n\n${rule.cause} ${rule.fix}\n\nConcerns ${variablesOf(rule)
+          .map((name) => `\`${name}\``)
+          .join(', ')}.`,
+    )
+  const warnings = Object.entries(WARNINGS)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([id, text]) => `### ${id}\n\n${text}`)
+  const live = Object.entries(LIVE_FINDINGS)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([id, { meaning, fix }]) => `### ${id}\n\n${meaning} ${fix}`)
+  return `${[
+    '# Findings',
+    'Made from the contract’s rules by `npm run make`. `platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
+    '## Errors',
+    'Half-configuration, and the wildcard origin: nothing else is an error. `preflight` exits 1, and the daemon does not start.',
+    ...errors,
+    '## Warnings',
+    'Shown, and no reason to fail except with `--strict`. `group-absent` is a notice: shown with `--notices` only.',
+    ...warnings,
+    '## Live checks',
+    'Found by `preflight --deep` alone, which asks what is configured.',
+    ...live,
+  ].join('\n\n')}\n`
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { commandLines } from '../../scripts/markdown.ts'
+
+const commands = allCommands(await documentedTree()).filter(({ path }) => path.length > 0)
+
+test.each(commands.map((command) => [command.path.join(' '), command] as const))(
+  'the help of %s has an example of itself, and every example names options that exist',
+  (name, command) => {
+    const examples = command.after.slice(command.after.indexOf('Examples:'))
+    const typed = examples.split('\n').flatMap(commandLines)
+    expect(command.after).toContain('Examples:')
+    expect(typed.some((words) => words.slice(1).join(' ').startsWith(name))).toBe(true)
+    for (const words of typed) {
+      const path = words.slice(1)
+      const found = commands
+        .filter((one) => one.path.every((word, index) => path[index] === word))
+        .sort((a, b) => b.path.length - a.path.length)[0]
+      expect(found, words.join(' ')).toBeDefined()
+      for (const word of path.filter((one) => /^--[a-z]/.test(one)))
+        expect(
+          found?.options.map(({ long }) => long),
+          words.join(' '),
+        ).toContain(word.split('=')[0])
+    }
+  },
+)

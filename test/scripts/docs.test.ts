@@ -1,0 +1,47 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { docFaults } from '../../scripts/doc-faults.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const commands = allCommands(await documentedTree())
+
+/** What is found in a page, beside a page `other.md` with one heading. */
+async function faultsIn(page: string): Promise<readonly string[]> {
+  const root = await emptyFolder()
+  await mkdir(path.join(root, 'docs'))
+  await writeFile(path.join(root, 'docs/page.md'), page)
+  await writeFile(path.join(root, 'docs/other.md'), '# The one heading\n')
+  return docFaults({ root, files: ['docs/page.md', 'docs/other.md'], commands, scripts: { test: 'vitest' } })
+}
+
+test.each([
+  ['[a](other.md)', []],
+  ['[a](other.md#the-one-heading) and [b](https://www.example.com/x#y)', []],
+  ['[a](missing.md)', ['docs/page.md:1 links to missing.md, which does not exist']],
+  ['\n![a](images/missing.png)', ['docs/page.md:2 links to images/missing.png, which does not exist']],
+  ['[a](other.md#no)', ['docs/page.md:1 links to other.md#no: there is no such heading']],
+  ['[a](#here)\n\n## Here', []],
+  ['`[a](missing.md)`', []],
+  ['run `platformctl db status --format json`', []],
+  [
+    'run `platformctl db statsu`',
+    ['docs/page.md:1 names a command that does not exist: platformctl db statsu'],
+  ],
+  [
+    '```sh\nFOO=1 platformctl health --depe | jq .\n```',
+    ['docs/page.md:2 names an option that does not exist (--depe): platformctl health --depe'],
+  ],
+  [
+    '```console\n$ platformctl helth\nplatformctl: output is not looked at\n```',
+    ['docs/page.md:2 names a command that does not exist: platformctl helth'],
+  ],
+  ['```json\nplatformctl nonsense\n```', []],
+  [
+    '`npm run test` and `npm run --silent gone`',
+    ['docs/page.md:1 names a script that does not exist: npm run --silent gone'],
+  ],
+])('in %j the docs check finds %j', async (page, faults) => {
+  expect(await faultsIn(page)).toEqual(faults)
+})
