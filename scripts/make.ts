@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
+import { healthReference } from '../src/core/health/reference.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
@@ -30,6 +31,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
+  'docs/reference/health.md': healthReference,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

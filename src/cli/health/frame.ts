@@ -61,7 +61,7 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
     [`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`, STYLE[state]],
     [`${health.phases.total.toFixed(1).padStart(8)} ms  `],
     ...sparkline(track, width),
-    [`  for ${span(input.now - (track?.since ?? input.now))}`.padEnd(15)],
+    [`  ${lasting(input.now - (track?.since ?? input.now))}`.padEnd(15)],
     ...(leader === undefined ? [] : ([[`because ${leader}  `, 'bold']] as const)),
     [health.reached ? `build ${health.report.build ?? 'unstamped'}` : health.cause, 'dim'],
   ]
@@ -101,6 +101,10 @@ function sparkline(track: Track | undefined, width: number): Span[] {
     ],
   )
   return [[' '.repeat(width - shown.length)], ...marks]
+}
+
+function lasting(ms: number): string {
+  return ms < 1000 ? 'just now' : `for ${span(ms)}`
 }
 
 /** `850 ms`, `12 s`, `4 m 12 s`, `3 h 5 m`, `2 d 4 h`. */

@@ -29,6 +29,8 @@ export interface HealthOptions {
 export type Ask = (timeoutMs: number) => Promise<Verdict>
 
 const WAIT_PAUSE_MS = 1000
+/** A round that has less than this left would take a sound service for a silent one. */
+const LEAST_MS = 250
 
 /** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
 export async function runHealth(context: Context, options: HealthOptions): Promise<ExitCode> {
@@ -103,12 +105,11 @@ async function waitFor(
   const until = clock.monotonic() + waitMs
   let said = ''
   for (let passes = 0; ; ) {
-    const verdict = await ask(Math.max(1, Math.min(timeout, until - clock.monotonic())))
+    const verdict = await ask(Math.min(timeout, until - clock.monotonic()))
     passes = verdict.outcome === 'passed' ? passes + 1 : 0
     const left = until - clock.monotonic()
-    if (passes >= consecutive || left <= 0 || signal.aborted) {
-      return { verdict, enough: passes >= consecutive }
-    }
+    const enough = passes >= consecutive
+    if (enough || left < WAIT_PAUSE_MS + LEAST_MS || signal.aborted) return { verdict, enough }
     const progress =
       verdict.outcome === 'passed' && consecutive > 1
         ? `passed ${passes} of ${consecutive} in a row`
@@ -116,7 +117,7 @@ async function waitFor(
     // A change is news; the same sentence a hundred times over is not.
     if (!quiet && progress !== said) stderr.write(`waiting, ${Math.ceil(left / 1000)} s left: ${progress}\n`)
     said = progress
-    await clock.sleep(Math.min(WAIT_PAUSE_MS, left), signal).catch(() => {})
+    await clock.sleep(WAIT_PAUSE_MS, signal).catch(() => {})
   }
 }
 

@@ -43,8 +43,8 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
   try {
     while (!signal.aborted) {
       const began = clock.monotonic()
-      view.show({ verdict, tracks, nextInMs: undefined, fresh: false })
-      const latest = await ask(options.timeout)
+      const redraw = () => view.show({ verdict, tracks, nextInMs: undefined, fresh: false })
+      const latest = live ? await meanwhile(ask(options.timeout), redraw, clock) : await ask(options.timeout)
       if (signal.aborted) break
       verdict = latest
       tracks = follow(tracks, latest, clock.now())
@@ -63,6 +63,17 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
   return verdict
 }
 
+/** Waits for what runs, and does something every second until it is there. */
+async function meanwhile<T>(running: Promise<T>, each: () => void, clock: Context['clock']): Promise<T> {
+  const ended = new AbortController()
+  const done = running.finally(() => ended.abort())
+  while (!ended.signal.aborted) {
+    each()
+    await Promise.race([done, clock.sleep(REDRAW_MS, ended.signal).catch(() => {})])
+  }
+  return running
+}
+
 // DEC private modes: 1049 the alternate screen, 25 the cursor, 2026 synchronised output (ignored where unknown).
 const ENTER = '\u001b[?1049h\u001b[?25l'
 const LEAVE = '\u001b[?25h\u001b[?1049l'
@@ -76,7 +87,8 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
   return {
     show({ verdict, tracks, nextInMs }) {
       if (!open) return
-      const { columns = 80, rows = 24 } = stdout
+      // 0 by 0 is what a terminal says that does not know its size.
+      const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
       const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
       stdout.write(`${BEGIN}${lines.join(END_OF_LINE)}${END_OF_LINE}${END}`)
     },

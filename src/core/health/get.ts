@@ -53,9 +53,9 @@ export function get(input: GetInput): Promise<GetOutcome> {
   const { monotonic, signal } = input
   const began = monotonic()
   const watch = { phase: 'dns' as Phase, since: began, took: {} as Partial<Record<Phase, number>> }
-  const enter = (phase: Phase) => {
+  const enter = (phase: Phase, tookPlace = true) => {
     const now = monotonic()
-    watch.took[watch.phase] = now - watch.since
+    if (tookPlace) watch.took[watch.phase] = now - watch.since
     Object.assign(watch, { phase, since: now })
   }
   const over = new AbortController()
@@ -92,13 +92,16 @@ class Refusal extends Error {
   }
 }
 
-async function exchange(input: GetInput, over: AbortSignal, enter: (phase: Phase) => void): Promise<Ended> {
+/** Ends the phase before; `tookPlace` false leaves its time out. */
+type Enter = (phase: Phase, tookPlace?: boolean) => void
+
+async function exchange(input: GetInput, over: AbortSignal, enter: Enter): Promise<Ended> {
   const { url, network = {} } = input
   const secure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = await addressesOf(host, network.lookup)
   over.throwIfAborted()
-  enter('tcp')
+  enter('tcp', addresses[0]?.address !== host)
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
   const socket = await connectFirst({ addresses, port, signal: over })
   over.addEventListener('abort', () => socket.destroy(), { once: true })

@@ -1,0 +1,60 @@
+import { CAUSES } from './causes.ts'
+
+/** docs/reference/health.md: made from the table of causes, with what a reader of the answers needs beside it. */
+export function healthReference(): string {
+  const causes = Object.entries(CAUSES).map(
+    ([code, { meaning, fix }]) =>
+      `| \`${code}\` | ${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}. | ${fix} |`,
+  )
+  return `# Health
+
+Made from \`src/core/health/causes.ts\` and \`reference.ts\` by \`npm run make\`; not edited by hand.
+
+## Endpoints
+
+| Service | Endpoint | What it looks at |
+|---|---|---|
+| web | \`GET /api/health\` | configuration; with \`?deep=1\` also whether the data store, payments, the API, the agent, mail and the store can be reached |
+| api | \`GET /api/health\` | a one-qubit circuit from source to samples, the job store (a write and a read), readiness of the hardware providers |
+| agent | \`GET /api/agent/health\` | whether the API can be reached, the course index, configuration of the model providers; no model is called |
+
+\`?deep=1\` needs \`Authorization: Bearer\` with HEALTH_DEEP_TOKEN when that is set; without it the answer is 401 and nothing live is run.
+
+| State | HTTP | Means |
+|---|---|---|
+| \`ok\` | 200 | Everything that is configured works. |
+| \`degraded\` | 200 | It serves with limits: half-configured, or on a fallback. |
+| \`failing\` | 503 | Something that is configured does not work. |
+| \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
+
+A service is the worst of its probes. All run at once, each within half of one deadline; one that hangs is named and the others are kept. No answer comes from a run that began before its request: requests that arrive during a run share the next. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential.
+
+## platformctl health
+
+Addresses come from \`--url\`, else from the files named with \`--env-file\` (NEXT_PUBLIC_SITE_URL; API_URL or NEXT_PUBLIC_API_URL; AGENT_URL or NEXT_PUBLIC_AGENT_URL), else they are this machine's: 127.0.0.1 on ports 3000, 8000 and 8100. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
+
+| Exit code | Means |
+|---|---|
+| 0 | Passed; degraded is allowed unless \`--strict\` is given. |
+| 1 | Failing, another build than expected, or not often enough in a row. With \`--quiet\` also what would be 3: a container's HEALTHCHECK knows 0 and 1. |
+| 2 | Wrong usage, or an unreadable file. |
+| 3 | A service was not reached, or refused; the cause code says how. |
+
+| Format | Is |
+|---|---|
+| \`text\` | for a person |
+| \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round |
+| \`junit\` | a suite each service, a case for reaching it and one for each probe |
+| \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
+
+A service whose only trouble is another one is named as its follower (\`because api\`), and the origin once as the root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
+
+## Cause codes
+
+Why a service could not be asked. \`platformctl health explain CODE\` says the same.
+
+| Code | What it means | What to do |
+|---|---|---|
+${causes.join('\n')}
+`
+}

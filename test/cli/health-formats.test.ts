@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { testContext } from '../support/context.ts'
+import { healthBody, serve } from '../support/servers.ts'
+
+/** web follows api, api's job store is broken (and says so in characters that every format must escape), agent is down. */
+async function platform() {
+  const nasty = 'a "quoted" <b>&\'\\ reason'
+  const web = await serve((_, response) =>
+    response.writeHead(503).end(
+      healthBody({
+        state: 'failing',
+        build: 'b"1',
+        probes: {
+          api: { state: 'failing', checked: true, reason: 'is failing', latencyMs: 2 },
+          mail: { state: 'skipped', checked: false, reason: 'not configured' },
+        },
+      }),
+    ),
+  )
+  const api = await serve((_, response) =>
+    response.writeHead(503).end(
+      healthBody({
+        service: 'api',
+        state: 'failing',
+        build: 'b2',
+        probes: {
+          job_store: { state: 'failing', checked: true, reason: nasty, latencyMs: 3.5 },
+          circuit: { state: 'ok', checked: true, latencyMs: 0.4 },
+          cloudb: { state: 'degraded', checked: false, reason: nasty },
+        },
+      }),
+    ),
+  )
+  return ['--url', `web=${web}`, `api=${api}`, 'agent=http://127.0.0.1:1']
+}
+
+async function health(format: string) {
+  const { context, stdout, stderr } = testContext()
+  const code = await runProgram(['health', ...(await platform()), '--format', format], context)
+  expect(stderr()).toBe('')
+  expect(code).toBe(3)
+  return stdout()
+}
+
+test('json says what was seen, what follows from what, and which builds run', async () => {
+  expect(JSON.parse(await health('json'))).toMatchObject({
+    version: 1,
+    passed: false,
+    outcome: 'unreached',
+    sentence: 'not reached: agent; failing: web (because api), api; different builds run: web b"1, api b2',
+    services: [
+      {
+        service: 'web',
+        state: 'failing',
+        because: 'api',
+        phases: { tcp: expect.any(Number), firstByte: expect.any(Number), total: expect.any(Number) },
+        report: { build: 'b"1' },
+      },
+      { service: 'api', state: 'failing', because: null },
+      {
+        service: 'agent',
+        state: 'unreached',
+        cause: 'connect_refused',
+        reason: expect.any(String),
+        fix: expect.any(String),
+      },
+    ],
+    rootCauses: [
+      { services: ['agent'], state: 'unreached', cause: 'connect_refused' },
+      { services: ['api'], probe: 'job_store', state: 'failing' },
+    ],
+    builds: { web: 'b"1', api: 'b2' },
+    skew: true,
+  })
+})
+
+test('text names the root cause once and its follower as such', async () => {
+  const text = await health('text')
+  expect(text).toContain('✖ web   failing    because api  build b"1')
+  expect(text.match(/root cause/g)).toHaveLength(2)
+  expect(text).toContain('root cause  api: job_store: a "quoted"')
+  expect(text).toContain('(connect_refused)\n            Start the service, or correct its port.')
+  expect(text.trimEnd().split('\n').at(-1)).toMatch(/^✖ not reached: agent; /)
+})
+
+test('junit has a case for reaching each service and one for each probe', async () => {
+  const xml = await health('junit')
+  expect(xml).toContain('tests="8" failures="2" errors="1"')
+  expect(xml).toContain(
+    '<error type="connect_refused" message="the connection was refused: nothing listens there">',
+  )
+  expect(xml).toContain('message="is failing (because api)"')
+  expect(xml).toContain('a &quot;quoted&quot; &lt;b&gt;&amp;&apos;\\ reason')
+  expect(xml).toContain('<skipped message="not configured"/>')
+  // A parser of its own is the judge of well-formedness; Python's is on every build machine of ours.
+  execFileSync('python3', ['-c', 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)'], {
+    input: xml,
+  })
+})
+
+test('prom has one HELP and TYPE a metric, and escapes its labels', async () => {
+  const text = await health('prom')
+  const names = text
+    .split('\n')
+    .filter((line) => line.startsWith('# TYPE'))
+    .map((line) => line.split(' ')[2])
+  expect(new Set(names).size).toBe(names.length)
+  for (const line of text.trimEnd().split('\n'))
+    expect(line).toMatch(
+      /^(?:# (?:HELP|TYPE) \S+ .+|[a-z_]+(?:\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\})? -?[\d.e+-]+)$/,
+    )
+  expect(text).toContain('platformctl_remote_passed 0\n')
+  expect(text).toContain('platformctl_remote_build_info{service="web",build="b\\"1"} 1\n')
+  expect(text).toContain('platformctl_remote_service_up{service="api"} 0\n')
+  expect(text).toContain('platformctl_remote_unreached{service="agent",cause="connect_refused"} 1\n')
+  expect(text).toContain('platformctl_remote_probe_seconds{service="api",probe="job_store"} 0.0035\n')
+  expect(text).toMatch(/platformctl_remote_phase_seconds\{service="web",phase="first_byte"\} 0\.\d+\n/)
+})

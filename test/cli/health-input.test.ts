@@ -1,0 +1,152 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { CAUSES } from '../../src/core/health/causes.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { healthBody, serve } from '../support/servers.ts'
+
+async function run(args: readonly string[], parts: Parameters<typeof testContext>[0] = {}) {
+  const { context, stdout, stderr } = testContext(parts)
+  const code = await runProgram(['health', ...args], context)
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+test.each([
+  [['--service', 'database'], /Services are web, api, agent/],
+  [['--url', 'database=http://127.0.0.1:1'], /web=ADDRESS, api=ADDRESS or agent=ADDRESS/],
+  [['--url', 'http://127.0.0.1:1'], /web=ADDRESS, api=ADDRESS or agent=ADDRESS/],
+  [['--url', 'web=ftp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
+  [['--url', 'web=http://'], /http:\/\/ or https:\/\/ address/],
+  [['--url', 'web=http://user:canary@127.0.0.1'], /without a user name/],
+  [['--url', 'web=http://127.0.0.1/?deep=1'], /without a user name, a query or a fragment/],
+  [['--url', 'web=http://127.0.0.1:1', '--service', 'api'], /--service leaves it out/],
+  [['--timeout', 'soon'], /A duration such as/],
+  [['--wait', '-1s'], /A duration such as/],
+  [['--wait', '25h'], /A duration such as/],
+  [['--consecutive', '0'], /whole number from 1 to 100/],
+  [['--consecutive', '3'], /needs --wait/],
+  [['--interval', '3s'], /is for --watch/],
+  [['--watch', '--wait', '3s'], /use one of the two/],
+  [['--watch', '--quiet'], /use one of the two/],
+  [['--watch', '--format', 'junit'], /writes text or json/],
+  [['--format', 'xml'], /Allowed choices are text, json, junit, prom/],
+  [['--env-file', 'nowhere.env'], /cannot read nowhere\.env: there is no such file/],
+  [['--deep', '--token-env', 'NOWHERE'], /the variable NOWHERE that --token-env names is not set/],
+  [['--deep', '--token-file', 'nowhere.token'], /cannot read nowhere\.token: there is no such file/],
+  [['explain', 'tls_expird'], /tls_expird is not a cause code/],
+])('%j is wrong usage: one sentence, exit code 2, nothing asked', async (args, sentence) => {
+  const { code, stdout, stderr } = await run(args)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toContain('canary')
+  expect(
+    stderr
+      .trim()
+      .split('\n')
+      .filter((line) => !line.startsWith('(')).length,
+  ).toBe(1)
+})
+
+test.each(['', ' \n', 'two words', 'a\u0000b'])('a token file that holds %j is refused', async (text) => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'token'), text)
+  expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
+})
+
+test('the token of a file goes to web as Authorization, and to no other service', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'token'), 'the-token-of-a-file\n')
+  const seen: Record<string, unknown> = {}
+  const start = (service: string) =>
+    serve((request, response) => {
+      seen[service] = [request.url, request.headers.authorization]
+      response.end(healthBody({ service }))
+    })
+  const urls = [`web=${await start('web')}`, `api=${await start('api')}`, `agent=${await start('agent')}`]
+  expect((await run(['--deep', '--token-file', 'token', '--url', ...urls], { cwd })).code).toBe(0)
+  expect(seen).toEqual({
+    web: ['/api/health?deep=1', 'Bearer the-token-of-a-file'],
+    api: ['/api/health', undefined],
+    agent: ['/api/agent/health', undefined],
+  })
+})
+
+test('a token that would travel unencrypted is warned of', async () => {
+  const env = { HEALTH_DEEP_TOKEN: 'canary-token' }
+  const { stderr, stdout } = await run(['--deep', '--url', 'web=http://host.invalid', '--timeout', '1ms'], {
+    env,
+  })
+  expect(stderr).toBe('platformctl: the token travels unencrypted to web: use its https:// address.\n')
+  expect(stdout).not.toContain('canary')
+})
+
+test('addresses come from the env file, below a path too, and not from this process', async () => {
+  const asked: string[] = []
+  const url = await serve((request, response) => {
+    asked.push(request.url ?? '')
+    response.end(healthBody({ service: 'api' }))
+  })
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'file.env'), `API_URL=${url}/base/`)
+  expect((await run(['--service', 'api', '--env-file', 'file.env'], { cwd })).code).toBe(0)
+  expect(asked).toEqual(['/base/api/health'])
+  // In a container API_URL names the public address; its HEALTHCHECK asks the process beside it.
+  const { stdout } = await run(['--service', 'api', '--format', 'json'], {
+    env: { API_URL: 'http://host.invalid' },
+  })
+  expect(stdout).toContain('"url": "http://127.0.0.1:8000"')
+})
+
+test.each([
+  ['ok', 0],
+  ['degraded', 0],
+  ['failing', 1],
+  ['unreached', 1],
+] as const)('as a HEALTHCHECK, a service that is %s is exit code %d and silent', async (state, code) => {
+  const url =
+    state === 'unreached'
+      ? 'http://127.0.0.1:1'
+      : await serve((_, response) => response.end(healthBody({ state })))
+  expect(await run(['--quiet', '--url', `web=${url}`])).toEqual({ code, stdout: '', stderr: '' })
+})
+
+test('--wait on a service that never comes is exit code 3, and says each change once on standard error', async () => {
+  let now = 0
+  const clock = {
+    // The machine's clock steps an hour back while it waits.
+    now: () => (now > 5000 ? -3_600_000 : 0),
+    monotonic: () => now,
+    sleep: async (ms: number) => {
+      now += ms
+    },
+  }
+  const { code, stderr } = await run(['--wait', '20s', '--url', 'web=http://127.0.0.1:1'], { clock })
+  expect({ code, now }).toEqual({ code: 3, now: 19_000 })
+  expect(stderr).toBe('waiting, 20 s left: not reached: web\n')
+})
+
+test('--wait that ends before enough passes in a row is exit code 1, and says so', async () => {
+  const url = await serve((_, response) => response.end(healthBody()))
+  let now = 0
+  const clock = {
+    now: () => 0,
+    monotonic: () => now,
+    sleep: async (ms: number) => {
+      now += ms
+    },
+  }
+  const { code, stdout } = await run(['--wait', '2s', '--consecutive', '9', '--url', `web=${url}`], { clock })
+  expect(code).toBe(1)
+  expect(stdout).toContain('✖ not often enough in a row: web is ok')
+})
+
+test('every cause code is explained, one by one and all together', async () => {
+  const all = await run(['explain'])
+  for (const [code, { fix }] of Object.entries(CAUSES)) {
+    const { stdout } = await run(['explain', code])
+    expect(stdout).toContain(fix)
+    expect(all.stdout).toContain(stdout)
+  }
+})

@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import { CAUSES, type CauseCode } from '../../../src/core/health/causes.ts'
+import { diagnose } from '../../../src/core/health/diagnosis.ts'
+import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
+import type { RemoteHealth } from '../../../src/core/health/prober.ts'
+import { type Expectations, verdictOf } from '../../../src/core/health/verdict.ts'
+import { SERVICES, type Service } from '../../../src/core/service.ts'
+
+const HOSTS: Readonly<Record<Service, string>> = {
+  web: 'https://www.example.com',
+  api: 'https://api.example.com',
+  agent: 'https://agent.example.com',
+}
+
+/** What was seen of a service: a cause code, or its probes by state; `build` is its stamp. */
+type Seen = CauseCode | (Partial<Record<string, ProbeState>> & { readonly build?: string })
+
+function seen(service: Service, what: Seen, url = HOSTS[service]): RemoteHealth {
+  const common = { service, url, phases: { total: 1 } }
+  if (typeof what === 'string') {
+    const { meaning, fix } = CAUSES[what]
+    return { ...common, reached: false, cause: what, reason: meaning, fix }
+  }
+  const { build = null, ...states } = what as Record<string, string>
+  const probes = Object.fromEntries(
+    Object.entries(states).map(([name, state]) => [
+      name,
+      { state: state as ProbeState, checked: true, reason: `${name} is ${state}` },
+    ]),
+  )
+  const all = Object.values(states)
+  const state = all.includes('failing') ? 'failing' : all.includes('degraded') ? 'degraded' : 'ok'
+  const report: HealthReport = { service, state, build, startedAt: '', time: '', latencyMs: 1, probes }
+  return { ...common, reached: true, report }
+}
+
+const LOOSE: Expectations = { strict: false, expectBuild: undefined }
+function verdict(what: Partial<Record<Service, Seen>>, expectations = LOOSE) {
+  return verdictOf(
+    SERVICES.flatMap((service) => {
+      const of = what[service]
+      return of === undefined ? [] : [seen(service, of)]
+    }),
+    expectations,
+  )
+}
+
+function summary(what: Partial<Record<Service, Seen>>) {
+  const { diagnosis } = verdict(what)
+  return {
+    roots: diagnosis.rootCauses.map(
+      ({ services, probe }) => `${services.join('+')}${probe === undefined ? '' : `.${probe}`}`,
+    ),
+    followers: Object.fromEntries(diagnosis.followers),
+  }
+}
+
+test.each([
+  ['nothing is wrong', { web: { api: 'ok' }, api: {}, agent: { api: 'ok' } }, [], {}],
+  [
+    'the API does not answer, and both others say so',
+    { web: { api: 'failing', agent: 'failing' }, api: 'connect_refused', agent: { api: 'failing' } },
+    ['api'],
+    { web: 'api', agent: 'api' },
+  ],
+  [
+    'the API’s job store fails, the agent fails because of it, and web because of both',
+    {
+      web: { api: 'failing', agent: 'failing', store: 'ok' },
+      api: { job_store: 'failing' },
+      agent: { api: 'failing' },
+    },
+    ['api.job_store'],
+    { web: 'api', agent: 'api' },
+  ],
+  [
+    'web has a trouble of its own beside',
+    { web: { api: 'failing', store: 'failing' }, api: { circuit: 'failing' } },
+    ['web.store', 'api.circuit'],
+    {},
+  ],
+  ['web cannot reach an API that answers from here', { web: { api: 'failing' }, api: {} }, ['web.api'], {}],
+  ['web is asked alone', { web: { api: 'failing' } }, ['web.api'], {}],
+  [
+    'a degraded API degrades its followers',
+    { web: { api: 'degraded' }, api: { limiter: 'degraded' }, agent: { api: 'degraded' } },
+    ['api.limiter'],
+    { web: 'api', agent: 'api' },
+  ],
+  [
+    'a degraded API is not why a service fails',
+    { api: { limiter: 'degraded' }, agent: { api: 'failing' } },
+    ['api.limiter', 'agent.api'],
+    {},
+  ],
+] as const)('%s', (_, what, roots, followers) => {
+  expect(summary(what as Partial<Record<Service, Seen>>)).toEqual({ roots, followers })
+})
+
+test('services that fail alike on one host are one root cause', () => {
+  const on = (service: Service, cause: CauseCode, url: string) => seen(service, cause, url)
+  const { rootCauses } = diagnose([
+    on('web', 'connect_refused', 'http://127.0.0.1:3000'),
+    on('api', 'connect_refused', 'http://127.0.0.1:8000'),
+    on('agent', 'dns_not_found', 'http://agent.example.com'),
+  ])
+  expect(rootCauses.map(({ services, cause }) => [services, cause])).toEqual([
+    [['web', 'api'], 'connect_refused'],
+    [['agent'], 'dns_not_found'],
+  ])
+})
+
+test('the verdict names each service once, with the one it waits for', () => {
+  expect(verdict({ web: { api: 'failing' }, api: 'dns_not_found', agent: { api: 'failing' } }).sentence).toBe(
+    'not reached: api; failing: web (because api), agent (because api)',
+  )
+})
+
+test.each([
+  [{ web: { build: 'a' }, api: { build: 'a' } }, LOOSE, 'passed', 'all 2 services are ok'],
+  [{ web: { build: 'a' }, api: { build: 'b' } }, LOOSE, 'passed', 'different builds run: web a, api b'],
+  [{ web: { build: 'a' }, api: {} }, LOOSE, 'passed', 'different builds run: web a, api unstamped'],
+  [
+    { web: { build: 'a' }, api: { build: 'b' } },
+    { ...LOOSE, strict: true },
+    'failed',
+    'different builds run: web a, api b',
+  ],
+  [
+    { web: { build: 'b' }, api: { build: 'a' } },
+    { ...LOOSE, expectBuild: 'b' },
+    'failed',
+    'expected build b, found api a; different builds run: web b, api a',
+  ],
+  [{ web: { store: 'degraded' } }, LOOSE, 'passed', 'degraded: web'],
+  [{ web: { store: 'degraded' } }, { ...LOOSE, strict: true }, 'failed', 'degraded: web'],
+  [{ web: { store: 'failing' }, api: 'tls_expired' }, LOOSE, 'unreached', 'not reached: api; failing: web'],
+] as const)('%j with %j is %s: %s', (what, expectations, outcome, sentence) => {
+  expect(verdict(what as Partial<Record<Service, Seen>>, expectations)).toMatchObject({ outcome, sentence })
+})
+
+test('a certificate that ends within 14 days is a warning, and with strict a failure', () => {
+  const ending = (daysLeft: number): RemoteHealth => ({
+    ...seen('web', {}),
+    certificate: { validTo: '', daysLeft },
+  })
+  expect(verdictOf([ending(14)], { ...LOOSE, strict: true }).outcome).toBe('passed')
+  expect(verdictOf([ending(13)], LOOSE)).toMatchObject({
+    outcome: 'passed',
+    warnings: ['the certificate of web ends in 13 days'],
+  })
+  expect(verdictOf([ending(13)], { ...LOOSE, strict: true }).outcome).toBe('failed')
+})
