@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo, LookupFunction } from 'node:net'
+import { type AddressInfo, isIP, type LookupFunction } from 'node:net'
 import dns2 from 'dns2'
 import { generate } from 'selfsigned'
 import { onTestFinished } from 'vitest'
@@ -95,7 +95,12 @@ export async function authority(name: string): Promise<Authority> {
         notBeforeDate: inDays(from),
         notAfterDate: inDays(to),
         ca: { key: own.private, cert: own.cert },
-        extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: host }] }],
+        extensions: [
+          {
+            name: 'subjectAltName',
+            altNames: [isIP(host) === 0 ? { type: 2, value: host } : { type: 7, ip: host }],
+          },
+        ],
       })
       return { key: made.private, cert: made.cert }
     },

@@ -59,7 +59,7 @@ function caseOf(name: string, probe: ProbeResult, because: string | undefined): 
         name,
         seconds,
         kind: 'skipped',
-        inside: `<skipped message="${escapeXml(probe.reason ?? '')}"/>`,
+        inside: `<skipped>${escapeXml(probe.reason ?? '')}</skipped>`,
       }
     case 'degraded':
       return { name, seconds, kind: 'passed', inside: `<system-out>degraded: ${reason}</system-out>` }

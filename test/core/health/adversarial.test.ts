@@ -9,7 +9,7 @@ import type { Network } from '../../../src/core/health/get.ts'
 import { probeRemote } from '../../../src/core/health/prober.ts'
 import { reachable, serviceState } from '../../../src/core/health/reach.ts'
 import { blackhole } from '../../support/blackhole.ts'
-import { authority, type Certificates, day } from '../../support/certificates.ts'
+import { type Authority, authority } from '../../support/outside.ts'
 import { healthBody, serve, serveTcp, serveTls } from '../../support/servers.ts'
 
 const TIMEOUT_MS = 250
@@ -280,10 +280,9 @@ describe('IPv6 and IPv4 are raced', () => {
 })
 
 describe('certificates', () => {
-  let certificates: Certificates
-  beforeAll(() => {
-    certificates = authority()
-    return () => certificates.close()
+  let certificates: Authority
+  beforeAll(async () => {
+    certificates = await authority('authority of the prober')
   })
   const here = (address = '127.0.0.1'): Network => ({
     ca: certificates.ca,
@@ -292,7 +291,7 @@ describe('certificates', () => {
   const at = (url: string, name = 'www.example.com') => `https://${name}:${port(url)}`
 
   test('one that holds gives its days and the time of the handshake', async () => {
-    const url = await serveTls(certificates.issue({ name: 'www.example.com', until: day(20.5) }), healthy)
+    const url = await serveTls(await certificates.issue({ host: 'www.example.com', to: 20.5 }), healthy)
     const { health } = await probe(at(url), here(), 5000)
     expect(health).toMatchObject({
       reached: true,
@@ -302,21 +301,23 @@ describe('certificates', () => {
   })
 
   test('one for an address holds for that address', async () => {
-    const url = await serveTls(certificates.issue({ name: '127.0.0.1' }), healthy)
+    const url = await serveTls(await certificates.issue({ host: '127.0.0.1' }), healthy)
     expect((await probe(url, here(), 5000)).cause).toBe('reached')
   })
 
   test.each([
-    ['has expired', { name: 'www.example.com', from: day(-9), until: day(-1) }, 'tls_expired'],
-    ['begins tomorrow', { name: 'www.example.com', from: day(1) }, 'tls_not_yet_valid'],
-    ['is for another name', { name: 'other.example.com' }, 'tls_wrong_name'],
+    ['has expired', { host: 'www.example.com', from: -9, to: -1 }, 'tls_expired'],
+    ['begins tomorrow', { host: 'www.example.com', from: 1 }, 'tls_not_yet_valid'],
+    ['is for another name', { host: 'other.example.com' }, 'tls_wrong_name'],
   ] as const)('one that %s has its own cause, and is sent nothing', async (_, options, cause) => {
-    const url = await serveTls(certificates.issue(options), () => expect.unreachable('the request was sent'))
+    const url = await serveTls(await certificates.issue(options), () =>
+      expect.unreachable('the request was sent'),
+    )
     expect((await probe(at(url), here(), 5000)).cause).toBe(cause)
   })
 
   test('one of an unknown authority is not trusted', async () => {
-    const url = await serveTls(certificates.issue({ name: 'www.example.com' }), healthy)
+    const url = await serveTls(await certificates.issue({ host: 'www.example.com' }), healthy)
     const { lookup } = here()
     expect((await probe(at(url), lookup ? { lookup } : {}, 5000)).cause).toBe('tls_untrusted')
   })
@@ -326,7 +327,7 @@ describe('certificates', () => {
     expect((await probe(at(plain), here(), 5000)).cause).toBe('tls_failed')
     const silent = await serveTcp(() => {})
     expect((await probe(at(silent), here())).cause).toBe('tls_timeout')
-    const secure = await serveTls(certificates.issue({ name: 'www.example.com' }), healthy)
+    const secure = await serveTls(await certificates.issue({ host: 'www.example.com' }), healthy)
     expect(['bad_http', 'connection_closed']).toContain(
       (await probe(`http://127.0.0.1:${port(secure)}`)).cause,
     )
