@@ -23,12 +23,23 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   live: ['env'],
   mail: ['env', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
-  store: ['course', 'env', 'access/directory.ts', 'mail/sent-mail.ts', 'payments', 'analytics'],
+  store: [
+    'course',
+    'env',
+    'access/directory.ts',
+    'mail/sent-mail.ts',
+    'payments',
+    'analytics',
+    'health/probe.ts',
+    'status',
+  ],
   // An identity's address is parsed as every other.
   access: ['env', 'mail/address.ts'],
   payments: ['env', 'access/identity.ts'],
   analytics: [],
   reporting: ['analytics/personal.ts'],
+  // The page of recorded health: what a probe found, and nothing of how it looked.
+  status: ['health/probe.ts'],
 }
 
 const ONE_HOME: Record<string, string> = {
@@ -48,6 +59,7 @@ const ONE_HOME: Record<string, string> = {
   '@hono/node-server': 'src/daemon/listen.ts',
   pino: 'src/daemon/log.ts',
   'pino-pretty': 'src/daemon/pretty-log.ts',
+  'prom-client': 'src/daemon/metrics/',
   marked: 'src/core/mail/compile/',
   yaml: 'src/core/mail/compile/',
   commander: 'src/cli/',

@@ -13,11 +13,11 @@ import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
 import { GROUP_MEANING } from '../core/env/contract.ts'
 import { judge, readSettings } from '../core/env/read-settings.ts'
-import { type Environment, GROUPS, type Settings } from '../core/env/settings.ts'
+import { type Environment, GROUPS, type GroupName, type Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import type { HealthReport } from '../core/health/probe.ts'
-import { createHealth } from '../core/health/runner.ts'
+import { createHealth, type Health } from '../core/health/runner.ts'
 import {
   agentProbes,
   apiProbes,
@@ -35,6 +35,7 @@ import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import { type Random, systemRandom } from '../core/random.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
+import type { History } from '../core/status/history.ts'
 import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
@@ -43,6 +44,7 @@ import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
 import { apiTable } from './services/api.ts'
 import { webTable } from './services/web.ts'
+import { statusSource } from './status.ts'
 
 export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
@@ -78,6 +80,9 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
 
 /** What the daemon and the CLI use beyond the public handlers. */
 export interface OpenedPlatform extends Platform {
+  readonly healthOf: Readonly<Record<Service, Health>>
+  /** Builds of the services elsewhere, as their answers told them. */
+  readonly neighbours: Map<Service, string | null>
   readonly course: () => Promise<Course>
   readonly store: () => Promise<Store>
   readonly ingest: Ingest
@@ -87,8 +92,14 @@ export interface OpenedPlatform extends Platform {
   announceStop(): void
 }
 
+/** What the daemon adds to the options of an embedding program. */
+export interface DaemonParts {
+  /** Where this process records its health, for the status page. */
+  readonly history?: History
+}
+
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
-export function openPlatform(options: PlatformOptions): OpenedPlatform {
+export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlatform {
   const { env, clock = systemClock, random = systemRandom, log = silentLog } = options
   const settings = readSettings(env)
   const startedAt = clock.now()
@@ -151,6 +162,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     const address = settings.store.jobStore
     return address === undefined ? store() : openStore(address)
   })
+  const neighbours = new Map<Service, string | null>()
   const dependencies: ProbeDependencies = {
     settings,
     counting: limiter.counting,
@@ -161,6 +173,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     jobStore: storeProbe(jobStore),
     verifyMail: (signal) => mailer.verify(signal),
     hasPackage: canResolve,
+    noteBuild: (service, build) => neighbours.set(service, build),
   }
   const probes = {
     web: webProbes(dependencies),
@@ -201,6 +214,7 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     clock,
     log,
     health,
+    status: statusSource(options.history),
     meaningOf,
   }
   const clientOf = clientKey(settings.site.trustProxy)
@@ -243,6 +257,8 @@ export function openPlatform(options: PlatformOptions): OpenedPlatform {
     announceStop() {
       stopping = true
     },
+    healthOf: health,
+    neighbours,
   }
 }
 
@@ -303,8 +319,20 @@ function canResolve(name: string): boolean {
   }
 }
 
-/** Probes and groups share their names, but for the two neighbours, which are always there. */
+/** Probes that are named otherwise than the group that configures them. */
+const GROUP_OF: Readonly<Record<string, GroupName>> = {
+  limiter: 'sharedstore',
+  hardware_a: 'hardware',
+  cloudb: 'hardware',
+  cloudqpu: 'hardware',
+  model_a: 'models',
+  model_b: 'models',
+  model_c: 'models',
+  cloudmodel: 'models',
+}
+
+/** The other probes and groups share their names, but for the two neighbours, which are always there. */
 function meaningOf(probe: string): string | undefined {
-  const group = GROUPS.find((name) => name === probe)
+  const group = GROUP_OF[probe] ?? GROUPS.find((name) => name === probe)
   return group && GROUP_MEANING[group].absent
 }

@@ -7,9 +7,11 @@ import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'
 import type { Random } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
-import { openStore } from '../core/store/open.ts'
+import type { History } from '../core/status/history.ts'
+import { openHistory, openStore } from '../core/store/open.ts'
 import { type Listener, listen } from './listen.ts'
 import { openPlatform } from './platform.ts'
+import { startRecorder } from './recorder.ts'
 import { startSchedule } from './schedule.ts'
 
 export interface DaemonOptions {
@@ -18,7 +20,7 @@ export interface DaemonOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly ports: Readonly<Record<Service, number>>
-  /** Holds `platform.sqlite` unless STORE_URL names another store. */
+  /** Holds `history.sqlite`, and `platform.sqlite` unless STORE_URL names another store. */
   readonly dataFolder: string
   readonly schedule: boolean
   readonly clock: Clock
@@ -112,6 +114,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
     const store = await openStore(address, { poolSize: configured.poolSize, log })
     opened.push(() => store.close())
+    const history = await openHistoryFile(options)
+    let recorder: ReturnType<typeof startRecorder> | undefined
+    opened.push(async () => {
+      await recorder?.stop()
+      await history.close()
+    })
     const listeners = new Map<Service, Listener>()
     let schedule: ReturnType<typeof startSchedule> | undefined
     // All at once: what is in flight in one must not wait for another.
@@ -141,12 +149,20 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       random,
       log,
+      history,
     })
     // Before the listeners close: mails that are on their way still need the store.
-    opened.splice(1, 0, (deadlineMs) => within(deadlineMs, platform.close()))
+    opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
     // A table that cannot be made is told now, not to the first visitor.
     if (services.includes('web')) await platform.analytics?.()
     for (const [service, listener] of listeners) listener.serve(platform[service])
+    recorder = startRecorder({
+      health: services.map((service) => platform.healthOf[service]),
+      neighbours: platform.neighbours,
+      history,
+      clock,
+      log,
+    })
     if (options.schedule && services.includes('web')) {
       schedule = startSchedule({
         store,
@@ -166,6 +182,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           graceMs,
           deadlineMs,
         })
+        // Before health says that the daemon stops: that is no fault of any probe.
+        await recorder?.stop()
         platform.announceStop()
         for (const listener of listeners.values()) listener.drain()
         if (graceMs > 0) await clock.sleep(graceMs)
@@ -190,6 +208,19 @@ async function within(deadlineMs: number, work: Promise<void> | undefined): Prom
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** A history that cannot be kept in its file must not keep the services from running: it is kept in memory, visibly. */
+async function openHistoryFile({ dataFolder, log }: DaemonOptions): Promise<History> {
+  return openHistory(path.join(dataFolder, 'history.sqlite')).catch((error: unknown) => {
+    log.warn('history_in_memory', 'the health history is kept in memory and ends with the process', {
+      reason:
+        error instanceof Error && error.name === 'StoreOpenError'
+          ? error.message
+          : 'its file cannot be opened',
+    })
+    return openHistory(undefined)
+  })
 }
 
 /** An hour's work: calls until a call no longer fills its limit. */

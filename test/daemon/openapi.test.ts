@@ -269,7 +269,10 @@ test.each(withParameters.map((one) => [`${one.method} ${one.path}`, one] as cons
       )
       for (const value of [...bounds.map(String), 'x', '1.5', '-1', '1e1', "'", '<b>', '%00', 'é']) {
         const { status, body } = await send(one, { parameters: { [name]: value } })
-        const allowed = schema.type === 'string' || (/^-?\d+$/.test(value) && fits(schema, Number(value)))
+        const allowed =
+          schema.type === 'string'
+            ? fits(schema, value)
+            : /^-?\d+$/.test(value) && fits(schema, Number(value))
         const refused = status === 404 || (status === 400 && body?.code === 'bad_request')
         expect(refused, `${name}=${value} answered ${status}`).toBe(!allowed)
       }

@@ -90,7 +90,7 @@ test('every line of the log is JSON with time, level, event and build; LOG_LEVEL
     headers: { 'X-Request-Id': 'given-by-caller-1' },
   })
   await expect
-    .poll(() => loud.lines.find(({ event }) => event === 'request'))
+    .poll(() => loud.lines.find(({ requestId }) => requestId === 'given-by-caller-1'))
     .toEqual({
       level: 'info',
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),

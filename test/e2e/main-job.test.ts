@@ -157,7 +157,7 @@ test.each([
   [['preflight', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
   [['daemon', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
   [['daemon', '--web-port', '70000'], /--web-port.*A whole number from 0 to 65535 is needed/],
-  [['health', '--url', 'database=http://127.0.0.1:1'], /--url takes web=…, api=… or agent=…/],
+  [['health', '--url', 'database=http://127.0.0.1:1'], /--url takes web=ADDRESS/],
   [['health', '--timeout', 'soon'], /A duration such as 500ms, 60s or 2m is needed/],
   [['dispatch', '--limit', '0'], /A whole number from 1 to 10000 is needed/],
   [['dispatch'], /the address of the web service is needed/],
@@ -198,4 +198,31 @@ test('every line of the daemon’s standard output is JSON with a time, a level 
       event: expect.any(String),
     })
   }
+})
+
+test('what the daemon recorded of its health outlives being killed', async () => {
+  const cwd = await emptyFolder()
+  const start = () => startDaemon(['--data', 'data', '--no-schedule'], { cwd, env: { BUILD_STAMP: 'b1' } })
+  const recorded = async (web: string) => {
+    const answer = await fetch(`${web}/status.json`)
+    return (await answer.json()) as {
+      checkedAt: string | null
+      services: { service: string; buildSince: string }[]
+    }
+  }
+  const first = await start()
+  onTestFinished(() => void first.stop('SIGKILL'))
+  await expect
+    .poll(async () => (await recorded(first.urls.web)).checkedAt, { timeout: 10_000 })
+    .not.toBeNull()
+  const before = await recorded(first.urls.web)
+  expect(before.services.map(({ service }) => service)).toEqual(['web', 'api', 'agent'])
+  await first.stop('SIGKILL')
+
+  const again = await start()
+  onTestFinished(() => void again.stop())
+  const after = await recorded(again.urls.web)
+  expect(after.services.map(({ buildSince }) => buildSince)).toEqual(
+    before.services.map(({ buildSince }) => buildSince),
+  )
 })

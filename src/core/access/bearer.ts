@@ -7,6 +7,20 @@ import type { Secret } from '../secret.ts'
  */
 export function hasBearer(request: Request, secret: Secret | undefined): boolean {
   const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  return isSecret(given, secret)
+}
+
+/**
+ * The same secret as the password of `Authorization: Basic` (RFC 7617; any user name): what a browser asks its user
+ * for by itself, so that a person needs no script and no cookie.
+ */
+export function hasBasicPassword(request: Request, secret: Secret | undefined): boolean {
+  const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  const pair = given === undefined ? undefined : Buffer.from(given, 'base64').toString('utf8')
+  return isSecret(pair?.includes(':') ? pair.slice(pair.indexOf(':') + 1) : undefined, secret)
+}
+
+function isSecret(given: string | undefined, secret: Secret | undefined): boolean {
   const digest = (value: string) => createHash('sha256').update(value).digest()
   const equal = timingSafeEqual(digest(given ?? ''), digest(secret?.reveal() ?? ''))
   return equal && given !== undefined && secret !== undefined

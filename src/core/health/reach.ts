@@ -9,10 +9,14 @@ export interface ReachOptions {
   readonly url: string
   readonly clock: { readonly now: () => number; readonly monotonic: () => number }
   readonly network?: Network | undefined
+  /** Told the build that a service's answer names; null is unstamped. */
+  readonly noteBuild?: (service: Service, build: string | null) => void
 }
 
 /** More than any budget: the probe's own limit arrives as its signal. */
 const LONG_MS = 60_000
+/** Another server's word: bounded before it is kept. */
+const LONGEST_BUILD = 100
 
 /** Does a server answer at all, and not with an error of its own? The head of its answer is enough. */
 export async function reachable(options: ReachOptions, { signal }: ProbeContext): Promise<ProbeResult> {
@@ -44,7 +48,8 @@ export async function serviceState(
     signal,
   })
   if (!health.reached) return failing(`no health to be had: ${health.reason}`)
-  const { state } = health.report
+  const { state, build } = health.report
+  options.noteBuild?.(service, typeof build === 'string' ? build.slice(0, LONGEST_BUILD) : null)
   return state === 'failing'
     ? failing('is failing')
     : state === 'degraded'

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../clock.ts'
 import type { GroupName, Settings } from '../env/settings.ts'
 import type { Random } from '../random.ts'
+import type { Service } from '../service.ts'
 import { brokenCircuit } from './circuit.ts'
 import { BUNDLED_INDEX, parseCourseIndex } from './course-index.ts'
 import type { Network } from './get.ts'
@@ -25,6 +26,8 @@ export interface ProbeDependencies {
   /** Can a provider's SDK be imported here? */
   readonly hasPackage: (name: string) => boolean
   readonly network?: Network
+  /** Told the build that a neighbour's answer names; null is unstamped. */
+  readonly noteBuild?: (service: Service, build: string | null) => void
 }
 
 export interface StoreProbe {

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
+import type { History } from '../status/history.ts'
 import type { StoreCare } from './care.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
 import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
@@ -53,4 +54,9 @@ export async function restoreStore(
 export async function readSchema(address: StoreAddress): Promise<StoreSchema | undefined> {
   if (address.kind === 'postgres') return (await import('./postgres/schema.ts')).postgresSchema(address.url)
   return (await import('./sqlite/schema.ts')).sqliteSchema(address.file)
+}
+
+/** Opens the file that keeps the recorded health; undefined: in memory. */
+export async function openHistory(file: string | undefined): Promise<History> {
+  return (await import('./sqlite/history.ts')).openSqliteHistory(file)
 }

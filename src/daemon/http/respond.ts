@@ -49,6 +49,20 @@ export function htmlResponse({
   })
 }
 
+/** A picture that other sites may show; an answer that is a minute old says nothing new. */
+export function svgResponse(svg: string, { requestId }: Pick<Meta, 'requestId'>): Response {
+  return new Response(svg, {
+    headers: {
+      ...COMMON,
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+      'Cache-Control': 'public, max-age=60',
+      'Content-Type': 'image/svg+xml; charset=utf-8',
+      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+      'X-Request-Id': requestId,
+    },
+  })
+}
+
 /** For HEAD and prefetches: nothing was looked at, nothing changed, and there is nothing to show. */
 export function emptyResponse({ status = 204, requestId, headers = {} }: Meta): Response {
   return new Response(null, { status, headers: { ...COMMON, 'X-Request-Id': requestId, ...headers } })

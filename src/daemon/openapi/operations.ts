@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { ErrorCode } from '../../core/errors.ts'
+import { SERVICES } from '../../core/service.ts'
 import { AnalyticsBody } from '../routes/analytics.ts'
 import { DispatchBody, Limit, SubscribeBody } from '../routes/course.ts'
 import { EmailBody } from '../routes/email.ts'
@@ -18,6 +19,7 @@ import {
   WebhookAnswer,
 } from './answers.ts'
 import type { Answer, Operation, Operations, Parameter } from './operation.ts'
+import { EXAMPLE_STATUS, StatusAnswer } from './status-answer.ts'
 
 const JSON_BODY: readonly ErrorCode[] = ['bad_request', 'payload_too_large', 'unsupported_media_type']
 const page = (description: string): Answer => ({
@@ -32,6 +34,13 @@ const linkParameter = (name: string, description: string, example: string): Para
   description,
   example,
 })
+
+const RECORDED = {
+  description:
+    'From what the daemon records each minute, never from live checks. With the health token also reasons and addresses; a browser asks for it as a password on `?details`.',
+  security: 'deepToken',
+  securityOptional: true,
+} as const
 
 const EXAMPLE_HEALTH = {
   service: 'web',
@@ -104,8 +113,47 @@ export const OPERATIONS: Operations = {
     GET: {
       tag: 'Pages',
       summary: 'The start page: what works, what is not configured, and what that means',
-      answers: [page('The status of the web service.')],
-      errors: [],
+      ...RECORDED,
+      answers: [page('The recorded status of the platform.')],
+      errors: ['unauthenticated', 'store_unavailable'],
+    },
+  },
+  statusJson: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The status page for programs',
+      ...RECORDED,
+      answers: [
+        {
+          status: 200,
+          description: 'The recorded status of the platform.',
+          content: {
+            'application/json': {
+              name: 'Status',
+              schema: StatusAnswer,
+              examples: { withoutDaemon: EXAMPLE_STATUS },
+            },
+          },
+        },
+      ],
+      errors: ['unauthenticated', 'store_unavailable'],
+    },
+  },
+  badge: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The state as a picture for a README',
+      parameters: [
+        {
+          in: 'query',
+          name: 'service',
+          schema: z.enum(SERVICES),
+          description: 'Of one service; without it, of the platform.',
+          example: 'web',
+        },
+      ],
+      answers: [{ status: 200, description: 'A badge.', content: { 'image/svg+xml': 'text' } }],
+      errors: ['bad_request', 'store_unavailable'],
     },
   },
   lesson: {

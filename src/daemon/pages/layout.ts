@@ -11,10 +11,13 @@ export function page({
   title,
   body,
   wide = false,
+  style = '',
 }: {
   readonly title: string
   readonly body: string
   readonly wide?: boolean
+  /** Of this page alone. */
+  readonly style?: string
 }): Page {
   const nonce = randomBytes(16).toString('base64')
   return {
@@ -27,7 +30,7 @@ export function page({
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="data:,">
-<style nonce="${nonce}">${STYLE}</style>
+<style nonce="${nonce}">${STYLE}${style}</style>
 </head>
 <body>
 <main class="${wide ? 'wide' : 'card'}">

@@ -4,9 +4,8 @@ import { httpStatus } from '../../core/health/fold.ts'
 import { toHealthJson } from '../../core/health/health-json.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { Secret } from '../../core/secret.ts'
-import { htmlResponse, jsonResponse } from '../http/respond.ts'
+import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
-import { statusPage } from '../pages/status.ts'
 
 /** Who may have deep checks: whoever brings the token, everybody when none is set, or (false) they do not exist. */
 type DeepGate = { readonly token: Secret | undefined } | false
@@ -37,9 +36,4 @@ function prefersHealthJson(accept: string): boolean {
   )
   const wanted = weights.get('application/health+json') ?? 0
   return wanted > 0 && wanted >= (weights.get('application/json') ?? 0)
-}
-
-export function statusRoute(health: Health, meaning: (probe: string) => string | undefined): Handler {
-  return async ({ requestId }) =>
-    htmlResponse({ requestId, ...statusPage(await health.check({ deep: false }), meaning) })
 }

@@ -9,14 +9,17 @@ import {
   unsubscribeRoute,
 } from '../routes/course.ts'
 import { emailRoute } from '../routes/email.ts'
-import { healthRoute, statusRoute } from '../routes/health.ts'
+import { healthRoute } from '../routes/health.ts'
 import { openapiRoute } from '../routes/openapi.ts'
 import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
+import { badgeRoute, statusJsonRoute, statusRoute } from '../routes/status.ts'
 
 export function webTable(parts: Parts): RouteTable {
-  const { settings, course, identify, transactionalMail, health, meaningOf, clock, log } = parts
+  const { settings, course, identify, transactionalMail, health, clock, log } = parts
   return {
-    status: statusRoute(health.web, meaningOf),
+    status: statusRoute(parts),
+    statusJson: statusJsonRoute(parts),
+    badge: badgeRoute(parts),
     lesson: lessonRoute,
     subscribe: subscribeRoute(course),
     confirm: confirmRoute(course),

@@ -1,0 +1,87 @@
+import type { ProbeState } from '../health/probe.ts'
+import type { Service } from '../service.ts'
+import type { Histogram } from './histogram.ts'
+
+export const HOUR_MS = 60 * 60 * 1000
+export const DAY_MS = 24 * HOUR_MS
+/** How long days and incidents are kept; hours only serve the last day's figures. */
+export const DAYS_KEPT = 90
+export const HOURS_KEPT = 25
+/** The newest of one probe: a probe that flaps for 90 days must not fill the disk. */
+export const INCIDENTS_KEPT = 200
+/** A fault that was last seen longer ago than this is over: what comes after a silence is another one. */
+export const SAME_INCIDENT_MS = 10 * 60 * 1000
+
+/** A service's own line stands under this name beside those of its probes. */
+export const WHOLE = ''
+
+/** One look at one probe, and the time since the look before it. */
+export interface Observation {
+  readonly service: Service
+  readonly probe: string
+  readonly state: ProbeState
+  readonly reason: string | undefined
+  /** Of an answer; undefined when nothing live was asked, or nothing answered. */
+  readonly latencyMs: number | undefined
+  /** UTC milliseconds that count for a state; undefined when nothing is known of the time before (a gap). */
+  readonly credit: { readonly state: ProbeState; readonly from: number; readonly to: number } | undefined
+}
+
+export interface Round {
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly observations: readonly Observation[]
+  /** Null: unstamped. */
+  readonly builds: Readonly<Partial<Record<Service, string | null>>>
+}
+
+/** What was recorded of one hour or day: milliseconds in each state (the rest is no data) and the latencies. */
+export interface Period {
+  /** UTC milliseconds. */
+  readonly start: number
+  readonly ms: Readonly<Record<ProbeState, number>>
+  readonly latency: Histogram
+}
+
+export interface Series {
+  readonly service: Service
+  readonly probe: string
+  readonly firstAt: number
+  readonly last: { readonly at: number; readonly state: ProbeState; readonly reason: string | undefined }
+  /** Oldest first; days without a record are missing. */
+  readonly days: readonly Period[]
+  readonly hours: readonly Period[]
+}
+
+export interface Incident {
+  readonly service: Service
+  readonly probe: string
+  /** The worst it came to. */
+  readonly state: 'degraded' | 'failing'
+  readonly reason: string | undefined
+  readonly beganAt: number
+  /** Undefined: it goes on. */
+  readonly endedAt: number | undefined
+}
+
+export interface Recorded {
+  readonly series: readonly Series[]
+  /** Newest first. */
+  readonly incidents: readonly Incident[]
+  readonly builds: readonly {
+    readonly service: Service
+    readonly build: string | null
+    readonly since: number
+    readonly seenAt: number
+  }[]
+}
+
+/** Where the daemon records what it sees each minute. */
+export interface History {
+  /** False: it ends with the process. */
+  readonly persistent: boolean
+  /** One transaction: a killed process loses at most the round that was being written. */
+  record(round: Round): Promise<void>
+  read(now: number): Promise<Recorded>
+  close(): Promise<void>
+}

@@ -1,0 +1,43 @@
+import { isService, type Service } from '../service.ts'
+import type { Incident } from './history.ts'
+
+/** Two looks of a minute and their own time: who notices a fault of its neighbour notices it within this. */
+const NOTICE_MS = 3 * 60 * 1000
+
+/** An incident at its cause; what only followed from it is named in `feltBy`. */
+export interface RootIncident extends Incident {
+  readonly lengthMs: number
+  /** Services whose probe of the failing one failed at the same time. */
+  readonly feltBy: readonly Service[]
+}
+
+/** Tells causes from followers: `agent: api` while the API itself was failing says nothing of its own. */
+export function rootIncidents(incidents: readonly Incident[], now: number): RootIncident[] {
+  const end = (incident: Incident) => incident.endedAt ?? now
+  const causesOf = (follower: Incident) =>
+    isService(follower.probe)
+      ? incidents.filter(
+          (cause) =>
+            cause.service === follower.probe &&
+            cause.beganAt <= follower.beganAt + NOTICE_MS &&
+            follower.beganAt <= end(cause) + NOTICE_MS,
+        )
+      : []
+  // A follower's cause can follow itself: web notices the agent, which notices the API.
+  const rootsOf = (incident: Incident, seen: readonly Incident[] = []): Incident[] => {
+    const causes = causesOf(incident).filter((cause) => !seen.includes(cause))
+    return causes.length === 0 ? [incident] : causes.flatMap((cause) => rootsOf(cause, [...seen, incident]))
+  }
+  const feltBy = new Map<Incident, Set<Service>>()
+  for (const incident of incidents) {
+    for (const root of rootsOf(incident)) {
+      const felt = feltBy.get(root) ?? new Set()
+      feltBy.set(root, root.service === incident.service ? felt : felt.add(incident.service))
+    }
+  }
+  return incidents.flatMap((incident) => {
+    const felt = feltBy.get(incident)
+    const lengthMs = Math.max(0, end(incident) - incident.beganAt)
+    return felt === undefined ? [] : [{ ...incident, lengthMs, feltBy: [...felt] }]
+  })
+}

@@ -1,0 +1,160 @@
+import type { ProbeState } from '../health/probe.ts'
+import { SERVICES, type Service } from '../service.ts'
+import { count, type Histogram, merge, quantile } from './histogram.ts'
+import { DAY_MS, DAYS_KEPT, type Period, type Recorded, type Series, WHOLE } from './history.ts'
+import { type RootIncident, rootIncidents } from './incidents.ts'
+
+/** Older than this, a look says nothing of now: two were missed. */
+const FRESH_MS = 3 * 60 * 1000
+
+/** `unknown`: nothing was recorded lately. */
+export type CurrentState = ProbeState | 'unknown'
+/** The worst that was recorded in a day; `none`: no data. */
+export type DayState = 'ok' | 'degraded' | 'failing' | 'none'
+
+/** What was recorded in the last day or the last 90. */
+export interface Window {
+  readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
+  /** Time without data, or while the probe was not configured. */
+  readonly noDataMs: number
+  /** Degraded counts as up: it answers. By time, of the time with data; undefined without any. */
+  readonly uptime: number | undefined
+  /** Milliseconds, of the checks that were answered. */
+  readonly latency:
+    | { readonly count: number; readonly p50: number; readonly p95: number; readonly p99: number }
+    | undefined
+}
+
+export interface Line {
+  readonly service: Service
+  /** Empty for the service as a whole. */
+  readonly probe: string
+  readonly state: CurrentState
+  readonly reason: string | undefined
+  /** UTC milliseconds of the last look. */
+  readonly checkedAt: number
+  /** Oldest first, `DAYS_KEPT` of them; the last is today (UTC). */
+  readonly days: readonly DayState[]
+  readonly lastDay: Window
+  readonly allDays: Window
+}
+
+export interface ServiceStatus {
+  readonly service: Service
+  /** The service whose probe of it stands here, because it does not run in a process that records. */
+  readonly seenFrom: Service | undefined
+  readonly whole: Line
+  readonly probes: readonly Line[]
+  readonly build: string | null | undefined
+  readonly buildSince: number | undefined
+}
+
+/** What the status page, its JSON and its badge say: made from the recorded history alone. */
+export interface Summary {
+  /** UTC milliseconds. */
+  readonly now: number
+  readonly state: 'ok' | 'degraded' | 'failing' | 'unknown'
+  /** UTC milliseconds of the newest look; undefined when nothing was ever recorded. */
+  readonly checkedAt: number | undefined
+  readonly services: readonly ServiceStatus[]
+  /** Newest first; one that follows from another stands in its `feltBy`. */
+  readonly incidents: readonly RootIncident[]
+  /** More than one build serves at this moment. */
+  readonly skew: boolean
+}
+
+export function summarise(recorded: Recorded, now: number): Summary {
+  const find = (service: Service, probe: string) =>
+    recorded.series.find((series) => series.service === service && series.probe === probe)
+  const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
+
+  const services = SERVICES.flatMap((service): ServiceStatus[] => {
+    const own = find(service, WHOLE)
+    const observer = SERVICES.find((other) => other !== service && isFresh(find(other, service)))
+    const elsewhere = observer && find(observer, service)
+    const series = isFresh(own) ? own : (elsewhere ?? own)
+    if (series === undefined) return []
+    const build = recorded.builds.find((one) => one.service === service && now - one.seenAt < FRESH_MS)
+    return [
+      {
+        service,
+        seenFrom: series === own ? undefined : observer,
+        whole: { ...line(series, now), service, probe: WHOLE },
+        probes:
+          series === own
+            ? recorded.series
+                .filter((one) => one.service === service && one.probe !== WHOLE)
+                .map((one) => line(one, now))
+            : [],
+        build: build?.build,
+        buildSince: build?.since,
+      },
+    ]
+  })
+  const states = services.map(({ whole }) => whole.state)
+  const builds = new Set(services.flatMap(({ build }) => (build === undefined ? [] : [build])))
+  return {
+    now,
+    state: states.includes('failing')
+      ? 'failing'
+      : states.length === 0 || states.includes('unknown')
+        ? 'unknown'
+        : states.includes('degraded')
+          ? 'degraded'
+          : 'ok',
+    checkedAt:
+      recorded.series.length === 0 ? undefined : Math.max(...recorded.series.map(({ last }) => last.at)),
+    services,
+    incidents: rootIncidents(recorded.incidents, now),
+    skew: builds.size > 1,
+  }
+}
+
+function line(series: Series, now: number): Line {
+  const today = Math.floor(now / DAY_MS) * DAY_MS
+  const byDay = new Map(series.days.map((day) => [day.start, day]))
+  const fresh = now - series.last.at < FRESH_MS
+  return {
+    service: series.service,
+    probe: series.probe,
+    state: fresh ? series.last.state : 'unknown',
+    reason: series.last.reason,
+    checkedAt: series.last.at,
+    days: Array.from({ length: DAYS_KEPT }, (_, index) => {
+      const start = today - (DAYS_KEPT - 1 - index) * DAY_MS
+      const seen = new Set<ProbeState>()
+      const ms = byDay.get(start)?.ms
+      for (const state of ['ok', 'degraded', 'failing'] as const) if ((ms?.[state] ?? 0) > 0) seen.add(state)
+      // The newest look counts before a minute of it has passed.
+      if (series.last.at >= start && series.last.at < start + DAY_MS) seen.add(series.last.state)
+      return seen.has('failing')
+        ? 'failing'
+        : seen.has('degraded')
+          ? 'degraded'
+          : seen.has('ok')
+            ? 'ok'
+            : 'none'
+    }),
+    lastDay: window(series.hours, DAY_MS),
+    allDays: window(series.days, DAYS_KEPT * DAY_MS),
+  }
+}
+
+function window(periods: readonly Period[], lengthMs: number): Window {
+  const total = (state: ProbeState) => periods.reduce((sum, { ms }) => sum + ms[state], 0)
+  const ms = { ok: total('ok'), degraded: total('degraded'), failing: total('failing') }
+  const data = ms.ok + ms.degraded + ms.failing
+  return {
+    ms,
+    noDataMs: Math.max(0, lengthMs - data),
+    uptime: data === 0 ? undefined : (ms.ok + ms.degraded) / data,
+    latency: percentiles(merge(periods.map(({ latency }) => latency))),
+  }
+}
+
+function percentiles(latency: Histogram): Window['latency'] {
+  const [p50, p95, p99] = [quantile(latency, 0.5), quantile(latency, 0.95), quantile(latency, 0.99)]
+  return p50 === undefined || p95 === undefined || p99 === undefined
+    ? undefined
+    : { count: count(latency), p50, p95, p99 }
+}

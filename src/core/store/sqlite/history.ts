@@ -1,0 +1,249 @@
+import type { ProbeState } from '../../health/probe.ts'
+import type { Service } from '../../service.ts'
+import { decode, EMPTY, encode, observe } from '../../status/histogram.ts'
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  type History,
+  HOUR_MS,
+  HOURS_KEPT,
+  INCIDENTS_KEPT,
+  type Incident,
+  type Observation,
+  type Period,
+  SAME_INCIDENT_MS,
+} from '../../status/history.ts'
+import { guarded, openDatabase, type SqliteDatabase } from './connection.ts'
+
+/** Steps of the schema, in order: never edited once released, only added to. */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE series (
+    id INTEGER PRIMARY KEY,
+    service TEXT NOT NULL,
+    probe TEXT NOT NULL,
+    first_at INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    UNIQUE (service, probe)
+  ) STRICT;
+  CREATE TABLE period (
+    length INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    series INTEGER NOT NULL,
+    ok INTEGER NOT NULL DEFAULT 0,
+    degraded INTEGER NOT NULL DEFAULT 0,
+    failing INTEGER NOT NULL DEFAULT 0,
+    skipped INTEGER NOT NULL DEFAULT 0,
+    latency BLOB NOT NULL DEFAULT x'',
+    PRIMARY KEY (length, start, series)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE incident (
+    id INTEGER PRIMARY KEY,
+    series INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    began_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    ended_at INTEGER
+  ) STRICT;
+  CREATE INDEX incident_open ON incident (series) WHERE ended_at IS NULL;
+  CREATE INDEX incident_series ON incident (series, began_at);
+  CREATE TABLE build (service TEXT PRIMARY KEY, build TEXT, since INTEGER NOT NULL, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+]
+
+const LENGTHS = [HOUR_MS, DAY_MS] as const
+const LONGEST_REASON = 200
+const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
+const NOTHING = new Uint8Array()
+
+interface PeriodRow extends Record<ProbeState, number> {
+  readonly series: number
+  readonly start: number
+  readonly length: number
+  readonly latency: Uint8Array
+}
+
+interface SeriesRow {
+  readonly id: number
+  readonly service: Service
+  readonly probe: string
+  readonly first_at: number
+  readonly at: number
+  readonly state: ProbeState
+  readonly reason: string | null
+}
+
+interface IncidentRow {
+  readonly id: number
+  readonly series: number
+  readonly state: Incident['state']
+  readonly reason: string | null
+  readonly began_at: number
+  readonly seen_at: number
+  readonly ended_at: number | null
+}
+
+/**
+ * The history in an SQLite file of its own (`file` undefined: in memory). Synchronous NORMAL: a killed process loses
+ * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
+ */
+export function openSqliteHistory(file: string | undefined): History {
+  const database = openDatabase({ file: file ?? ':memory:', synchronous: 'NORMAL', migrations: MIGRATIONS })
+  const write = writer(database)
+  const record = database.transaction((round: Parameters<History['record']>[0]) => write(round))
+  return {
+    persistent: file !== undefined,
+    record: async (round) => guarded(() => record.immediate(round)),
+    read: async (now) => guarded(() => read(database, now)),
+    async close() {
+      if (!database.open) return
+      if (file !== undefined) database.pragma('wal_checkpoint(TRUNCATE)')
+      database.close()
+    },
+  }
+}
+
+function writer(database: SqliteDatabase): (round: Parameters<History['record']>[0]) => void {
+  const prepare = (sql: string) => database.prepare(sql)
+  const sql = {
+    series: prepare(`
+      INSERT INTO series (service, probe, first_at, at, state, reason) VALUES (@service, @probe, @at, @at, @state, @reason)
+      ON CONFLICT (service, probe) DO UPDATE SET at = excluded.at, state = excluded.state, reason = excluded.reason
+      RETURNING id`).pluck(),
+    latency: prepare('SELECT latency FROM period WHERE length = ? AND start = ? AND series = ?').pluck(),
+    period: prepare(`
+      INSERT INTO period (length, start, series, ok, degraded, failing, skipped, latency)
+      VALUES (@length, @start, @series, @ok, @degraded, @failing, @skipped, @latency)
+      ON CONFLICT DO UPDATE SET ok = ok + excluded.ok, degraded = degraded + excluded.degraded,
+        failing = failing + excluded.failing, skipped = skipped + excluded.skipped,
+        latency = CASE WHEN length(excluded.latency) = 0 THEN latency ELSE excluded.latency END`),
+    open: prepare('SELECT * FROM incident WHERE series = ? AND ended_at IS NULL'),
+    begin: prepare('INSERT INTO incident (series, state, reason, began_at, seen_at) VALUES (?, ?, ?, ?, ?)'),
+    goOn: prepare('UPDATE incident SET state = ?, reason = ?, seen_at = max(seen_at, ?) WHERE id = ?'),
+    end: prepare('UPDATE incident SET ended_at = max(began_at, ?) WHERE id = ?'),
+    build: prepare(`
+      INSERT INTO build (service, build, since, seen_at) VALUES (@service, @build, @at, @at)
+      ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
+        since = CASE WHEN build IS excluded.build THEN since ELSE excluded.since END`),
+    dropPeriods: prepare('DELETE FROM period WHERE length = ? AND start < ?'),
+    dropIncidents: prepare('DELETE FROM incident WHERE ended_at < ?'),
+    dropFlapping: prepare(`
+      DELETE FROM incident WHERE id IN (
+        SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY series ORDER BY began_at DESC) AS place FROM incident)
+        WHERE place > ${INCIDENTS_KEPT})`),
+  }
+  let tidied = Number.NaN
+
+  function addPeriods(series: number, at: number, { credit, latencyMs }: Observation): void {
+    for (const length of LENGTHS) {
+      const current = floor(at, length)
+      const row = (start: number, ms: number, latency: Uint8Array) =>
+        sql.period.run({ length, start, series, ...NO_TIME, ...(credit && { [credit.state]: ms }), latency })
+      let credited = credit?.from ?? at
+      // What lies before the hour or the day that `at` is in.
+      for (; credit !== undefined && credited < Math.min(current, credit.to); ) {
+        const until = Math.min(credit.to, floor(credited, length) + length)
+        row(floor(credited, length), Math.round(until - credited), NOTHING)
+        credited = until
+      }
+      row(
+        current,
+        credit === undefined ? 0 : Math.round(credit.to - credited),
+        withLatency(length, current, series, latencyMs),
+      )
+    }
+  }
+
+  function withLatency(
+    length: number,
+    start: number,
+    series: number,
+    latencyMs: number | undefined,
+  ): Uint8Array {
+    if (latencyMs === undefined) return NOTHING
+    const before = sql.latency.get(length, start, series) as Uint8Array | undefined
+    return encode(observe(before ? decode(before) : EMPTY, latencyMs))
+  }
+
+  function followIncident(series: number, at: number, state: ProbeState, reason: string | null): void {
+    const known = sql.open.get(series) as IncidentRow | undefined
+    const silent = known !== undefined && at - known.seen_at > SAME_INCIDENT_MS
+    if (state === 'degraded' || state === 'failing') {
+      if (known !== undefined && !silent) {
+        const eased = known.state === 'failing' && state === 'degraded'
+        sql.goOn.run(eased ? 'failing' : state, eased ? known.reason : reason, at, known.id)
+        return
+      }
+      if (known !== undefined) sql.end.run(known.seen_at, known.id)
+      sql.begin.run(series, state, reason, at, at)
+    } else if (known !== undefined) sql.end.run(silent ? known.seen_at : at, known.id)
+  }
+
+  return ({ at, observations, builds }) => {
+    for (const observation of observations) {
+      const { service, probe, state, reason } = observation
+      const told = reason?.slice(0, LONGEST_REASON) ?? null
+      const series = Number(sql.series.get({ service, probe, at, state, reason: told }))
+      addPeriods(series, at, observation)
+      // A service is the worst of its probes: their incidents are its own.
+      if (probe !== '') followIncident(series, at, state, told)
+    }
+    for (const [service, build] of Object.entries(builds)) sql.build.run({ service, build, at })
+    const today = floor(at, DAY_MS)
+    if (today === tidied) return
+    tidied = today
+    sql.dropPeriods.run(HOUR_MS, at - HOURS_KEPT * HOUR_MS)
+    sql.dropPeriods.run(DAY_MS, today - (DAYS_KEPT - 1) * DAY_MS)
+    sql.dropIncidents.run(at - DAYS_KEPT * DAY_MS)
+    sql.dropFlapping.run()
+  }
+}
+
+function read(database: SqliteDatabase, now: number): Awaited<ReturnType<History['read']>> {
+  const series = database.prepare('SELECT * FROM series ORDER BY id').all() as SeriesRow[]
+  const periods = database
+    .prepare('SELECT * FROM period WHERE length = ? AND start >= ? ORDER BY start')
+    .all(DAY_MS, floor(now, DAY_MS) - (DAYS_KEPT - 1) * DAY_MS)
+    .concat(
+      database
+        .prepare('SELECT * FROM period WHERE length = ? AND start > ? ORDER BY start')
+        .all(HOUR_MS, floor(now, HOUR_MS) - 24 * HOUR_MS),
+    ) as PeriodRow[]
+  const incidents = database
+    .prepare('SELECT * FROM incident WHERE coalesce(ended_at, seen_at) >= ? ORDER BY began_at DESC LIMIT 500')
+    .all(now - DAYS_KEPT * DAY_MS) as IncidentRow[]
+  const builds = database.prepare('SELECT service, build, since, seen_at AS seenAt FROM build').all()
+  const named = new Map(series.map(({ id, service, probe }) => [id, { service, probe }]))
+  const periodsOf = Map.groupBy(periods, (row) => `${row.series} ${row.length}`)
+  const of = (id: number, length: number): Period[] =>
+    (periodsOf.get(`${id} ${length}`) ?? []).map(({ start, ok, degraded, failing, skipped, latency }) => ({
+      start,
+      ms: { ok, degraded, failing, skipped },
+      latency: decode(latency),
+    }))
+  return {
+    series: series.map(({ id, service, probe, first_at, at, state, reason }) => ({
+      service,
+      probe,
+      firstAt: first_at,
+      last: { at, state, reason: reason ?? undefined },
+      days: of(id, DAY_MS),
+      hours: of(id, HOUR_MS),
+    })),
+    incidents: incidents.flatMap(({ series: id, state, reason, began_at, ended_at }) => {
+      const name = named.get(id)
+      return name === undefined
+        ? []
+        : [{ ...name, state, reason: reason ?? undefined, beganAt: began_at, endedAt: ended_at ?? undefined }]
+    }),
+    // The table holds exactly these columns.
+    builds: builds as Awaited<ReturnType<History['read']>>['builds'],
+  }
+}
+
+function floor(at: number, length: number): number {
+  return Math.floor(at / length) * length
+}

@@ -1,0 +1,89 @@
+import * as z from 'zod'
+import { SERVICES } from '../../core/service.ts'
+
+const seconds = z.int().min(0)
+const state = z
+  .enum(['ok', 'degraded', 'failing', 'skipped', 'unknown'])
+  .describe('`unknown`: nothing recorded lately.')
+const latency = z.number().min(0)
+
+const StatusWindow = z.strictObject({
+  uptime: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .describe('By time, of the time with data; degraded counts as up.'),
+  seconds: z.strictObject({ ok: seconds, degraded: seconds, failing: seconds, noData: seconds }),
+  latencyMs: z
+    .strictObject({ count: seconds, p50: latency, p95: latency, p99: latency })
+    .nullable()
+    .describe('Of the checks that were answered; each within 2 %.'),
+})
+
+const line = {
+  state,
+  checkedAt: z.iso.datetime(),
+  days: z.strictObject({
+    first: z.iso.date(),
+    states: z
+      .string()
+      .regex(/^[odf-]{90}$/)
+      .describe('A letter a day (UTC), by its worst: o ok, d degraded, f failing, - no data.'),
+  }),
+  last24Hours: StatusWindow,
+  last90Days: StatusWindow,
+  reason: z.string().nullable().exactOptional().describe('With the health token only.'),
+  target: z.string().nullable().exactOptional().describe('With the health token only.'),
+}
+
+export const StatusAnswer = z.strictObject({
+  version: z.literal(1),
+  time: z.iso.datetime(),
+  state: z.enum(['ok', 'degraded', 'failing', 'unknown']),
+  verdict: z.string(),
+  checkedAt: z.iso.datetime().nullable(),
+  recorded: z.enum(['file', 'memory', 'none']).describe('`none`: no daemon records here.'),
+  skew: z.boolean().describe('The services run different builds.'),
+  services: z.array(
+    z.strictObject({
+      service: z.enum(SERVICES),
+      seenFrom: z
+        .enum(SERVICES)
+        .exactOptional()
+        .describe('It runs elsewhere: this is what that service’s probe of it saw.'),
+      build: z.string().nullable(),
+      buildSince: z.iso.datetime().exactOptional(),
+      ...line,
+      probes: z.record(z.string(), z.strictObject(line)),
+    }),
+  ),
+  incidents: z.array(
+    z.strictObject({
+      service: z.enum(SERVICES),
+      probe: z.string(),
+      state: z.enum(['degraded', 'failing']).describe('The worst it came to.'),
+      beganAt: z.iso.datetime(),
+      endedAt: z.iso.datetime().nullable(),
+      lengthSeconds: seconds,
+      feltBy: z.array(z.enum(SERVICES)),
+      reason: z.string().nullable().exactOptional().describe('With the health token only.'),
+    }),
+  ),
+  notConfigured: z.array(z.strictObject({ name: z.string(), means: z.string() })),
+})
+
+export type StatusJson = z.infer<typeof StatusAnswer>
+
+export const EXAMPLE_STATUS: StatusJson = {
+  version: 1,
+  time: '2026-11-21T08:00:00.000Z',
+  state: 'unknown',
+  verdict: 'No history is recorded yet',
+  checkedAt: null,
+  recorded: 'none',
+  skew: false,
+  services: [],
+  incidents: [],
+  notConfigured: [{ name: 'Shared store, Rate limiter', means: 'rate limits count in this process only' }],
+}

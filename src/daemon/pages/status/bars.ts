@@ -1,0 +1,102 @@
+import { DAY_MS } from '../../../core/status/history.ts'
+import type { DayState, Line } from '../../../core/status/summary.ts'
+
+/** Width of a day in the drawing; a quarter of it is the space to the next. */
+const DAY = 4
+/**
+ * Each state has a shape of its own, one dashed stroke or two: full, short with a dot above, broken in two, a low
+ * tick. `lift` is how far above the first the second one lies.
+ */
+const STROKES: Readonly<
+  Record<
+    DayState,
+    {
+      readonly name: string
+      readonly y: number
+      readonly second?: { readonly name: string; readonly lift: number }
+    }
+  >
+> = {
+  ok: { name: 'o', y: 12 },
+  degraded: { name: 'd', y: 17, second: { name: 'e', lift: 14 } },
+  failing: { name: 'f', y: 19, second: { name: 'f', lift: 14 } },
+  none: { name: 'n', y: 22.5 },
+}
+const STATES = Object.keys(STROKES) as DayState[]
+const WORDS: Readonly<Record<DayState, string>> = {
+  ok: 'ok',
+  degraded: 'degraded',
+  failing: 'failing',
+  none: 'without data',
+}
+/** Newest days with trouble that have a note: who points at one reads its date. */
+const NOTES = 15
+
+export interface BarsInput {
+  /** Unique on the page. */
+  readonly id: string
+  readonly line: Line
+  /** UTC milliseconds. */
+  readonly now: number
+  readonly notes: boolean
+}
+
+/** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
+export function bars({ id, line, now, notes }: BarsInput): string {
+  const { days } = line
+  const drawn = STATES.map((state) => {
+    const path = runs(days, state)
+    return path === '' ? '' : strokes(state, path, `${id}${STROKES[state].name}`)
+  })
+  const troubled = days.flatMap((state, index) =>
+    state === 'ok' || state === 'none' ? [] : [{ state, index }],
+  )
+  const noted = (notes ? troubled.slice(-NOTES) : []).map(
+    ({ state, index }) =>
+      `<rect x="${index * DAY}" width="${DAY}" height="24"><title>${dayName(now, days.length - 1 - index)}: ${WORDS[state]}</title></rect>`,
+  )
+  return `<svg class="bars" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(days)}">${drawn.join('')}${noted.join('')}</svg>`
+}
+
+function strokes(state: DayState, path: string, id: string): string {
+  const { name, y, second } = STROKES[state]
+  const first = `<path${second ? ` id="${id}"` : ''} d="M0 ${y}${path}"/>`
+  // The second stroke is the first again, drawn higher: `use` takes its colour and width from the class here.
+  return `<g class="${name}">${first}</g>${second ? `<use class="${second.name}" href="#${id}" y="-${second.lift}"/>` : ''}`
+}
+
+/** Relative moves and lines over the days of one state. */
+function runs(days: readonly DayState[], state: DayState): string {
+  let path = ''
+  let from = 0
+  for (let day = 0; day < days.length; ) {
+    let end = day
+    while (end < days.length && days[end] === state) end += 1
+    if (end > day) {
+      path += `${day > from ? `m${(day - from) * DAY} 0` : ''}h${(end - day) * DAY}`
+      from = end
+    }
+    day = Math.max(end, day + 1)
+  }
+  return path
+}
+
+/** `The last 90 days: 87 ok, 2 degraded, 1 without data`. */
+function describe(days: readonly DayState[]): string {
+  const counts = STATES.flatMap((state) => {
+    const number = days.filter((day) => day === state).length
+    return number === 0 ? [] : [`${number} ${WORDS[state]}`]
+  })
+  return `The last ${days.length} days: ${counts.join(', ')}`
+}
+
+function dayName(now: number, daysAgo: number): string {
+  return new Date(now - daysAgo * DAY_MS).toISOString().slice(0, 10)
+}
+
+/** What the shapes mean, drawn by the same strokes. */
+export function legend(): string {
+  const one = (state: DayState) =>
+    `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true">${strokes(state, 'h8', `key-${state}`)}</svg> ${state === 'none' ? 'no data' : state}</li>`
+  return `<ul class="legend" aria-label="What the bars mean">${STATES.map(one).join('')}</ul>`
+}

@@ -1,0 +1,87 @@
+import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
+import type { DayState, Line, Window } from '../../../core/status/summary.ts'
+import { verdict } from '../../../core/status/verdict.ts'
+import type { StatusJson } from '../../openapi/status-answer.ts'
+import type { StatusPageInput } from './page.ts'
+
+const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', failing: 'f', none: '-' }
+
+/** The page's facts for programs. Times are ISO 8601, lengths in seconds, latencies in milliseconds. */
+export function statusJson({ summary, recorded, notConfigured, details }: StatusPageInput): StatusJson {
+  const { now, state, checkedAt, services, incidents, skew } = summary
+  const reasonOf = ({ probe, reason }: { probe: string; reason: string | undefined }) =>
+    details === undefined ? {} : { reason: reason ?? null, target: details.targetOf(probe) ?? null }
+  return {
+    version: 1,
+    time: iso(now),
+    state,
+    verdict: verdict(summary),
+    checkedAt: checkedAt === undefined ? null : iso(checkedAt),
+    recorded,
+    skew,
+    services: services.map(({ service, seenFrom, whole, probes, build, buildSince }) => ({
+      service,
+      ...(seenFrom && { seenFrom }),
+      build: build ?? null,
+      ...(buildSince !== undefined && { buildSince: iso(buildSince) }),
+      ...lineJson(whole, now),
+      ...reasonOf(whole),
+      probes: Object.fromEntries(
+        probes.map((probe) => [probe.probe, { ...lineJson(probe, now), ...reasonOf(probe) }]),
+      ),
+    })),
+    incidents: incidents.map((incident) => ({
+      service: incident.service,
+      probe: incident.probe,
+      state: incident.state,
+      beganAt: iso(incident.beganAt),
+      endedAt: incident.endedAt === undefined ? null : iso(incident.endedAt),
+      lengthSeconds: seconds(incident.lengthMs),
+      feltBy: [...incident.feltBy],
+      ...(details && { reason: incident.reason ?? null }),
+    })),
+    notConfigured: [...notConfigured],
+  }
+}
+
+function lineJson(
+  { state, checkedAt, days, lastDay, allDays }: Line,
+  now: number,
+): Omit<StatusJson['services'][number]['probes'][string], 'reason' | 'target'> {
+  return {
+    state,
+    checkedAt: iso(checkedAt),
+    days: {
+      first: iso(now - (DAYS_KEPT - 1) * DAY_MS).slice(0, 10),
+      // One letter a day: o ok, d degraded, f failing, - no data.
+      states: days.map((day) => LETTER[day]).join(''),
+    },
+    last24Hours: windowJson(lastDay),
+    last90Days: windowJson(allDays),
+  }
+}
+
+function windowJson({
+  ms,
+  noDataMs,
+  uptime,
+  latency,
+}: Window): StatusJson['services'][number]['last24Hours'] {
+  return {
+    uptime: uptime ?? null,
+    seconds: {
+      ok: seconds(ms.ok),
+      degraded: seconds(ms.degraded),
+      failing: seconds(ms.failing),
+      noData: seconds(noDataMs),
+    },
+    latencyMs: latency
+      ? { count: latency.count, p50: round(latency.p50), p95: round(latency.p95), p99: round(latency.p99) }
+      : null,
+  }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+const seconds = (ms: number) => Math.round(ms / 1000)
+/** Three digits are more than the histograms know. */
+const round = (ms: number) => Number(ms.toPrecision(3))

@@ -1,0 +1,30 @@
+import type { CurrentState } from '../../../core/status/summary.ts'
+
+/** A drawn sign for each state, so that none is told by its colour alone: a tick, a stroke, a cross, a dash, a question. */
+const SIGNS: Readonly<Record<CurrentState, string>> = {
+  ok: '<path d="M4.6 8.4l2.4 2.4 4.6-5.2"/>',
+  degraded: '<path d="M8 4v5M8 11.6v.2"/>',
+  failing: '<path d="M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6"/>',
+  skipped: '<path d="M5 8h6"/>',
+  unknown: '<path d="M6 6.4a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.1M8 11.8v.2"/>',
+}
+
+export const STATE_WORD: Readonly<Record<CurrentState, string>> = {
+  ok: 'ok',
+  degraded: 'degraded',
+  failing: 'failing',
+  skipped: 'off',
+  unknown: 'no data',
+}
+
+/** Once a page, before the first `sign`. */
+export const SIGN_SHAPES = `<svg class="shapes" aria-hidden="true">${Object.entries(SIGNS)
+  .map(
+    ([state, path]) =>
+      `<symbol id="s-${state}" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8"/>${path}</symbol>`,
+  )
+  .join('')}</svg>`
+
+export function sign(state: CurrentState): string {
+  return `<svg class="sign ${state}" aria-hidden="true"><use href="#s-${state}"/></svg>`
+}

@@ -1,0 +1,68 @@
+/** Of the status page alone; the colours of the states are the frame's. */
+export const STATUS_STYLE = `
+:root { --none: #b9b6ad; --wash: #f7f6f3; }
+@media (prefers-color-scheme: dark) { :root { --none: #5a606e; --wash: #232833; } }
+main.wide { padding-top: 2.5rem; }
+.eyebrow { font-size: .8rem; font-weight: 600; letter-spacing: .06em; text-transform: uppercase; color: var(--quiet); margin: 0 0 .9rem; }
+.sign { width: 1.1em; height: 1.1em; vertical-align: -.18em; flex: none; }
+.shapes { position: absolute; width: 0; height: 0; }
+symbol circle { fill: currentColor; }
+symbol path { fill: none; stroke: var(--paper); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
+.sign.unknown, .sign.skipped { color: var(--quiet); }
+.verdict { display: flex; gap: 1.1rem; align-items: flex-start; background: var(--paper); border: 1px solid var(--line); border-left: 6px solid currentColor; border-radius: 14px; padding: 1.5rem 1.6rem 1.35rem; }
+.verdict.unknown { color: var(--quiet); }
+.verdict > .sign { width: 2.6rem; height: 2.6rem; margin-top: .1rem; }
+.verdict div { color: var(--ink); }
+.verdict h1 { font-size: 1.75rem; letter-spacing: -.015em; margin: 0; text-wrap: balance; overflow-wrap: anywhere; }
+.verdict h1 small { display: block; font-size: 1rem; font-weight: 400; letter-spacing: 0; color: var(--quiet); margin-top: .3rem; }
+.note { border-left: 3px solid var(--degraded); padding: .1rem 0 .1rem .9rem; margin: 1.25rem 0 0; }
+.key { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1.5rem; margin: 2.25rem .2rem .6rem; font-size: .85rem; color: var(--quiet); }
+.key p { margin: 0; }
+.legend { display: flex; flex-wrap: wrap; gap: 0 1.1rem; list-style: none; margin: 0; padding: 0; }
+.legend .bars { width: 12px; height: 16px; display: inline-block; vertical-align: -.2em; }
+.bars { display: block; width: 100%; height: 26px; }
+.bars { fill: none; stroke-dasharray: 3 1; }
+.bars rect { fill: transparent; stroke: none; }
+.o { stroke: var(--ok); stroke-width: 24; } .d { stroke: var(--degraded); stroke-width: 14; } .e { stroke: var(--degraded); stroke-width: 6; } .f { stroke: var(--failing); stroke-width: 10; } .n { stroke: var(--none); stroke-width: 3; }
+.service { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; margin: 0 0 1.1rem; overflow: hidden; }
+.service header { padding: 1.15rem 1.4rem 1.1rem; }
+.head { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 .8rem; margin-bottom: .7rem; }
+.head h2 { margin: 0; font-size: 1.2rem; }
+.head .up { margin-left: auto; font-weight: 600; font-variant-numeric: tabular-nums; }
+.word { font-weight: 600; white-space: nowrap; }
+.word.skipped, .word.unknown { color: var(--quiet); }
+.axis { display: flex; justify-content: space-between; font-size: .8rem; color: var(--quiet); margin: .3rem 0 0; }
+.axis span:nth-child(2) { text-align: center; }
+.service table { border: 0; border-top: 1px solid var(--line); border-radius: 0; background: var(--wash); font-size: .93rem; }
+.service th, .service td { padding: .5rem .7rem; vertical-align: middle; border-top: 1px solid var(--line); }
+.service tr > :first-child { padding-left: 1.4rem; } .service tr > :last-child { padding-right: 1.4rem; }
+.service thead th { font-size: .78rem; font-weight: 500; color: var(--quiet); padding-top: .55rem; padding-bottom: .35rem; }
+.service tbody tr:first-child th, .service tbody tr:first-child td { border-top: 1px solid var(--line); }
+.service tbody th .sign { margin-right: .35rem; }
+.service .num { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.service table { table-layout: fixed; } .service thead th { width: auto; } .service thead th:first-child { width: 27%; } .service thead th:nth-child(3) { width: 6.5rem; } .service thead th:nth-child(4) { width: 11rem; }
+.service tbody th { white-space: normal; } .service .days .bars { height: 20px; }
+.why { display: block; font-weight: 400; font-size: .85rem; color: var(--quiet); white-space: normal; overflow-wrap: anywhere; }
+.list { list-style: none; margin: 0; padding: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; }
+.list li { padding: .8rem 1.4rem; border-top: 1px solid var(--line); display: flex; gap: .8rem; } .list li:first-child { border-top: 0; }
+.list .sign { margin-top: .22rem; } .list p { margin: 0; } .list .quiet { overflow-wrap: anywhere; }
+.off { margin: 0; background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: .4rem 1.4rem; }
+.off div { display: grid; grid-template-columns: minmax(9rem, 15rem) 1fr; gap: .1rem 1.2rem; padding: .5rem 0; border-top: 1px solid var(--line); } .off div:first-child { border-top: 0; }
+.off dt { font-weight: 600; } .off dd { margin: 0; color: var(--quiet); }
+footer { margin-top: 2.5rem; padding-top: 1.1rem; border-top: 1px solid var(--line); font-size: .9rem; color: var(--quiet); display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; }
+footer p { margin: 0; flex: 1 1 20rem; }
+@media (max-width: 38rem) {
+  main.wide { padding: 1.25rem .8rem 3rem; }
+  .verdict { padding: 1.1rem 1.1rem 1rem; gap: .8rem; } .verdict > .sign { width: 1.9rem; height: 1.9rem; } .verdict h1 { font-size: 1.35rem; }
+  .service header { padding: 1rem 1rem .9rem; } .list li, .off { padding-left: 1rem; padding-right: 1rem; }
+  .service table, .service tbody { display: block; } .service thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  .service tr { grid-template-columns: 1fr auto; gap: .3rem .7rem; padding: .7rem 1rem; }
+  .service tbody tr:first-child { border-top: 1px solid var(--line); }
+  .service tbody th, .service tbody td, .service tbody tr:first-child th, .service tbody tr:first-child td, .service tr > :first-child, .service tr > :last-child { padding: 0; border: 0; }
+  .service tbody th { grid-column: 1; grid-row: 1; white-space: normal; } .service .days { grid-column: 1 / -1; grid-row: 2; width: auto; }
+  .service .num { width: auto; grid-row: 1; color: var(--ink); } .service .num + .num { grid-row: 3; grid-column: 1 / -1; text-align: left; color: var(--quiet); font-size: .85rem; }
+  .service td.num + .num::before { content: 'p50 · p95 · p99  ' / ''; white-space: pre; }
+  .axis { flex-wrap: wrap; } .axis span:nth-child(2) { order: 3; flex: 1 0 100%; text-align: left; }
+  .off div { grid-template-columns: 1fr; }
+}
+`

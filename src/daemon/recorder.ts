@@ -1,0 +1,74 @@
+import type { Clock } from '../core/clock.ts'
+import type { Health } from '../core/health/runner.ts'
+import type { Log } from '../core/log.ts'
+import type { Service } from '../core/service.ts'
+import type { History } from '../core/status/history.ts'
+import { createRounds } from '../core/status/rounds.ts'
+
+const EVERY_MS = 60_000
+
+export interface RecorderOptions {
+  /** Those that run in this process. */
+  readonly health: readonly Health[]
+  /** Builds of the services elsewhere, as the neighbours' answers told them. */
+  readonly neighbours: Map<Service, string | null>
+  readonly history: History
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * Looks at every probe once a minute, live checks included, and records what it saw. Visitors of the status page
+ * read the record: however many come, no dependency is asked more often.
+ */
+export function startRecorder({ health, neighbours, history, clock, log }: RecorderOptions): {
+  /** A look that is under way is not waited for and not recorded: of a daemon that stops it says nothing. */
+  stop(): Promise<void>
+} {
+  const stopping = new AbortController()
+  const nextRound = createRounds()
+  let failed = false
+  let writing: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    // A neighbour that no longer answers has no build.
+    neighbours.clear()
+    const reports = await Promise.all(health.map((one) => one.check({ deep: true })))
+    const round = nextRound({ reports, neighbours, now: clock.now(), monotonic: clock.monotonic() })
+    if (stopping.signal.aborted) return
+    try {
+      writing = history.record(round)
+      await writing
+      if (failed) log.info('history_recorded_again', 'the health history can be written again')
+      failed = false
+    } catch (error) {
+      // Once, not every minute: the page shows the gap, and the metrics its age.
+      if (!failed)
+        log.error(
+          'history_not_recorded',
+          'the health history cannot be written; the status page shows a gap',
+          {
+            fault: error instanceof Error ? error.name : 'unknown',
+          },
+        )
+      failed = true
+    }
+  }
+
+  async function run(): Promise<void> {
+    let due = clock.monotonic()
+    while (!stopping.signal.aborted) {
+      await look()
+      // From the due time and not from now, so that a slow look does not shift all that follow.
+      due = Math.max(due + EVERY_MS, clock.monotonic())
+      await clock.sleep(due - clock.monotonic(), stopping.signal).catch(() => {})
+    }
+  }
+  void run()
+  return {
+    async stop() {
+      stopping.abort(new Error('the daemon stops'))
+      await writing?.catch(() => {})
+    },
+  }
+}

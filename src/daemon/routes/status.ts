@@ -1,0 +1,113 @@
+import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
+import { PlatformError } from '../../core/errors.ts'
+import { isService } from '../../core/service.ts'
+import { summarise } from '../../core/status/summary.ts'
+import { probeLabel, SERVICE_LABEL } from '../../core/status/words.ts'
+import { errorResponse } from '../http/problem.ts'
+import { htmlResponse, jsonResponse, svgResponse } from '../http/respond.ts'
+import type { Handler, RouteRequest } from '../http/route.ts'
+import { badge } from '../pages/status/badge.ts'
+import { statusJson } from '../pages/status/json.ts'
+import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
+import type { Parts } from '../parts.ts'
+import { targetOf } from '../status.ts'
+
+type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'meaningOf'>
+
+export function statusRoute(needs: Needs): Handler {
+  return answer(needs, (input, { requestId }) => htmlResponse({ requestId, ...statusPage(input) }))
+}
+
+export function statusJsonRoute(needs: Needs): Handler {
+  return answer(needs, (input, asked) => jsonResponse(statusJson(input), asked))
+}
+
+/** `?service=api` for one service; without it, the platform. */
+export function badgeRoute({ status, clock }: Needs): Handler {
+  return async ({ url, requestId }) => {
+    const service = url.searchParams.get('service')
+    if (service !== null && !isService(service))
+      throw new PlatformError('bad_request', 'The request does not have the documented form.', {
+        issues: [{ path: 'service', message: 'web, api or agent' }],
+      })
+    const at = clock.now()
+    const summary = summarise(await status.read(at), at)
+    const state =
+      service === null
+        ? summary.state
+        : (summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown')
+    return svgResponse(badge(service === null ? 'status' : SERVICE_LABEL[service], state), { requestId })
+  }
+}
+
+/**
+ * Reasons and addresses are for who shows the health token: programs as a bearer, persons as the password that the
+ * browser asks for on `?details`.
+ */
+function answer(
+  { status, settings, clock, meaningOf }: Needs,
+  respond: (input: StatusPageInput, asked: RouteRequest) => Response,
+): Handler {
+  const token = settings.health.deepToken
+  return async (asked) => {
+    const { request, url } = asked
+    const allowed = hasBearer(request, token) || hasBasicPassword(request, token)
+    const wants =
+      url.searchParams.has('details') || /^Bearer /i.test(request.headers.get('authorization') ?? '')
+    if (wants && !allowed) {
+      const fix =
+        token === undefined ? 'set HEALTH_DEEP_TOKEN first' : 'as a bearer token, or as the password'
+      return errorResponse(
+        new PlatformError('unauthenticated', `Reasons and addresses need the health token: ${fix}.`),
+        asked,
+        token === undefined ? {} : { 'WWW-Authenticate': 'Bearer, Basic realm="status", charset="UTF-8"' },
+      )
+    }
+    const at = clock.now()
+    const summary = summarise(await status.read(at), at)
+    return respond(
+      {
+        summary,
+        recorded: status.recorded,
+        notConfigured: notConfigured(
+          summary.services.length > 0 ? offProbes(summary) : absentGroups(settings),
+          meaningOf,
+        ),
+        details: allowed ? { targetOf: (probe) => targetOf(settings, probe) } : undefined,
+        detailsLink: token === undefined ? undefined : '/?details',
+      },
+      asked,
+    )
+  }
+}
+
+function offProbes({ services }: ReturnType<typeof summarise>): string[] {
+  return services.flatMap(({ probes }) =>
+    probes.filter(({ state }) => state === 'skipped').map(({ probe }) => probe),
+  )
+}
+
+/** Without a record, what the configuration alone says. */
+function absentGroups({ groups }: Parts['settings']): string[] {
+  return PROBED_GROUPS.filter((group) => groups[group] === 'absent')
+}
+
+const PROBED_GROUPS = [
+  'datastore',
+  'payments',
+  'models',
+  'hardware',
+  'mail',
+  'sharedstore',
+  'errortrack',
+  'analytics',
+] as const
+
+/** One row for all that has the same consequence. */
+function notConfigured(
+  names: readonly string[],
+  meaningOf: Parts['meaningOf'],
+): StatusPageInput['notConfigured'] {
+  const byMeaning = Map.groupBy(new Set(names), (name) => meaningOf(name) ?? 'nothing depends on it')
+  return [...byMeaning].map(([means, probes]) => ({ name: probes.map(probeLabel).join(', '), means }))
+}

@@ -1,0 +1,51 @@
+import type { Settings } from '../core/env/settings.ts'
+import type { History, Recorded } from '../core/status/history.ts'
+
+/** What the status routes know of the recorded health. */
+export interface StatusSource {
+  /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
+  readonly recorded: 'file' | 'memory' | 'none'
+  read(now: number): Promise<Recorded>
+}
+
+/** Another process may write the same file: what is read serves no longer than this. */
+const SERVES_MS = 10_000
+
+/** The history for readers: read from the file once a round, however many visitors come. */
+export function statusSource(history: History | undefined): StatusSource {
+  let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
+  return {
+    recorded: history === undefined ? 'none' : history.persistent ? 'file' : 'memory',
+    read(now) {
+      if (history === undefined) return Promise.resolve({ series: [], incidents: [], builds: [] })
+      if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {
+        const recorded = history.read(now)
+        cached = { at: now, recorded }
+        // A failed read is tried again, and the first minute is waited for by nobody.
+        const forget = () => {
+          if (cached?.recorded === recorded) cached = undefined
+        }
+        recorded.then(({ series }) => series.length === 0 && forget(), forget)
+      }
+      return cached.recorded
+    },
+  }
+}
+
+/** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */
+export function targetOf(
+  { site, datastore, payments, sharedStore, models }: Settings,
+  probe: string,
+): string | undefined {
+  const targets: Readonly<Record<string, string | undefined>> = {
+    api: site.apiUrl,
+    agent: site.agentUrl,
+    datastore: datastore?.url,
+    payments: payments?.apiUrl,
+    sharedstore: sharedStore?.url,
+    limiter: sharedStore?.url,
+    cloudmodel: models.cloudmodel?.endpoint,
+  }
+  const url = targets[probe]
+  return url === undefined || !URL.canParse(url) ? undefined : new URL(url).origin
+}

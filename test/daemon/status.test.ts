@@ -1,0 +1,274 @@
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { createHealth } from '../../src/core/health/runner.ts'
+import { type Log, silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { DAY_MS, DAYS_KEPT, type History, WHOLE } from '../../src/core/status/history.ts'
+import { openHistory } from '../../src/core/store/open.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { startRecorder } from '../../src/daemon/recorder.ts'
+import { startDaemon } from '../../src/daemon/start.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { recordDays } from '../support/recorded-days.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
+const TOKEN = 'a-health-token-of-thirty-two-bytes'
+
+async function site({
+  env = {},
+  history,
+}: {
+  env?: Record<string, string>
+  history?: (history: History) => Promise<void>
+} = {}) {
+  const opened = await openHistory(undefined)
+  await history?.(opened)
+  const platform = openPlatform({
+    env,
+    clock: { ...systemClock, now: () => NOW },
+    ...(history && { history: opened }),
+  })
+  onTestFinished(async () => {
+    await platform.close()
+    await opened.close()
+  })
+  return (target: string, headers: Record<string, string> = {}) =>
+    platform.web.fetch(new Request(`http://web.example${target}`, { headers }))
+}
+
+const text = async (response: Promise<Response>) => (await response).text()
+const json = async (response: Promise<Response>) => (await (await response).json()) as Record<string, unknown>
+
+test('the page tells the verdict, its age, each probe, incidents, build and what is not configured, without a script', async () => {
+  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  const page = await text(ask('/'))
+  for (const said of [
+    'Everything works',
+    'checked 24 seconds ago',
+    'Job store',
+    'The last 90 days: 79 ok, 1 failing, 10 without data',
+    'was failing for 40 minutes, felt by Web and Agent',
+    'build 4.2.0',
+    'Rate limits count in this process only.',
+  ])
+    expect(page).toContain(said)
+  expect(page).not.toMatch(/<script|http-equiv|src=|@import/)
+  expect(Buffer.byteLength(page)).toBeLessThan(50 * 1024)
+})
+
+test('the page stays within 50 KB when every day is another state and incidents never end', async () => {
+  const ask = await site({
+    history: async (history) => {
+      const states = ['ok', 'degraded', 'failing'] as const
+      const services = { web: 10, api: 6, agent: 6 } as const
+      for (let day = DAYS_KEPT; day >= 0; day -= 1) {
+        const at = NOW - day * DAY_MS - 1000
+        const observations = (['web', 'api', 'agent'] as const).flatMap((service) =>
+          Array.from({ length: services[service] + 1 }, (_, index) => {
+            const state = states[(day + index) % 3] ?? 'ok'
+            const credit = { state, from: at - 1000, to: at }
+            const probe = index === 0 ? WHOLE : `dependency_${index}`
+            return { service, probe, state, reason: 'cannot be reached from here', latencyMs: 10, credit }
+          }),
+        )
+        await history.record({ at, observations, builds: { web: 'b'.repeat(100), api: 'c'.repeat(100) } })
+      }
+    },
+    env: { HEALTH_DEEP_TOKEN: TOKEN },
+  })
+  const [all, details] = [await text(ask('/')), await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))]
+  expect(Buffer.byteLength(all)).toBeLessThan(50 * 1024)
+  expect(Buffer.byteLength(details)).toBeLessThan(50 * 1024)
+})
+
+test('reasons and addresses are shown to who shows the health token, and to nobody else', async () => {
+  const ask = await site({
+    env: { HEALTH_DEEP_TOKEN: TOKEN, API_URL: 'http://api.internal.example:8000' },
+    history: (history) => recordDays(history, NOW, { state: 'failing' }),
+  })
+  const secrets = /no answer in time|cannot be reached|api\.internal/
+  const basic = (password: string) => ({
+    Authorization: `Basic ${Buffer.from(`anyone:${password}`).toString('base64')}`,
+  })
+  for (const target of ['/', '/status.json', '/badge.svg'])
+    expect(await text(ask(target))).not.toMatch(secrets)
+  for (const target of ['/', '/status.json']) {
+    const shown = await text(ask(target, { Authorization: `Bearer ${TOKEN}` }))
+    expect(shown).toContain('no answer in time')
+    expect(shown).toContain('http://api.internal.example:8000')
+    expect(await text(ask(`${target}?details`, basic(TOKEN)))).toContain('no answer in time')
+    for (const wrong of [{}, basic('wrong'), { Authorization: 'Bearer wrong' }]) {
+      const refused = await ask(`${target}?details`, wrong)
+      expect(refused.status).toBe(401)
+      // A browser asks its user for the password by itself.
+      expect(refused.headers.get('www-authenticate')).toMatch(/Basic realm=/)
+      expect(await refused.text()).not.toMatch(secrets)
+    }
+    expect((await ask(target, { Authorization: 'Bearer wrong' })).status).toBe(401)
+  }
+})
+
+test('without a health token nobody can ask for reasons', async () => {
+  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  for (const password of ['', 'undefined'])
+    expect((await ask('/?details', { Authorization: `Basic ${btoa(`x:${password}`)}` })).status).toBe(401)
+  expect(await text(ask('/'))).not.toContain('for operators')
+})
+
+test.each([
+  ['ok', 'all working', 'Everything works'],
+  ['degraded', 'working, with limits', 'Everything works, with limits: Mail (Web) is degraded'],
+  ['failing', 'failing', 'Mail (Web) is failing'],
+] as const)('page, JSON and badge agree on %s', async (state, word, verdict) => {
+  const ask = await site({ history: (history) => recordDays(history, NOW, { state }) })
+  expect(await text(ask('/'))).toContain(`<h1>${verdict}`)
+  expect(await json(ask('/status.json'))).toMatchObject({
+    version: 1,
+    state,
+    verdict,
+    checkedAt: '2026-11-21T07:26:10.000Z',
+    skew: false,
+    services: [{ service: 'web', state, build: '4.2.0' }, { service: 'api' }, { service: 'agent' }],
+  })
+  const badge = await ask('/badge.svg')
+  expect(badge.headers.get('content-type')).toMatch(/^image\/svg\+xml/)
+  // Other sites show it.
+  expect(badge.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+  expect(await badge.text()).toContain(`aria-label="status: ${word}"`)
+  expect(await text(ask('/badge.svg?service=api'))).toContain('aria-label="API: all working"')
+  expect(await json(ask('/badge.svg?service=db'))).toMatchObject({
+    code: 'bad_request',
+    issues: [{ path: 'service' }],
+  })
+})
+
+test('JSON has a letter a day, uptime by time and percentiles', async () => {
+  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  const { services } = (await json(ask('/status.json'))) as {
+    services: { probes: Record<string, unknown> }[]
+  }
+  expect(services[0]?.probes.payments).toMatchObject({
+    state: 'ok',
+    days: { first: '2026-08-24', states: expect.stringMatching(/^[odf-]{90}$/) },
+    last90Days: {
+      uptime: expect.closeTo(0.9988, 3),
+      seconds: { failing: 130 * 60 },
+      latencyMs: { p50: expect.any(Number), p95: expect.any(Number), p99: expect.any(Number) },
+    },
+  })
+})
+
+test('without a record the page says so and what is not configured, and asks nothing of any dependency', async () => {
+  let asked = 0
+  const dependency = createServer((_, response) => {
+    asked += 1
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(dependency, 'listening')
+  onTestFinished(() => void dependency.close())
+  const url = `http://127.0.0.1:${(dependency.address() as AddressInfo).port}`
+  const ask = await site({ env: { API_URL: url, AGENT_URL: url } })
+  const page = await text(ask('/'))
+  expect(page).toContain('<h1>No history is recorded yet')
+  expect(page).toContain('Pricing renders; checkout says it is not configured.')
+  expect(await json(ask('/status.json'))).toMatchObject({ state: 'unknown', recorded: 'none', services: [] })
+  expect(await text(ask('/badge.svg'))).toContain('status: no data')
+  expect(asked).toBe(0)
+})
+
+test('the recorder looks once a minute with live checks, goes on after a fault of its file, and says it once', async () => {
+  const waiting: (() => void)[] = []
+  let monotonic = 0
+  const clock = {
+    now: () => NOW + monotonic,
+    monotonic: () => monotonic,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        waiting.push(() => {
+          monotonic += ms
+          resolve()
+        })
+        signal?.addEventListener('abort', () => reject(signal.reason))
+      }),
+  }
+  const looks: boolean[] = []
+  const events: string[] = []
+  const log: Log = {
+    ...silentLog,
+    error: (event) => void events.push(event),
+    info: (event) => void events.push(event),
+  }
+  const history = await openHistory(undefined)
+  onTestFinished(() => history.close())
+  let full = false
+  const recorder = startRecorder({
+    health: [
+      createHealth({
+        service: 'web',
+        probes: [
+          {
+            name: 'store',
+            run: async ({ deep }) => {
+              looks.push(deep)
+              return { state: 'ok', checked: true }
+            },
+          },
+        ],
+        clock,
+        build: undefined,
+        startedAt: 0,
+      }),
+    ],
+    neighbours: new Map(),
+    history: {
+      ...history,
+      record: (round) => (full ? Promise.reject(new Error('disk full')) : history.record(round)),
+    },
+    clock,
+    log,
+  })
+  const minute = async () => {
+    await expect.poll(() => waiting.length).toBe(1)
+    waiting.shift()?.()
+  }
+  await minute()
+  await minute()
+  full = true
+  await minute()
+  await minute()
+  full = false
+  await minute()
+  await expect.poll(() => waiting.length).toBe(1)
+  await recorder.stop()
+  expect(looks).toEqual(Array.from({ length: 6 }, () => true))
+  expect(events).toEqual(['history_not_recorded', 'history_recorded_again'])
+  const { series } = await history.read(NOW + monotonic)
+  expect(series.find(({ probe }) => probe === 'store')?.days.at(-1)?.ms.ok).toBe(3 * 60_000)
+})
+
+test('a history file that cannot be opened keeps no service from running, and is seen', async () => {
+  const dataFolder = await emptyFolder()
+  await mkdir(path.join(dataFolder, 'history.sqlite'))
+  const events: string[] = []
+  const daemon = await startDaemon({
+    env: {},
+    services: ['web'],
+    host: '127.0.0.1',
+    ports: { web: 0, api: 0, agent: 0 },
+    dataFolder,
+    schedule: false,
+    clock: systemClock,
+    random: systemRandom,
+    log: { ...silentLog, warn: (event) => void events.push(event) },
+  })
+  onTestFinished(() => daemon.close())
+  expect(events).toContain('history_in_memory')
+  expect(await (await fetch(`${daemon.urls.web}/`)).text()).toContain(
+    'kept in memory and ends with the process',
+  )
+})

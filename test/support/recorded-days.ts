@@ -1,0 +1,118 @@
+import type { ProbeState } from '../../src/core/health/probe.ts'
+import type { Service } from '../../src/core/service.ts'
+import { DAY_MS, type History, type Observation, WHOLE } from '../../src/core/status/history.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+const MINUTE_MS = 60 * 1000
+
+/** The probes of an installation with mail, payments and a data store. */
+const PROBES: Readonly<Record<Service, Readonly<Record<string, number | 'off'>>>> = {
+  web: {
+    datastore: 38,
+    payments: 120,
+    api: 6,
+    agent: 5,
+    models: 'off',
+    mail: 85,
+    store: 0.4,
+    sharedstore: 'off',
+    errortrack: 'off',
+    analytics: 'off',
+  },
+  api: { circuit: 0.9, job_store: 0.5, limiter: 'off', hardware_a: 'off', cloudb: 'off', cloudqpu: 'off' },
+  agent: { api: 4, course_index: 0.2, model_a: 'off', model_b: 'off', model_c: 'off', cloudmodel: 'off' },
+}
+
+/** What went wrong when: `daysAgo` and lengths in hours; the API's fault is felt by its neighbours. */
+const TROUBLE = [
+  {
+    service: 'api',
+    probe: 'job_store',
+    state: 'failing',
+    daysAgo: 61.4,
+    hours: 0.7,
+    reason: 'the check failed',
+  },
+  { service: 'web', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
+  { service: 'agent', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
+  { service: 'web', probe: 'mail', state: 'degraded', daysAgo: 33.2, hours: 30, reason: 'the check failed' },
+  {
+    service: 'web',
+    probe: 'payments',
+    state: 'failing',
+    daysAgo: 12.5,
+    hours: 2.2,
+    reason: 'cannot be reached',
+  },
+  { service: 'web', probe: 'mail', state: 'degraded', daysAgo: 4.1, hours: 3, reason: 'no answer in time' },
+] as const
+/** The machine was off. */
+const SILENT = { daysAgo: 45.5, hours: 52 }
+const RECORDED_DAYS = 80
+
+/** Eighty days of a plausible life, a look every ten minutes in trouble and every hour otherwise, the last just now. `now` gives the state at the end. */
+export async function recordDays(
+  history: History,
+  now: number,
+  ending: { readonly state: 'ok' | 'degraded' | 'failing'; readonly age?: number } = { state: 'ok' },
+): Promise<void> {
+  const noise = lcg(7)
+  const last = now - (ending.age ?? 24_000)
+  const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }) =>
+    at >= now - daysAgo * DAY_MS && at < now - daysAgo * DAY_MS + hours * HOUR_MS
+  const round = async (at: number, creditMs: number, final: boolean) => {
+    if (within(at, SILENT)) return
+    const observations: Observation[] = []
+    for (const [service, probes] of Object.entries(PROBES) as [Service, (typeof PROBES)[Service]][]) {
+      let whole: ProbeState = 'ok'
+      for (const [probe, typical] of Object.entries(probes)) {
+        const now = final && ending.state !== 'ok' && service === 'web' && probe === 'mail'
+        const trouble = now
+          ? { state: ending.state, reason: 'no answer in time' }
+          : TROUBLE.find((one) => one.service === service && one.probe === probe && within(at, one))
+        const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
+        if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
+        observations.push({
+          service,
+          probe,
+          state,
+          reason: typical === 'off' ? 'not configured' : trouble?.reason,
+          latencyMs:
+            typical === 'off' || state === 'failing' ? undefined : typical * Math.exp(noise() ** 3 * 2),
+          credit: { state, from: at - creditMs, to: at },
+        })
+      }
+      const latencyMs = 40 * Math.exp(noise() ** 3 * 2)
+      observations.push({
+        service,
+        probe: WHOLE,
+        state: whole,
+        reason: undefined,
+        latencyMs,
+        credit: { state: whole, from: at - creditMs, to: at },
+      })
+    }
+    await history.record({ at, observations, builds: { web: '4.2.0', api: '4.2.0', agent: '4.2.0' } })
+  }
+  let before = last - RECORDED_DAYS * DAY_MS
+  for (let at = before; at <= last - HOUR_MS; at += 10 * MINUTE_MS) {
+    const near = TROUBLE.some(
+      ({ daysAgo, hours }) =>
+        at > now - daysAgo * DAY_MS - HOUR_MS && at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
+    )
+    if (!near && at - before < HOUR_MS) continue
+    await round(at, at - before, false)
+    before = at
+  }
+  for (let at = last - 30 * MINUTE_MS; at <= last; at += 5 * MINUTE_MS)
+    await round(at, 5 * MINUTE_MS, at > last - 20 * MINUTE_MS)
+}
+
+/** Numerical Recipes' generator: the same days in every run. */
+function lcg(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1664525 + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
