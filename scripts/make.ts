@@ -6,6 +6,7 @@ import { referencePage } from '../src/core/env/reference.ts'
 import { healthReference } from '../src/core/health/reference.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
 import { compileFolder } from '../src/core/mail/compile/folder.ts'
+import { metricsReference } from '../src/daemon/metrics/reference.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
@@ -32,6 +33,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
   'docs/reference/health.md': healthReference,
+  'docs/reference/metrics.md': metricsReference,
   'templates/compiled/mails.json': async () =>
     `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
 }

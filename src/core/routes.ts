@@ -7,6 +7,7 @@ import type { Service } from './service.ts'
 export const ROUTES = {
   status: { service: 'web', methods: ['GET'], path: '/' },
   statusJson: { service: 'web', methods: ['GET'], path: '/status.json' },
+  metrics: { service: 'web', methods: ['GET'], path: '/metrics' },
   badge: { service: 'web', methods: ['GET'], path: '/badge.svg' },
   lesson: { service: 'web', methods: ['GET'], path: '/lessons/:day' },
   subscribe: { service: 'web', methods: ['POST'], path: '/api/email/subscribe' },

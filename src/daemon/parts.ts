@@ -10,6 +10,7 @@ import type { Checkout } from '../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../core/payments/events.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { Service } from '../core/service.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { StatusSource } from './status.ts'
 
 /** What the route tables are made of; put together by `openPlatform` alone. */
@@ -29,6 +30,7 @@ export interface Parts {
   readonly ingest: Ingest
   readonly health: Readonly<Record<Service, Health>>
   readonly status: StatusSource
+  readonly metrics: Metrics
   /** What it means that a probe is not configured. */
   readonly meaningOf: (probe: string) => string | undefined
 }

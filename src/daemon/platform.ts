@@ -40,6 +40,7 @@ import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
+import { type Metrics, openMetrics } from './metrics/metrics.ts'
 import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
 import { apiTable } from './services/api.ts'
@@ -80,6 +81,7 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
 
 /** What the daemon and the CLI use beyond the public handlers. */
 export interface OpenedPlatform extends Platform {
+  readonly metrics: Metrics
   readonly healthOf: Readonly<Record<Service, Health>>
   /** Builds of the services elsewhere, as their answers told them. */
   readonly neighbours: Map<Service, string | null>
@@ -115,13 +117,13 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     return options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log })
   })
   const course = once(async () => {
-    const opened = await store()
+    const kept = await store()
     const linkKey =
       settings.linkSecret ??
-      secret(await opened.getOrCreate('link_key', () => Buffer.from(random.bytes(32)).toString('base64url')))
-    return openCourse({
-      store: opened.course,
-      persistent: opened.persistent,
+      secret(await kept.getOrCreate('link_key', () => Buffer.from(random.bytes(32)).toString('base64url')))
+    const opened = openCourse({
+      store: kept.course,
+      persistent: kept.persistent,
       mailer,
       clock,
       random,
@@ -129,6 +131,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       siteUrl: settings.site.siteUrl,
       linkKey,
     })
+    return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
 
   const transactionalMail = once(async () => {
@@ -152,6 +155,15 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   const policies = policiesOf(settings.limits.perMinute)
   const local = localLimiter(clock)
   const limiter = openLimiter({ sharedStore: settings.sharedStore, clock, log })
+  const metrics = openMetrics({
+    build: settings.site.buildStamp,
+    clock,
+    counting: limiter.counting,
+    async readStore() {
+      const opened = options.store ?? (await store.opened())
+      return opened && { counts: () => opened.course.counts(clock.now()), status: () => opened.status() }
+    },
+  })
   const { table } = settings.analytics
   const { address } = settings.store
   const analytics =
@@ -182,14 +194,16 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   }
   let stopping = false
   const healthOf = (service: Service) =>
-    createHealth({
-      service,
-      probes: probes[service],
-      clock,
-      build: settings.site.buildStamp,
-      startedAt,
-      stopping: () => stopping,
-    })
+    metrics.health(
+      createHealth({
+        service,
+        probes: probes[service],
+        clock,
+        build: settings.site.buildStamp,
+        startedAt,
+        stopping: () => stopping,
+      }),
+    )
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
   const { payments } = settings
   const checkout =
@@ -215,6 +229,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     log,
     health,
     status: statusSource(options.history),
+    metrics,
     meaningOf,
   }
   const clientOf = clientKey(settings.site.trustProxy)
@@ -228,6 +243,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
       log,
       monotonic: clock.monotonic,
+      onAnswer: metrics.answered,
     }),
   })
 
@@ -259,6 +275,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     },
     healthOf: health,
     neighbours,
+    metrics,
   }
 }
 

@@ -15,13 +15,15 @@ export interface RecorderOptions {
   readonly history: History
   readonly clock: Clock
   readonly log: Log
+  /** Told of every round that was written. */
+  readonly onRecorded: () => void
 }
 
 /**
  * Looks at every probe once a minute, live checks included, and records what it saw. Visitors of the status page
  * read the record: however many come, no dependency is asked more often.
  */
-export function startRecorder({ health, neighbours, history, clock, log }: RecorderOptions): {
+export function startRecorder({ health, neighbours, history, clock, log, onRecorded }: RecorderOptions): {
   /** A look that is under way is not waited for and not recorded: of a daemon that stops it says nothing. */
   stop(): Promise<void>
 } {
@@ -39,6 +41,7 @@ export function startRecorder({ health, neighbours, history, clock, log }: Recor
     try {
       writing = history.record(round)
       await writing
+      onRecorded()
       if (failed) log.info('history_recorded_again', 'the health history can be written again')
       failed = false
     } catch (error) {

@@ -162,7 +162,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       history,
       clock,
       log,
+      onRecorded: platform.metrics.recorded,
     })
+    const unwatch = platform.metrics.watch()
+    opened.push(async () => unwatch())
     if (options.schedule && services.includes('web')) {
       schedule = startSchedule({
         store,

@@ -231,6 +231,7 @@ test('the recorder looks once a minute with live checks, goes on after a fault o
     },
     clock,
     log,
+    onRecorded: () => {},
   })
   const minute = async () => {
     await expect.poll(() => waiting.length).toBe(1)

@@ -5,6 +5,7 @@ import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
+import type { Answered } from '../metrics/metrics.ts'
 import { prefersHtml } from './accept.ts'
 import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
 import type { Gate } from './gate.ts'
@@ -21,6 +22,8 @@ export interface AppOptions {
   readonly table: RouteTable
   readonly log: Log
   readonly monotonic: () => number
+  /** Told of every answer, for the metrics. */
+  readonly onAnswer: (answered: Answered) => void
 }
 
 /** A service as one `fetch`: routing, request ids, one error shape, one log line a request. */
@@ -32,6 +35,7 @@ export function createApp({
   allowsOrigin,
   log,
   monotonic,
+  onAnswer,
 }: AppOptions): (request: Request, environment?: unknown) => Promise<Response> {
   const app = new Hono()
   const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
@@ -81,12 +85,15 @@ export function createApp({
       : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
         (await app.fetch(request, environment as Environment | undefined)))
     if (allowsOrigin) shareWith(request, response, allowsOrigin)
+    const durationMs = monotonic() - began
+    const route = facts.route === undefined ? undefined : ROUTES[facts.route].path
+    onAnswer({ service, method: request.method, route, status: response.status, durationMs })
     log.info('request', 'a request was answered', {
       service,
       method: request.method,
-      route: facts.route === undefined ? '(none)' : ROUTES[facts.route].path,
+      route: route ?? '(none)',
       status: response.status,
-      durationMs: Math.round((monotonic() - began) * 10) / 10,
+      durationMs: Math.round(durationMs * 10) / 10,
       requestId: facts.id,
     })
     return response

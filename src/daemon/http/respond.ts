@@ -49,6 +49,13 @@ export function htmlResponse({
   })
 }
 
+export function textResponse(
+  text: string,
+  { requestId, type }: Pick<Meta, 'requestId'> & { readonly type: string },
+): Response {
+  return new Response(text, { headers: { ...COMMON, 'Content-Type': type, 'X-Request-Id': requestId } })
+}
+
 /** A picture that other sites may show; an answer that is a minute old says nothing new. */
 export function svgResponse(svg: string, { requestId }: Pick<Meta, 'requestId'>): Response {
   return new Response(svg, {

@@ -139,6 +139,14 @@ export const OPERATIONS: Operations = {
       errors: ['unauthenticated', 'store_unavailable'],
     },
   },
+  metrics: {
+    GET: {
+      tag: 'Operations',
+      summary: 'Metrics for Prometheus; always 200',
+      answers: [{ status: 200, description: 'The text format, 0.0.4.', content: { 'text/plain': 'text' } }],
+      errors: [],
+    },
+  },
   badge: {
     GET: {
       tag: 'Pages',

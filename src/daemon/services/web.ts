@@ -10,6 +10,7 @@ import {
 } from '../routes/course.ts'
 import { emailRoute } from '../routes/email.ts'
 import { healthRoute } from '../routes/health.ts'
+import { metricsRoute } from '../routes/metrics.ts'
 import { openapiRoute } from '../routes/openapi.ts'
 import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
 import { badgeRoute, statusJsonRoute, statusRoute } from '../routes/status.ts'
@@ -20,6 +21,7 @@ export function webTable(parts: Parts): RouteTable {
     status: statusRoute(parts),
     statusJson: statusJsonRoute(parts),
     badge: badgeRoute(parts),
+    metrics: metricsRoute(parts.metrics),
     lesson: lessonRoute,
     subscribe: subscribeRoute(course),
     confirm: confirmRoute(course),

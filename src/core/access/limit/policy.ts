@@ -16,6 +16,7 @@ const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
   webHealth: 'unlimited',
   apiHealth: 'unlimited',
   agentHealth: 'unlimited',
+  metrics: 'unlimited',
   subscribe: 'subscribe',
 }
 

@@ -1,0 +1,127 @@
+interface MetricRow {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  /** Label → the values that it can have. Each set is closed, so the number of series is bounded. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** Upper bounds in seconds. */
+  readonly buckets?: readonly number[]
+}
+
+const SERVICE = '`web`, `api`, `agent`'
+const PROBE = 'the probes of the service'
+const STATE = '`ok`, `degraded`, `failing`, `skipped`'
+const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const
+const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300] as const
+
+/** Every metric of `/metrics`; docs/reference/metrics.md is made from this table, and nothing else can be registered. */
+export const METRICS = {
+  platformctl_build_info: {
+    type: 'gauge',
+    help: 'Always 1; the label names the build that runs.',
+    labels: { build: 'BUILD_STAMP, `unstamped` without one', node: 'the version of Node' },
+  },
+  platformctl_service_state: {
+    type: 'gauge',
+    help: '1 for the state that a service was last seen in, 0 for the others.',
+    labels: { service: SERVICE, state: '`ok`, `degraded`, `failing`' },
+  },
+  platformctl_probe_state: {
+    type: 'gauge',
+    help: '1 for the state that a probe was last seen in, 0 for the others.',
+    labels: { service: SERVICE, probe: PROBE, state: STATE },
+  },
+  platformctl_probe_duration_seconds: {
+    type: 'histogram',
+    help: 'Time that live checks took.',
+    labels: { service: SERVICE, probe: PROBE },
+    buckets: SHORT,
+  },
+  platformctl_health_checked_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a service was last looked at; the daemon looks once a minute.',
+    labels: { service: SERVICE },
+  },
+  platformctl_history_recorded_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When health was last written to the history that the status page shows.',
+  },
+  platformctl_http_requests_total: {
+    type: 'counter',
+    help: 'Requests answered. 429 are those that a rate limit refused.',
+    labels: {
+      service: SERVICE,
+      method: '`GET`, `HEAD`, `POST`, `OPTIONS`, `other`',
+      route: 'the declared path, `(none)` for an address that is no route',
+      status: 'the HTTP status',
+    },
+  },
+  platformctl_http_request_duration_seconds: {
+    type: 'histogram',
+    help: 'Time from a request to its answer.',
+    labels: { service: SERVICE, route: 'as above' },
+    buckets: SHORT,
+  },
+  platformctl_limiter_counting: {
+    type: 'gauge',
+    help: '1 for where rate limits count now: fallback is in this process because the shared store does not answer.',
+    labels: { where: '`local`, `shared`, `fallback`' },
+  },
+  platformctl_dispatches_total: {
+    type: 'counter',
+    help: 'Dispatch calls: completed, paused (mail not configured, or its provider not reached) or failed.',
+    labels: { result: '`completed`, `paused`, `failed`' },
+  },
+  platformctl_dispatch_duration_seconds: {
+    type: 'histogram',
+    help: 'Time that dispatch calls took.',
+    buckets: LONG,
+  },
+  platformctl_deliveries_total: {
+    type: 'counter',
+    help: 'Lessons that dispatch tried to send, by outcome.',
+    labels: { outcome: '`sent`, `failed`, `unknown`' },
+  },
+  platformctl_lessons_due: { type: 'gauge', help: 'Lessons that are due and not sent.' },
+  platformctl_lessons_oldest_due_age_seconds: {
+    type: 'gauge',
+    help: 'How long the oldest lesson that is due has waited; 0 when none is.',
+  },
+  platformctl_deliveries_waiting: {
+    type: 'gauge',
+    help: 'Deliveries that need an operator (parked) or have an unknown outcome.',
+    labels: { problem: '`parked`, `unknown`' },
+  },
+  platformctl_subscriptions: {
+    type: 'gauge',
+    help: 'Subscriptions of the course.',
+    labels: { state: '`unconfirmed`, `confirmed`, `unsubscribed`' },
+  },
+  platformctl_store_up: {
+    type: 'gauge',
+    help: '1 when the store answered this scrape. When it did not, what is read from it is absent.',
+  },
+  platformctl_store_size_bytes: { type: 'gauge', help: 'Size of the store, where it is a file.' },
+  platformctl_store_info: {
+    type: 'gauge',
+    help: 'Always 1; the label names the kind of store.',
+    labels: { kind: '`memory`, `sqlite`, `postgres`' },
+  },
+  platformctl_event_loop_delay_seconds: {
+    type: 'histogram',
+    help: 'How late a timer of the daemon runs, looked at twice a second.',
+    buckets: SHORT,
+  },
+  platformctl_event_loop_busy_seconds_total: {
+    type: 'counter',
+    help: 'Time that the event loop was not idle; its rate is the utilisation.',
+  },
+  process_start_time_seconds: { type: 'gauge', help: 'When the process started.' },
+  process_cpu_seconds_total: { type: 'counter', help: 'CPU time of the process, user and system.' },
+  process_resident_memory_bytes: { type: 'gauge', help: 'Memory of the process.' },
+  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'JavaScript heap in use.' },
+} as const satisfies Record<string, MetricRow>
+
+export type MetricName = keyof typeof METRICS
+
+/** The same table with its optional columns. */
+export const ROWS: Readonly<Record<MetricName, MetricRow>> = METRICS

@@ -1,0 +1,186 @@
+import type { Counting } from '../../core/access/limit/limiter.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Course, DispatchResult } from '../../core/course/course.ts'
+import type { CourseCounts } from '../../core/course/store.ts'
+import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
+import type { Health } from '../../core/health/runner.ts'
+import type { Service } from '../../core/service.ts'
+import type { StoreStatus } from '../../core/store/store.ts'
+import { readProcess, watchEventLoop } from './process.ts'
+import { openRegistry } from './registry.ts'
+
+export interface MetricsOptions {
+  readonly build: string | undefined
+  readonly clock: Clock
+  readonly counting: () => Counting
+  /** Undefined while no store is open: a scrape opens nothing. */
+  readonly readStore: () => Promise<
+    { readonly counts: () => Promise<CourseCounts>; readonly status: () => Promise<StoreStatus> } | undefined
+  >
+}
+
+export interface Answered {
+  readonly service: Service
+  readonly method: string
+  /** The declared path; undefined for an address that is no route. */
+  readonly route: string | undefined
+  readonly status: number
+  readonly durationMs: number
+}
+
+export interface Metrics {
+  answered(request: Answered): void
+  /** The same health, counted. */
+  health(health: Health): Health
+  /** The same dispatch, counted. */
+  dispatch(dispatch: Course['dispatch']): Course['dispatch']
+  /** Health was written to the history. */
+  recorded(): void
+  /** Begins to measure the event loop; gives what ends it. */
+  watch(): () => void
+  /** Never rejects: what cannot be read now is left out. */
+  text(): Promise<{ readonly type: string; readonly body: string }>
+}
+
+const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+/** Less than any scrape's own limit. */
+const STORE_DEADLINE_MS = 1000
+
+export function openMetrics({ build, clock, counting, readStore }: MetricsOptions): Metrics {
+  const registry = openRegistry()
+  const requests = registry.counter('platformctl_http_requests_total')
+  const durations = registry.histogram('platformctl_http_request_duration_seconds')
+  const deliveries = registry.counter('platformctl_deliveries_total')
+  const dispatches = registry.counter('platformctl_dispatches_total')
+  registry
+    .gauge('platformctl_build_info')
+    .set({ build: build ?? 'unstamped', node: process.versions.node }, 1)
+  // From the start at 0: a rate needs a value before the first event.
+  for (const outcome of ['sent', 'failed', 'unknown']) deliveries.inc({ outcome }, 0)
+  for (const result of ['completed', 'paused', 'failed']) dispatches.inc({ result }, 0)
+  // What is not known yet is absent, and not 0.
+  for (const name of FROM_STORE) registry.gauge(name).remove()
+  registry.gauge('platformctl_store_up').remove()
+  registry.gauge('platformctl_history_recorded_timestamp_seconds').remove()
+
+  const shown = new Map<string, string>()
+  const lookedLive = new Set<Service>()
+  const counted = new WeakSet<ProbeResult>()
+
+  function showState(service: Service, probe: string | undefined, state: string): void {
+    const key = `${service} ${probe ?? ''}`
+    if (shown.get(key) === state) return
+    shown.set(key, state)
+    for (const each of STATES) {
+      const value = each === state ? 1 : 0
+      if (probe !== undefined)
+        registry.gauge('platformctl_probe_state').set({ service, probe, state: each }, value)
+      else if (each !== 'skipped')
+        registry.gauge('platformctl_service_state').set({ service, state: each }, value)
+    }
+  }
+
+  function observe(report: HealthReport, deep: boolean): void {
+    const { service } = report
+    for (const [probe, result] of Object.entries(report.probes)) {
+      // Requests at the same time share one run: it took its time once.
+      if (counted.has(result)) continue
+      counted.add(result)
+      if (result.latencyMs !== undefined)
+        registry
+          .histogram('platformctl_probe_duration_seconds')
+          .observe({ service, probe }, result.latencyMs / 1000)
+    }
+    // A look at the configuration alone must not say "ok" of what a live check has just found failing.
+    if (!deep && lookedLive.has(service)) return
+    if (deep) lookedLive.add(service)
+    for (const [probe, { state }] of Object.entries(report.probes)) showState(service, probe, state)
+    showState(service, undefined, report.state)
+    registry.gauge('platformctl_health_checked_timestamp_seconds').set({ service }, clock.now() / 1000)
+  }
+
+  async function showStore(): Promise<void> {
+    const store = await readStore()
+    if (store === undefined) return
+    const [counts, status] = await within(Promise.all([store.counts(), store.status()]))
+    registry.gauge('platformctl_store_up').set(1)
+    registry.gauge('platformctl_store_info').set({ kind: status.kind }, 1)
+    if (status.bytes !== undefined) registry.gauge('platformctl_store_size_bytes').set(status.bytes)
+    registry.gauge('platformctl_lessons_due').set(counts.dueNow)
+    const waited = counts.oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - counts.oldestDueAt)
+    registry.gauge('platformctl_lessons_oldest_due_age_seconds').set(waited / 1000)
+    for (const problem of ['parked', 'unknown'] as const)
+      registry.gauge('platformctl_deliveries_waiting').set({ problem }, counts[problem])
+    for (const [state, number] of Object.entries(counts.byState))
+      registry.gauge('platformctl_subscriptions').set({ state }, number)
+  }
+
+  return {
+    answered({ service, method, route = '(none)', status, durationMs }) {
+      requests.inc({ service, method: METHODS.has(method) ? method : 'other', route, status })
+      durations.observe({ service, route }, durationMs / 1000)
+    },
+    health: (health) => ({
+      async check(options) {
+        const report = await health.check(options)
+        observe(report, options.deep)
+        return report
+      },
+    }),
+    dispatch: (dispatch) => async (options) => {
+      const began = clock.monotonic()
+      const ended = (result: 'completed' | 'paused' | 'failed') => {
+        dispatches.inc({ result })
+        registry
+          .histogram('platformctl_dispatch_duration_seconds')
+          .observe((clock.monotonic() - began) / 1000)
+      }
+      let result: DispatchResult
+      try {
+        result = await dispatch(options)
+      } catch (error) {
+        ended('failed')
+        throw error
+      }
+      for (const outcome of ['sent', 'failed', 'unknown'] as const)
+        deliveries.inc({ outcome }, result[outcome])
+      ended(result.reason === undefined ? 'completed' : 'paused')
+      return result
+    },
+    recorded: () => registry.gauge('platformctl_history_recorded_timestamp_seconds').set(clock.now() / 1000),
+    watch: () => watchEventLoop(registry),
+    async text() {
+      readProcess(registry)
+      const where = counting()
+      for (const each of ['local', 'shared', 'fallback'])
+        registry.gauge('platformctl_limiter_counting').set({ where: each }, each === where ? 1 : 0)
+      await showStore().catch(() => {
+        for (const name of FROM_STORE) registry.gauge(name).reset()
+        for (const name of FROM_STORE) registry.gauge(name).remove()
+        registry.gauge('platformctl_store_up').set(0)
+      })
+      return registry.text()
+    },
+  }
+}
+
+const FROM_STORE = [
+  'platformctl_store_size_bytes',
+  'platformctl_lessons_due',
+  'platformctl_lessons_oldest_due_age_seconds',
+  'platformctl_deliveries_waiting',
+  'platformctl_subscriptions',
+] as const
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the store does not answer')), STORE_DEADLINE_MS)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

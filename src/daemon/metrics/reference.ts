@@ -1,0 +1,29 @@
+import { ROUTES } from '../../core/routes.ts'
+import { ROWS } from './catalog.ts'
+
+/** docs/reference/metrics.md: made from the catalog. */
+export function metricsReference(): string {
+  const rows = Object.entries(ROWS).map(([name, { type, help, labels = {} }]) => {
+    const values = Object.entries(labels).map(([label, of]) => `\`${label}\`: ${of}`)
+    return `| \`${name}\` | ${type} | ${help} | ${values.join('<br>')} |`
+  })
+  return `# Metrics
+
+Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
+
+\`GET ${ROUTES.metrics.path}\` of the web service, in the text format of Prometheus, answers 200 whatever is failing: scrape it once a process. No series names a host, an address or a person, and every label has a closed set of values.
+
+\`\`\`yaml
+scrape_configs:
+  - job_name: platformctl
+    static_configs:
+      - targets: ['127.0.0.1:3000']
+\`\`\`
+
+Rules for alarms are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json).
+
+| Metric | Type | Meaning | Labels |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}

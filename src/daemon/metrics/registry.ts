@@ -1,0 +1,37 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type METRICS, type MetricName, ROWS } from './catalog.ts'
+
+type Named<Type> = {
+  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
+}[MetricName]
+
+/** The catalog's metrics over a registry of their own: two platforms in one process count apart. */
+export interface MetricRegistry {
+  counter(name: Named<'counter'>): Counter
+  gauge(name: Named<'gauge'>): Gauge
+  histogram(name: Named<'histogram'>): Histogram
+  text(): Promise<{ readonly type: string; readonly body: string }>
+}
+
+export function openRegistry(): MetricRegistry {
+  const registry = new Registry()
+  const made = new Map<string, Counter | Gauge | Histogram>()
+  for (const [name, { type, help, labels = {}, buckets = [] }] of Object.entries(ROWS)) {
+    const options = { name, help, labelNames: Object.keys(labels), registers: [registry] }
+    made.set(
+      name,
+      type === 'counter'
+        ? new Counter(options)
+        : type === 'gauge'
+          ? new Gauge(options)
+          : new Histogram({ ...options, buckets: [...buckets] }),
+    )
+  }
+  return {
+    // The catalog says which type stands under each name.
+    counter: (name) => made.get(name) as Counter,
+    gauge: (name) => made.get(name) as Gauge,
+    histogram: (name) => made.get(name) as Histogram,
+    text: async () => ({ type: registry.contentType, body: await registry.metrics() }),
+  }
+}
