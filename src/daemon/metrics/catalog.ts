@@ -13,8 +13,7 @@ const STATE = '`ok`, `degraded`, `failing`, `skipped`'
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const
 const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300] as const
 
-/** Every metric of `/metrics`; docs/reference/metrics.md is made from this table, and nothing else can be registered. */
-export const METRICS = {
+const METRICS = {
   platformctl_build_info: {
     type: 'gauge',
     help: 'Always 1; the label names the build that runs.',
@@ -121,7 +120,9 @@ export const METRICS = {
   nodejs_heap_size_used_bytes: { type: 'gauge', help: 'JavaScript heap in use.' },
 } as const satisfies Record<string, MetricRow>
 
-export type MetricName = keyof typeof METRICS
+/** The names with their types, for the compiler. */
+export type Metrics = typeof METRICS
+export type MetricName = keyof Metrics
 
-/** The same table with its optional columns. */
+/** Every metric of `/metrics`: docs/reference/metrics.md is made from this table, and nothing else can be registered. */
 export const ROWS: Readonly<Record<MetricName, MetricRow>> = METRICS

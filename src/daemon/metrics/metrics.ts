@@ -60,9 +60,8 @@ export function openMetrics({ build, clock, counting, readStore }: MetricsOption
   for (const outcome of ['sent', 'failed', 'unknown']) deliveries.inc({ outcome }, 0)
   for (const result of ['completed', 'paused', 'failed']) dispatches.inc({ result }, 0)
   // What is not known yet is absent, and not 0.
-  for (const name of FROM_STORE) registry.gauge(name).remove()
-  registry.gauge('platformctl_store_up').remove()
-  registry.gauge('platformctl_history_recorded_timestamp_seconds').remove()
+  const unknown = ['platformctl_store_up', 'platformctl_history_recorded_timestamp_seconds'] as const
+  for (const name of [...FROM_STORE, ...unknown]) registry.clear(name)
 
   const shown = new Map<string, string>()
   const lookedLive = new Set<Service>()
@@ -156,8 +155,7 @@ export function openMetrics({ build, clock, counting, readStore }: MetricsOption
       for (const each of ['local', 'shared', 'fallback'])
         registry.gauge('platformctl_limiter_counting').set({ where: each }, each === where ? 1 : 0)
       await showStore().catch(() => {
-        for (const name of FROM_STORE) registry.gauge(name).reset()
-        for (const name of FROM_STORE) registry.gauge(name).remove()
+        for (const name of FROM_STORE) registry.clear(name)
         registry.gauge('platformctl_store_up').set(0)
       })
       return registry.text()

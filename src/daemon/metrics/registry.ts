@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { type METRICS, type MetricName, ROWS } from './catalog.ts'
+import { type MetricName, type Metrics, ROWS } from './catalog.ts'
 
 type Named<Type> = {
-  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
+  [Name in MetricName]: Metrics[Name]['type'] extends Type ? Name : never
 }[MetricName]
 
 /** The catalog's metrics over a registry of their own: two platforms in one process count apart. */
@@ -10,6 +10,8 @@ export interface MetricRegistry {
   counter(name: Named<'counter'>): Counter
   gauge(name: Named<'gauge'>): Gauge
   histogram(name: Named<'histogram'>): Histogram
+  /** Until it is set again a gauge has no value at all, which is not 0. */
+  clear(name: Named<'gauge'>): void
   text(): Promise<{ readonly type: string; readonly body: string }>
 }
 
@@ -32,6 +34,12 @@ export function openRegistry(): MetricRegistry {
     counter: (name) => made.get(name) as Counter,
     gauge: (name) => made.get(name) as Gauge,
     histogram: (name) => made.get(name) as Histogram,
+    clear(name) {
+      const gauge = made.get(name) as Gauge
+      gauge.reset()
+      // The library sets one without labels back to 0.
+      if (ROWS[name].labels === undefined) gauge.remove()
+    },
     text: async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
 }
