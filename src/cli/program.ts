@@ -48,6 +48,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/db.ts'),
   },
   {
+    name: 'billing',
+    summary: 'try payments end to end without moving money',
+    load: () => import('./commands/billing.ts'),
+  },
+  {
     name: 'email',
     summary: 'look at the mails, check them, print one, or send one to yourself',
     load: () => import('./commands/email.ts'),

@@ -1,0 +1,194 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { startDaemon } from '../support/cli.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const KEY = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
+const ENV = {
+  PAYMENTS_SECRET_KEY: KEY,
+  PAYMENTS_WEBHOOK_SECRET: 'whsec_of-thirty-two-bytes-at-least',
+  PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
+  PAYMENTS_PRICE_PRO_YEARLY: 'price_pro_yearly',
+}
+const MONTHLY = {
+  object: 'price',
+  active: true,
+  type: 'recurring',
+  recurring: { interval: 'month' },
+  currency: 'eur',
+  unit_amount: 1900,
+  livemode: false,
+}
+const PRICES: Record<string, object> = {
+  price_pro_monthly: MONTHLY,
+  price_pro_yearly: { ...MONTHLY, recurring: { interval: 'year' }, unit_amount: 19000 },
+}
+
+/** A payments API on loopback that answers as the public one documents, and keeps what it was asked. */
+async function paymentsApi(prices: Record<string, object> = PRICES, key = KEY) {
+  const asked: string[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    asked.push(`${request.method} ${request.url}${body === '' ? '' : ` ${body}`}`)
+    const json = (status: number, answer: object) =>
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer))
+    if (request.headers.authorization !== `Bearer ${key}`)
+      return json(401, {
+        error: { type: 'invalid_request_error', message: `Invalid API Key provided: ${key}` },
+      })
+    const price = /^\/v1\/prices\/(\w+)$/.exec(request.url ?? '')?.[1]
+    if (request.method === 'GET' && price !== undefined) {
+      const found = prices[price]
+      return found ? json(200, { id: price, ...found }) : json(404, { error: { code: 'resource_missing' } })
+    }
+    if (request.method === 'POST' && request.url === '/v1/checkout/sessions')
+      return json(200, {
+        id: 'cs_test_1',
+        object: 'checkout.session',
+        status: 'open',
+        url: 'https://pay.example.com/c/1',
+      })
+    if (request.method === 'POST' && request.url === '/v1/checkout/sessions/cs_test_1/expire')
+      return json(200, { id: 'cs_test_1', object: 'checkout.session', status: 'expired' })
+    return json(404, { error: { type: 'invalid_request_error' } })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+async function smoke(env: Record<string, string>, ...args: string[]) {
+  const { context, stdout, stderr } = testContext({ env })
+  const code = await runProgram(['billing', 'smoke', ...args], context)
+  const said = stdout() + stderr()
+  for (const name of ['PAYMENTS_SECRET_KEY', 'PAYMENTS_WEBHOOK_SECRET'])
+    expect(said).not.toContain(env[name] ?? '?')
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+test('a sound configuration passes, against the API and a running daemon', async () => {
+  const api = await paymentsApi()
+  const env = { ...ENV, PAYMENTS_API_URL: api.url }
+  const cwd = await emptyFolder()
+  const daemon = await startDaemon(['--data', path.join(cwd, 'data')], { cwd, env })
+  const first = await smoke(env, '--url', daemon.urls.web)
+  const again = await smoke(env, '--url', daemon.urls.web, '--format', 'json')
+  await daemon.stop()
+  expect(first.stdout).toBe(`✓ keys                test mode
+✓ price pro-monthly   active, €19.00 a month
+✓ price pro-yearly    active, €190.00 a year
+✓ checkout            a session was opened and expired
+✓ webhook             a signed event was taken once, its repetition known, a forged one refused
+`)
+  expect(first.code).toBe(0)
+  expect(JSON.parse(again.stdout)).toMatchObject({ version: 1, ok: true, mode: 'test' })
+  expect(api.asked.slice(0, 4)).toEqual([
+    'GET /v1/prices/price_pro_monthly',
+    'GET /v1/prices/price_pro_yearly',
+    expect.stringMatching(
+      /^POST \/v1\/checkout\/sessions mode=subscription&line_items%5B0%5D%5Bprice%5D=price_pro_monthly&/,
+    ),
+    'POST /v1/checkout/sessions/cs_test_1/expire',
+  ])
+})
+
+test('a daemon that was started with another webhook secret, or without payments, is told', async () => {
+  const api = await paymentsApi()
+  const cwd = await emptyFolder()
+  const env = { ...ENV, PAYMENTS_API_URL: api.url }
+  const other = await startDaemon(['--data', path.join(cwd, 'a')], {
+    cwd,
+    env: { ...env, PAYMENTS_WEBHOOK_SECRET: 'whsec_another-of-thirty-two-bytes' },
+  })
+  expect(await smoke(env, '--url', other.urls.web)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('another PAYMENTS_WEBHOOK_SECRET'),
+  })
+  await other.stop()
+  const without = await startDaemon(['--data', path.join(cwd, 'b')], { cwd })
+  expect(await smoke(env, '--url', without.urls.web)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('payments are not configured'),
+  })
+  await without.stop()
+})
+
+test('a live key is refused without --live, and nothing is asked', async () => {
+  const api = await paymentsApi()
+  const env = { ...ENV, PAYMENTS_SECRET_KEY: 'sk_live_4eC39HqLyjWDarjtT1zdp7dc', PAYMENTS_API_URL: api.url }
+  expect(await smoke(env)).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/is a live key, and nothing was tried: use a test key, or say --live/),
+  })
+  expect(api.asked).toEqual([])
+})
+
+test('without payments it is wrong usage', async () => {
+  expect(await smoke({})).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/payments are not configured/),
+  })
+})
+
+test.each([
+  [
+    { price_pro_yearly: undefined },
+    /✖ price pro-yearly +there is no such price in test mode: set PAYMENTS_PRICE_PRO_YEARLY/,
+  ],
+  [{ price_pro_monthly: { ...MONTHLY, active: false } }, /✖ price pro-monthly +the price is archived/],
+  [
+    { price_pro_monthly: { ...MONTHLY, type: 'one_time', recurring: null } },
+    /✖ price pro-monthly +the price is paid once/,
+  ],
+  [
+    { price_pro_yearly: MONTHLY },
+    /✖ price pro-yearly +the price is paid by the month, and this plan by the year/,
+  ],
+  [
+    { price_pro_yearly: { ...MONTHLY, recurring: { interval: 'year' }, currency: 'usd' } },
+    /✖ price pro-yearly +the price is in usd, and that of pro-monthly in eur/,
+  ],
+  [
+    { price_pro_monthly: { ...MONTHLY, livemode: true } },
+    /✖ price pro-monthly +the price is of live mode, and the key of test mode/,
+  ],
+])('prices with %j fail, each with its reason', async (change, reason) => {
+  const prices = Object.fromEntries(
+    Object.entries({ ...PRICES, ...change }).filter(([, price]) => price !== undefined),
+  ) as Record<string, object>
+  const api = await paymentsApi(prices)
+  expect(await smoke({ ...ENV, PAYMENTS_API_URL: api.url }, '--no-webhook')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(reason),
+  })
+})
+
+test('a key that the API refuses, and an API that is not there, are exit code 3', async () => {
+  const api = await paymentsApi(PRICES, 'sk_test_another')
+  expect(await smoke({ ...ENV, PAYMENTS_API_URL: api.url }, '--no-webhook')).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/✖ checkout +the payments API refused PAYMENTS_SECRET_KEY/),
+  })
+  expect(await smoke({ ...ENV, PAYMENTS_API_URL: 'http://127.0.0.1:1' }, '--no-webhook')).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('http://127.0.0.1:1 gave no answer'),
+  })
+})
+
+test('keys of two modes do not go together', async () => {
+  const api = await paymentsApi()
+  const env = { ...ENV, NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'pk_live_x', PAYMENTS_API_URL: api.url }
+  expect(await smoke(env, '--no-webhook')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/✖ keys +the secret key is for test mode/),
+  })
+})
