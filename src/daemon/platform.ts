@@ -172,7 +172,8 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
 
   const jobStore = once(async () => {
     const address = settings.store.jobStore
-    return address === undefined ? store() : openStore(address)
+    // Its only statement is the ping of health, one at a time.
+    return address === undefined ? store() : openStore(address, { poolSize: 1, log })
   })
   const neighbours = new Map<Service, string | null>()
   const dependencies: ProbeDependencies = {

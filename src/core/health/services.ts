@@ -62,6 +62,15 @@ function sharedStoreState(dependencies: ProbeDependencies): Probe['run'] {
       : configuration(context)
 }
 
+async function storeState(store: StoreProbe, live: boolean, inMemory: string): Promise<ProbeResult> {
+  try {
+    if (live) await store.ping()
+    return (await store.kind()) === 'memory' ? degraded(inMemory, live) : ok(live)
+  } catch {
+    return failing('cannot be opened, written or read')
+  }
+}
+
 export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
   const { settings, store, verifyMail } = dependencies
   const { datastore, payments, site } = settings
@@ -97,19 +106,21 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
     },
     {
       name: 'mail',
-      run: group(dependencies, 'mail', settings.mail !== undefined, async ({ signal }) => {
-        await verifyMail(signal)
-        return ok(true)
-      }),
+      run: group(dependencies, 'mail', settings.mail !== undefined, ({ signal }) =>
+        verifyMail(signal).then(
+          () => ok(true),
+          () =>
+            failing(
+              signal.aborted
+                ? 'its server did not answer in time'
+                : 'its server cannot be reached, or refuses',
+            ),
+        ),
+      ),
     },
     {
       name: 'store',
-      run: async ({ deep }) => {
-        if (deep) await store.ping()
-        return (await store.kind()) === 'memory'
-          ? degraded('in memory: subscriptions end with the process', deep)
-          : ok(deep)
-      },
+      run: ({ deep }) => storeState(store, deep, 'in memory: subscriptions end with the process'),
     },
     { name: 'sharedstore', run: sharedStoreState(dependencies) },
     { name: 'errortrack', run: group(dependencies, 'errortrack', settings.errortrack !== undefined) },
@@ -161,12 +172,7 @@ export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
     },
     {
       name: 'job_store',
-      run: async () => {
-        await jobStore.ping()
-        return (await jobStore.kind()) === 'memory'
-          ? degraded('in memory: jobs end with the process', true)
-          : ok(true)
-      },
+      run: () => storeState(jobStore, true, 'in memory: jobs end with the process'),
     },
     { name: 'limiter', run: sharedStoreState(dependencies) },
     provider('hardware_a', settings.hardware.a),

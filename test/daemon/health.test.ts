@@ -1,0 +1,308 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { healthBody, serve, serveTcp } from '../support/servers.ts'
+
+const TOKEN = 'a-deep-token-of-thirty-two-bytes-and'
+const PATHS = { web: '/api/health', api: '/api/health', agent: '/api/agent/health' } as const
+type Service = keyof typeof PATHS
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly body: {
+    readonly state: string
+    readonly probes: Record<string, { state: string; checked: boolean; reason?: string }>
+  }
+}
+
+async function platform(env: Record<string, string>) {
+  const lines: string[] = []
+  const line = (event: string, message: string, fields?: object) =>
+    void lines.push(JSON.stringify({ event, message, ...fields }))
+  const folder = await emptyFolder()
+  const opened = openPlatform({
+    env: { STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`, ...env },
+    log: { debug: line, info: line, warn: line, error: line },
+  })
+  onTestFinished(() => opened.close())
+  const ask = async (service: Service, query = '', headers: Record<string, string> = {}): Promise<Answer> => {
+    const response = await opened[service].fetch(
+      new Request(`http://any.example${PATHS[service]}${query}`, { headers }),
+    )
+    const text = await response.text()
+    return { status: response.status, text, body: JSON.parse(text) as Answer['body'] }
+  }
+  return { opened, ask, lines }
+}
+
+const bearer = { Authorization: `Bearer ${TOKEN}` }
+
+/** Every address that this process connects to from here on, as host:port. */
+function connections(): string[] {
+  const targets: string[] = []
+  const real = Socket.prototype.connect
+  const spy = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (
+    this: Socket,
+    ...args: unknown[]
+  ) {
+    const [first] = (Array.isArray(args[0]) ? args[0] : args) as [
+      { host?: string; port?: number } | undefined,
+    ]
+    targets.push(`${first?.host}:${first?.port}`)
+    return Reflect.apply(real, this, args) as Socket
+  })
+  onTestFinished(() => spy.mockRestore())
+  return targets
+}
+
+/** The platform's neighbours on loopback; the names of those that were asked are kept. */
+async function neighbours() {
+  const asked: string[] = []
+  const start = (name: string, body = '{}') =>
+    serve((_, response) => {
+      asked.push(name)
+      response.end(body)
+    })
+  const env = {
+    NEXT_PUBLIC_DATASTORE_URL: await start('datastore'),
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
+    PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef',
+    PAYMENTS_WEBHOOK_SECRET: 'whsec_0123456789abcdef',
+    PAYMENTS_PRICE_PRO_MONTHLY: 'price_0123456789',
+    PAYMENTS_API_URL: await start('payments'),
+    API_URL: await start('api', healthBody({ service: 'api' })),
+    AGENT_URL: await start('agent', healthBody({ service: 'agent' })),
+    CLOUDMODEL_API_ENDPOINT: await start('model'),
+    CLOUDMODEL_API_KEY: 'cloud-model-key-0123456789',
+    CLOUDMODEL_API_DEPLOYMENT: 'tutor',
+    MODEL_A_API_KEY: 'model-key-a-0123456789',
+    MODEL_B_API_KEY: 'model-key-b-0123456789',
+    MODEL_C_API_KEY: 'model-key-c-0123456789',
+    MODEL_A_MODEL: 'large',
+  }
+  return { env, asked }
+}
+
+test('deep asks what is configured once each, and says which were live', async () => {
+  const { env, asked } = await neighbours()
+  const { ask } = await platform(env)
+  const { status, body } = await ask('web', '?deep=1')
+  expect(status).toBe(200)
+  expect(asked.sort()).toEqual(['agent', 'api', 'datastore', 'payments'])
+  const live = Object.entries(body.probes).filter(([, { checked }]) => checked)
+  expect(live.map(([name]) => name).sort()).toEqual(['agent', 'api', 'datastore', 'payments', 'store'])
+})
+
+test('a thousand requests at once ask each dependency twice at most', async () => {
+  const { env, asked } = await neighbours()
+  const { opened } = await platform(env)
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => opened.health('web', { deep: true })))
+  expect(new Set(answers.map(({ state }) => state))).toEqual(new Set(['ok']))
+  for (const name of ['datastore', 'payments', 'api', 'agent'])
+    expect(asked.filter((one) => one === name).length, name).toBe(2)
+})
+
+test.each([
+  ['no token', {}],
+  ['another token', { Authorization: `Bearer ${TOKEN.replace('a', 'b')}` }],
+  ['a beginning of it', { Authorization: `Bearer ${TOKEN.slice(0, -1)}` }],
+  ['more than it', { Authorization: `Bearer ${TOKEN}x` }],
+  ['another scheme', { Authorization: `Basic ${TOKEN}` }],
+  ['the token elsewhere', { 'X-Health-Token': TOKEN }],
+])('deep with %s is 401, and nothing live is run', async (_, headers: Record<string, string>) => {
+  const { env, asked } = await neighbours()
+  const { ask } = await platform({ ...env, HEALTH_DEEP_TOKEN: TOKEN })
+  const targets = connections()
+  expect(await ask('web', '?deep=1', headers)).toMatchObject({
+    status: 401,
+    body: { code: 'unauthenticated' },
+  })
+  expect({ asked, targets }).toEqual({ asked: [], targets: [] })
+  expect((await ask('web', '?deep=1', bearer)).status).toBe(200)
+  expect(asked).toHaveLength(4)
+})
+
+test('health of any service and depth never calls a model, whatever is configured', async () => {
+  const { env, asked } = await neighbours()
+  const { ask, opened } = await platform(env)
+  const targets = connections()
+  for (const service of ['web', 'api', 'agent'] as const)
+    for (const query of ['', '?deep=1']) {
+      const { body } = await ask(service, query)
+      const models = Object.entries(body.probes).filter(([name]) => name.includes('model'))
+      for (const [name, probe] of models) expect(probe, name).toEqual({ state: 'ok', checked: false })
+      await opened.health(service, { deep: query !== '' })
+    }
+  expect(asked).not.toContain('model')
+  const known = ['NEXT_PUBLIC_DATASTORE_URL', 'PAYMENTS_API_URL', 'API_URL', 'AGENT_URL'] as const
+  expect(targets.length).toBeGreaterThan(0)
+  expect(targets.filter((target) => !known.some((name) => env[name].endsWith(target)))).toEqual([])
+})
+
+test('?deep=1 makes nothing deeper where nothing is gated', async () => {
+  const { ask } = await platform({})
+  const [plain, deep] = [await ask('api'), await ask('api', '?deep=1')]
+  expect(Object.keys(deep.body.probes)).toEqual(Object.keys(plain.body.probes))
+})
+
+test('no answer and no log line shows a host, an address, a credential or an internal text', async () => {
+  const silent = await serveTcp((socket) => socket.resetAndDestroy())
+  const folder = await emptyFolder()
+  mkdirSync(path.join(folder, 'canary-jobs.sqlite'))
+  writeFileSync(path.join(folder, 'canary-index.json'), '{ "canary"')
+  const { ask, opened, lines } = await platform({
+    NEXT_PUBLIC_DATASTORE_URL: 'https://canary-data.invalid',
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'canary-anon-key',
+    PAYMENTS_SECRET_KEY: 'sk_test_canary0123456789',
+    PAYMENTS_WEBHOOK_SECRET: 'whsec_canary0123456789',
+    PAYMENTS_PRICE_PRO_MONTHLY: 'price_canary0123456789',
+    PAYMENTS_API_URL: silent,
+    API_URL: 'http://127.0.0.1:1',
+    AGENT_URL: await serve((_, response) => response.writeHead(500).end('canary: stack trace of the agent')),
+    JOB_STORE_URL: `sqlite:${path.join(folder, 'canary-jobs.sqlite')}`,
+    COURSE_INDEX_PATH: path.join(folder, 'canary-index.json'),
+    MAILER_API_KEY: 'canary-mail-key',
+    MAILER_SMTP_URL: 'smtp://canary@127.0.0.1:1',
+    MAILER_FROM: 'Canary <canary@canary.example>',
+    CLOUDB_ACCESS_KEY_ID: 'canaryaccess',
+    CLOUDB_SECRET_ACCESS_KEY: 'canary-secret',
+    CLOUDB_REGION: 'canary-1',
+    HEALTH_DEEP_TOKEN: TOKEN,
+  })
+  const texts = [
+    await ask('web', '?deep=1', bearer),
+    await ask('web', '?deep=1', { ...bearer, Accept: 'application/health+json' }),
+    await ask('api'),
+    await ask('agent'),
+    await ask('web', '?deep=1', { Authorization: 'Bearer canary' }),
+  ].map(({ text }) => text)
+  const failing = [...texts.join().matchAll(/"(\w+)":\{"state":"failing"/g)].map(([, name]) => name)
+  expect(failing.sort()).toEqual([
+    'agent',
+    'api',
+    'api',
+    'course_index',
+    'datastore',
+    'job_store',
+    'mail',
+    'payments',
+  ])
+  const pages = ['/', '/metrics', '/api/status'].map(async (page) =>
+    (await opened.web.fetch(new Request(`http://any.example${page}`))).text(),
+  )
+  const all = [...texts, ...(await Promise.all(pages)), ...lines].join('\n')
+  expect(all).not.toMatch(/canary|127\.0\.0\.1|\.invalid|sqlite|getaddrinfo|node:|\/tmp\//i)
+  expect(all).not.toMatch(/\bE[A-Z]{5,}\b/)
+  expect(all).not.toContain(TOKEN)
+})
+
+test('the job store is written and read, in a store of its own where one is set', async () => {
+  const file = path.join(await emptyFolder(), 'jobs.sqlite')
+  const { ask } = await platform({ JOB_STORE_URL: `sqlite:${file}` })
+  expect((await ask('api')).body.probes.job_store).toMatchObject({ state: 'ok', checked: true })
+  const database = new Database(file)
+  onTestFinished(() => void database.close())
+  const mark = () => database.prepare(`SELECT value FROM meta WHERE name = 'ping'`).pluck().get()
+  const before = mark()
+  await ask('api')
+  expect(mark()).not.toBe(before)
+  database.exec('DROP TABLE meta')
+  expect(await ask('api')).toMatchObject({
+    status: 503,
+    body: { probes: { job_store: { state: 'failing', checked: true } } },
+  })
+})
+
+test('a job store that cannot be opened fails, and is tried again', async () => {
+  const folder = await emptyFolder()
+  writeFileSync(path.join(folder, 'in-the-way'), '')
+  const { ask } = await platform({
+    JOB_STORE_URL: `sqlite:${path.join(folder, 'in-the-way', 'jobs.sqlite')}`,
+  })
+  const { body } = await ask('api')
+  expect(body.probes.job_store).toMatchObject({
+    state: 'failing',
+    reason: 'cannot be opened, written or read',
+  })
+  expect((await ask('api')).status).toBe(503)
+})
+
+const CLOUDB = {
+  CLOUDB_ACCESS_KEY_ID: 'AKIA0123456789ABCDEF',
+  CLOUDB_SECRET_ACCESS_KEY: 'secret-0123456789',
+  CLOUDB_REGION: 'eu-west-1',
+}
+const skipped = { state: 'skipped', checked: false, reason: 'not configured' }
+const half = { state: 'degraded', checked: false, reason: 'half-configured, so it is off' }
+
+test.each([
+  [{}, { hardware_a: skipped, cloudb: skipped, cloudqpu: skipped }],
+  [
+    { HARDWARE_A_TOKEN: 'token-0123456789', HARDWARE_A_INSTANCE: 'hub/group/project' },
+    { hardware_a: { state: 'ok', checked: false } },
+  ],
+  [{ HARDWARE_A_TOKEN: 'token-0123456789' }, { hardware_a: half, cloudb: skipped }],
+  [
+    CLOUDB,
+    {
+      cloudb: { state: 'degraded', checked: false, reason: 'its SDK is not installed' },
+      hardware_a: skipped,
+    },
+  ],
+  [
+    { CLOUDB_REGION: 'eu-west-1', HARDWARE_A_TOKEN: 't', HARDWARE_A_INSTANCE: 'i' },
+    { cloudb: half, hardware_a: { state: 'ok', checked: false } },
+  ],
+  [{ CLOUDQPU_LOCATION: 'westeurope' }, { cloudqpu: half, cloudb: skipped }],
+] as const)(
+  'readiness of the providers with %j comes from configuration alone',
+  async (env: Record<string, string>, probes) => {
+    const { ask } = await platform(env)
+    const targets = connections()
+    expect((await ask('api')).body.probes).toMatchObject(probes)
+    expect(targets).toEqual([])
+  },
+)
+
+test('a model whose key is missing is half-configured, and the ones beside it are not', async () => {
+  const { ask } = await platform({ MODEL_A_MODEL: 'large', MODEL_B_API_KEY: 'model-key-b-0123456789' })
+  expect((await ask('agent')).body.probes).toMatchObject({
+    model_a: half,
+    model_b: { state: 'ok' },
+    model_c: skipped,
+    cloudmodel: skipped,
+  })
+})
+
+test.each([
+  ['a lesson', '{"version":1,"lessons":[{"day":1,"title":"A","topics":[]}]}', 'ok'],
+  ['no lessons', '{"version":1,"lessons":[]}', 'failing'],
+  ['another version', '{"version":2,"lessons":[{"day":1,"title":"A","topics":[]}]}', 'failing'],
+  ['half a file', '{"version":1,', 'failing'],
+])('a course index of %s is %s', async (_, text, state) => {
+  const file = path.join(await emptyFolder(), 'index.json')
+  writeFileSync(file, text)
+  const { ask } = await platform({ COURSE_INDEX_PATH: file })
+  expect((await ask('agent')).body.probes.course_index).toMatchObject({ state, checked: true })
+})
+
+test('a dependency that hangs is named with how far it came, and the others are kept', async () => {
+  const { env } = await neighbours()
+  const { ask } = await platform({ ...env, API_URL: await serveTcp(() => {}) })
+  const { status, body } = await ask('web', '?deep=1')
+  expect(status).toBe(503)
+  expect(body.probes.api).toMatchObject({
+    state: 'failing',
+    reason: 'no health to be had: it accepted the connection and did not answer in time',
+  })
+  expect(body.probes).toMatchObject({
+    agent: { state: 'ok' },
+    datastore: { state: 'ok' },
+    payments: { state: 'ok' },
+  })
+})

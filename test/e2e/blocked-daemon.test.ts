@@ -1,0 +1,48 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { probeRemote } from '../../src/core/health/prober.ts'
+import { platformctl, startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+/** A signal makes the daemon's event loop stand still for a second and a half. */
+const BLOCKER = `import { writeFileSync } from 'node:fs'
+writeFileSync(new URL('pid', import.meta.url), String(process.pid))
+process.on('SIGUSR2', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500))`
+
+test('a daemon whose event loop stands still is told from one that is gone, and is well again afterwards', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'block.mjs'), BLOCKER)
+  const env = { NODE_OPTIONS: `--import=${pathToFileURL(path.join(cwd, 'block.mjs'))}` }
+  const daemon = await startDaemon(['--no-schedule'], { cwd, env })
+  onTestFinished(() => void daemon.stop('SIGKILL'))
+  const ask = (timeoutMs: number) =>
+    probeRemote({
+      service: 'api',
+      url: daemon.urls.api,
+      deep: false,
+      token: undefined,
+      timeoutMs,
+      clock: systemClock,
+    })
+  expect(await ask(5000)).toMatchObject({ reached: true, report: { state: 'ok' } })
+
+  process.kill(Number(await readFile(path.join(cwd, 'pid'), 'utf8')), 'SIGUSR2')
+  const began = performance.now()
+  const [impatient, patient, healthcheck] = await Promise.all([
+    ask(300),
+    ask(8000),
+    platformctl(['health', '--url', `api=${daemon.urls.api}`, '--timeout', '300ms', '--quiet'], { cwd }),
+  ])
+  expect(impatient).toMatchObject({ reached: false, cause: 'answer_timeout' })
+  expect(healthcheck).toMatchObject({ exitCode: 1, stdout: '', stderr: '' })
+  // Whoever waits gets a true answer: a probe is not called slow because the loop was.
+  expect(patient).toMatchObject({ reached: true, report: { state: 'ok' } })
+  expect(performance.now() - began).toBeGreaterThan(1000)
+  expect(await ask(5000)).toMatchObject({ reached: true, report: { state: 'ok' } })
+
+  expect(await daemon.stop()).toBe(0)
+  expect(await ask(5000)).toMatchObject({ reached: false, cause: 'connect_refused' })
+})
