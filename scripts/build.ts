@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
@@ -112,6 +112,17 @@ await forBrowsers.write({
   chunkFileNames: 'chunks/[name]-[hash].js',
 })
 await forBrowsers.close()
+
+// The page of /insights carries its script and its style in itself.
+const insights = await rolldown({ cwd: root, input: 'src/browser/insights/main.ts', platform: 'browser' })
+await insights.write({ file: 'dist/insights.js', format: 'esm', minify: true })
+await insights.close()
+writeFileSync(
+  `${root}dist/insights.css`,
+  ['node_modules/uplot/dist/uPlot.min.css', 'src/browser/insights/style.css']
+    .map((file) => readFileSync(`${root}${file}`, 'utf8'))
+    .join('\n'),
+)
 if (process.argv.includes('--types')) {
   for (const project of ['tsconfig.build.json', 'tsconfig.browser.build.json']) {
     execFileSync('npx', ['tsc', '-p', project], {

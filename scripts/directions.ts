@@ -64,6 +64,7 @@ const ONE_HOME: Record<string, string> = {
   yaml: 'src/core/mail/compile/',
   commander: 'src/cli/',
   '@sentry/node': 'src/core/reporting/errortrack.ts',
+  uplot: 'src/browser/insights/chart.ts',
   '@sentry/browser': 'src/browser/errortrack.ts',
 }
 

@@ -9,16 +9,27 @@ export function deviceStorage(): Storage | undefined {
   }
 }
 
+/** Has the visitor said no with the opt-out key? False where storage cannot be read. */
+export function hasOptedOut(): boolean {
+  return !/^(?:0|false|null|undefined)?$/.test(`${deviceStorage()?.getItem(OPT_OUT_KEY)}`)
+}
+
+/** Says no to analytics and error reporting, in all tabs, or allows them again. */
+export function setOptOut(out: boolean): void {
+  const storage = deviceStorage()
+  if (out) storage?.setItem(OPT_OUT_KEY, '1')
+  else storage?.removeItem(OPT_OUT_KEY)
+}
+
 /**
  * May anything be recorded or reported? Read anew each time, so that an objection counts at once and in all tabs: the
  * opt-out key, or Global Privacy Control (w3.org/TR/gpc). Where storage cannot be read nobody can be asked, so: no.
  */
 export function isAllowed(): boolean {
   try {
-    const objection = deviceStorage()?.getItem(OPT_OUT_KEY)
     return (
-      objection !== undefined &&
-      [null, '', '0', 'false'].includes(objection) &&
+      deviceStorage() !== undefined &&
+      !hasOptedOut() &&
       !(navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl
     )
   } catch {

@@ -1,8 +1,8 @@
-import { type EventKind, OPT_OUT_KEY, type Properties } from '../core/analytics/events.ts'
+import type { EventKind, Properties } from '../core/analytics/events.ts'
 import { sanitiseEvent } from '../core/analytics/sanitise.ts'
 import { type Report, setReporter } from '../core/reporting/facade.ts'
 import { type Buffer, openBuffer } from './buffer.ts'
-import { deviceStorage, isAllowed } from './consent.ts'
+import { deviceStorage, isAllowed, setOptOut } from './consent.ts'
 import type { Sender } from './sender.ts'
 
 export type { EventKind, Properties, PropertyValue } from '../core/analytics/events.ts'
@@ -75,9 +75,7 @@ export function track(kind: EventKind, properties: Properties = {}): void {
 /** Stops analytics and error reporting at once, in all tabs; `false` allows them again. */
 export function optOut(out = true): void {
   harmless(() => {
-    const storage = deviceStorage()
-    if (out) storage?.setItem(OPT_OUT_KEY, '1')
-    else storage?.removeItem(OPT_OUT_KEY)
+    setOptOut(out)
     if (out) sender?.stop()
   })
 }

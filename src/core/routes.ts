@@ -17,6 +17,7 @@ export const ROUTES = {
   checkout: { service: 'web', methods: ['POST'], path: '/api/checkout' },
   paymentsWebhook: { service: 'web', methods: ['POST'], path: '/api/payments/webhook' },
   dispatch: { service: 'web', methods: ['POST'], path: '/api/email/dispatch' },
+  insights: { service: 'web', methods: ['GET'], path: '/insights' },
   analytics: { service: 'web', methods: ['POST'], path: '/api/analytics' },
   openapi: { service: 'web', methods: ['GET'], path: '/openapi.json' },
   webHealth: { service: 'web', methods: ['GET'], path: '/api/health' },

@@ -6,7 +6,7 @@
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */
 export const PERSONAL_PARTS = [
   // e-mail, telephone
-  ...['mail', 'courriel', 'correo', 'phone', 'telefon', 'celular'],
+  ...['mail', 'courriel', 'correo', 'phone', 'telefon'],
   // names
   ...['firstname', 'lastname', 'surname', 'fullname', 'username'],
   ...[
@@ -21,11 +21,11 @@ export const PERSONAL_PARTS = [
     'nazwisko',
   ],
   // where somebody lives or is
-  ...['address', 'adress', 'direccion', 'indirizzo', 'endereco', 'anschrift', 'street', 'strasse'],
+  ...['address', 'direccion', 'indirizzo', 'endereco', 'anschrift', 'street', 'strasse'],
   ...['postcode', 'postal', 'latitude', 'longitude', 'geoloc'],
   // birth, sex, papers
-  ...['birth', 'geburt', 'naissance', 'nacimiento', 'nascita', 'nascimento', 'gender', 'geschlecht'],
-  ...['passport', 'pasaporte', 'reisepass', 'socialsecurity', 'taxid'],
+  ...['birth', 'geburt', 'naissance', 'nacimiento', 'nasci', 'gender', 'geschlecht'],
+  ...['passport', 'pasaporte', 'reisepass', 'socialsec', 'taxid'],
   // money
   ...['creditcard', 'cardnumber', 'kreditkarte', 'tarjeta', 'accountnumber', 'kontonummer'],
   // keys to anything

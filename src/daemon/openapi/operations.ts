@@ -434,6 +434,16 @@ export const OPERATIONS: Operations = {
       ],
     },
   },
+  insights: {
+    GET: {
+      tag: 'Analytics',
+      summary: 'The dashboards of a visitor',
+      description:
+        'A page that draws what this browser has recorded, from its own storage. It is the same for everybody, and sends nothing.',
+      answers: [page('The page, with its script and style.')],
+      errors: ['unavailable'],
+    },
+  },
   analytics: {
     POST: {
       tag: 'Analytics',

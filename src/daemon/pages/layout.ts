@@ -4,24 +4,30 @@ import { escapeHtml } from '../../core/mail/render.ts'
 export interface Page {
   readonly html: string
   readonly nonce: string
+  /** The page has a script of its own, and the policy must let it run. */
+  readonly scripted?: boolean
 }
 
-/** One page frame for all: light and dark, phone and desktop, no script, no remote asset. `body` is trusted HTML. */
+/** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
 export function page({
   title,
   body,
   wide = false,
   style = '',
+  script,
 }: {
   readonly title: string
   readonly body: string
   readonly wide?: boolean
   /** Of this page alone. */
   readonly style?: string
+  /** A module of ours, built into `dist`. */
+  readonly script?: string
 }): Page {
   const nonce = randomBytes(16).toString('base64')
   return {
     nonce,
+    scripted: script !== undefined,
     html: `<!doctype html>
 <html lang="en">
 <head>
@@ -36,7 +42,7 @@ export function page({
 <main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>
-</body>
+${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
 </html>
 `,
   }

@@ -10,6 +10,7 @@ import {
 } from '../routes/course.ts'
 import { emailRoute } from '../routes/email.ts'
 import { healthRoute } from '../routes/health.ts'
+import { insightsRoute } from '../routes/insights.ts'
 import { metricsRoute } from '../routes/metrics.ts'
 import { openapiRoute } from '../routes/openapi.ts'
 import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
@@ -36,6 +37,7 @@ export function webTable(parts: Parts): RouteTable {
       log,
     }),
     dispatch: dispatchRoute(course, settings.dispatch),
+    insights: insightsRoute(),
     analytics: analyticsRoute(parts.ingest),
     openapi: openapiRoute({
       web: settings.site.siteUrl,

@@ -1,0 +1,99 @@
+import uPlot from 'uplot'
+
+/** The only file that names the chart library. */
+export interface BarChart {
+  /** Draws anew; days are `2026-11-21`, each a bar. */
+  draw(days: readonly { readonly day: string; readonly count: number }[]): void
+}
+
+const HEIGHT = 220
+
+/** Bars over days in `host`; `readout` tells what the pointer is on. Colours are those of the page, light or dark. */
+export function barChart(host: HTMLElement, readout: HTMLElement): BarChart {
+  let chart: uPlot | undefined
+  let days: readonly { readonly day: string; readonly count: number }[] = []
+
+  const draw = () => {
+    const style = getComputedStyle(document.documentElement)
+    const colour = (name: string) => style.getPropertyValue(name).trim()
+    const axis = {
+      stroke: colour('--quiet'),
+      grid: { stroke: colour('--line'), width: 1 },
+      ticks: { show: false },
+      font: '12px system-ui, sans-serif',
+    }
+    chart?.destroy()
+    chart = new uPlot(
+      {
+        width: host.clientWidth,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+        // Days as numbers of the row: a bar stands on its day, whatever the zone.
+        scales: {
+          x: { time: false, range: (_, low, high) => [low - 0.6, high + 0.6] },
+          y: { range: (_, __, high) => [0, Math.max(4, high * 1.08)] },
+        },
+        axes: [
+          {
+            ...axis,
+            grid: { show: false },
+            size: 28,
+            incrs: [1, 2, 7, 14, 28, 91, 182],
+            space: 64,
+            values: (_, rows) => rows.map((row) => shortDay(days[row]?.day)),
+          },
+          { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] },
+        ],
+        series: [
+          {},
+          {
+            fill: colour('--accent'),
+            stroke: colour('--accent'),
+            width: 0,
+            points: { show: false },
+            ...(uPlot.paths.bars && { paths: uPlot.paths.bars({ size: [0.72, 40], radius: 0.15 }) }),
+          },
+        ],
+        hooks: {
+          setCursor: [
+            ({ cursor }) => {
+              const at = days[cursor.idx ?? -1]
+              readout.textContent = at
+                ? `${longDay(at.day)}: ${at.count} ${at.count === 1 ? 'event' : 'events'}`
+                : ' '
+            },
+          ],
+        },
+      },
+      [days.map((_, row) => row), days.map(({ count }) => count)],
+      host,
+    )
+  }
+
+  // The width follows the page; the height stays.
+  new ResizeObserver(() => {
+    if (chart && host.clientWidth > 0 && Math.abs(host.clientWidth - chart.width) > 1)
+      chart.setSize({ width: host.clientWidth, height: HEIGHT })
+  }).observe(host)
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw())
+
+  return {
+    draw(next) {
+      days = next
+      draw()
+    },
+  }
+}
+
+function shortDay(day: string | undefined): string {
+  return day === undefined ? '' : format(day, { day: 'numeric', month: 'short' })
+}
+
+export function longDay(day: string): string {
+  return format(day, { day: 'numeric', month: 'long', year: 'numeric' })
+}
+
+function format(day: string, options: Intl.DateTimeFormatOptions): string {
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString(undefined, { ...options, timeZone: 'UTC' })
+}

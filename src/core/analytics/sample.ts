@@ -1,0 +1,49 @@
+import type { AnalyticsEvent, EventKind, Properties } from './events.ts'
+
+const DAY_MS = 86_400_000
+const SAMPLE_DAYS = 42
+
+/** Six weeks of somebody who does not exist, for a browser that has recorded nothing; the same for the same time. */
+export function sampleEvents(now: number): AnalyticsEvent[] {
+  const events: AnalyticsEvent[] = []
+  const random = numbers(20_261_121)
+  const pick = <Item>(items: readonly [Item, ...Item[]]): Item =>
+    items[Math.floor(random() * items.length)] ?? items[0]
+  for (let ago = SAMPLE_DAYS - 1; ago >= 0; ago -= 1) {
+    const progress = SAMPLE_DAYS - ago
+    // Weekends are quieter, and so are the second and the fourth week's middle.
+    if (random() < 0.18 && ago > 4) continue
+    const add = (kind: EventKind, properties: Properties = {}) => {
+      const at = now - ago * DAY_MS - Math.floor(random() * 6 * 3_600_000)
+      events.push({ kind, at, properties })
+    }
+    const times = (most: number) => Array.from({ length: Math.ceil(random() * most) })
+    for (const _ of times(4)) add('page.viewed')
+    for (const _ of times(3)) add('lesson.viewed', { lesson: 1 + Math.floor((random() * progress) / 6) })
+    for (const _ of times(6)) add('circuit.run', { qubits: 1 + Math.floor(random() * 4) })
+    if (random() < 0.35) add('lesson.completed', { lesson: 1 + Math.floor(progress / 6.1) })
+    if (random() < 0.5)
+      add('device.selected', { device: pick(['simulator', 'simulator', 'hardware A', 'cloud B']) })
+    if (random() < 0.6) add('tutor.asked')
+    if (random() < 0.3) add('tutor.rated', { rating: 3 + Math.floor(random() * 3) })
+    if (random() < 0.3) add('circuit.saved')
+    if (random() < 0.15) add('circuit.shared')
+    if (ago % 14 === 0) {
+      const exam = `exam ${3 - ago / 14}`
+      add('exam.started', { exam })
+      add('exam.completed', { exam, passed: ago !== 28, score: 55 + Math.floor(random() * 40) })
+    }
+  }
+  return events.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)
+}
+
+/** mulberry32: small, and the same sequence everywhere. */
+function numbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { PlatformError } from '../../core/errors.ts'
+import { htmlResponse } from '../http/respond.ts'
+import type { Handler } from '../http/route.ts'
+import { insightsPage } from '../pages/insights.ts'
+
+/** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
+export function insightsRoute(): Handler {
+  let assets: Promise<{ script: string; style: string }> | undefined
+  return async ({ requestId }) => {
+    assets ??= readAssets()
+    const found = await assets.catch(() => undefined)
+    if (found === undefined) {
+      assets = undefined
+      throw new PlatformError('unavailable', 'The script of this page is not built: npm run build makes it.')
+    }
+    return htmlResponse({ requestId, ...insightsPage(found) })
+  }
+}
+
+async function readAssets(): Promise<{ script: string; style: string }> {
+  const read = (name: string) => readFile(new URL(name, distFolder()), 'utf8')
+  return { script: await read('insights.js'), style: await read('insights.css') }
+}
+
+/** `dist`, from a chunk inside it or from the sources beside it. */
+function distFolder(): URL {
+  let folder = new URL('./', import.meta.url)
+  while (!existsSync(new URL('package.json', folder))) folder = new URL('../', folder)
+  return new URL('dist/', folder)
+}

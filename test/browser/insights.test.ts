@@ -1,0 +1,198 @@
+import { readFile } from 'node:fs/promises'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { listen } from '../../src/daemon/listen.ts'
+import { hasChromium, launchChromium } from './chromium.ts'
+
+const DAY = 86_400_000
+const SCREENS: Record<string, BrowserContextOptions> = {
+  desktop: { viewport: { width: 1280, height: 860 } },
+  'dark phone': { viewport: { width: 320, height: 700 }, colorScheme: 'dark', hasTouch: true },
+}
+
+describe.runIf(hasChromium())('/insights in Chromium', () => {
+  let browser: Browser
+  let url: string
+  beforeAll(async () => {
+    browser = await launchChromium()
+    const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '10000' } })
+    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    listener.serve(platform.web)
+    url = `http://127.0.0.1:${listener.port}/insights`
+    return async () => {
+      await listener.close()
+      await platform.close()
+    }
+  })
+  afterAll(() => browser?.close())
+
+  async function open(options: BrowserContextOptions = {}, events: readonly unknown[][] = []) {
+    const context = await browser.newContext(options)
+    onTestFinished(() => context.close())
+    const items = events.map((event, index) => [
+      `platform.event.${Number(event[1]).toString(36).padStart(9, '0')}.${index}`,
+      JSON.stringify(event),
+    ])
+    const requests: string[] = []
+    const faults: string[] = []
+    const visit = async () => {
+      const page = await context.newPage()
+      page.on('request', (request) => requests.push(request.url()))
+      page.on('pageerror', (error) => faults.push(error.message))
+      page.on('console', (message) => {
+        if (message.type() === 'error') faults.push(message.text())
+      })
+      await page.goto(url)
+      return page
+    }
+    if (items.length > 0) {
+      const page = await context.newPage()
+      // Another page of the same site, where the events come from.
+      await page.goto(new URL('/lessons/1', url).href)
+      await page.evaluate((all) => {
+        for (const [key, value] of all) localStorage.setItem(key ?? '', value ?? '')
+      }, items)
+      await page.close()
+    }
+    return { page: await visit(), visit, requests, faults }
+  }
+
+  const violations = async (page: Page) =>
+    (await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations.map(
+      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
+    )
+  const overflows = (page: Page) =>
+    page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
+  const events = (count: number) =>
+    Array.from({ length: count }, (_, index) => [
+      index % 3 === 0 ? 'circuit.run' : 'lesson.viewed',
+      Date.now() - (index % 20) * DAY,
+      { lesson: 1 + (index % 7) },
+    ])
+
+  test.each(Object.keys(SCREENS))(
+    'a fresh browser is offered sample data, clearly marked, without an accessibility violation (%s)',
+    async (screen) => {
+      const { page, faults, requests } = await open(SCREENS[screen])
+      await page.getByText('Nothing is recorded in this browser yet.').waitFor()
+      expect(await violations(page)).toEqual([])
+      await page.getByRole('button', { name: 'Show sample data' }).click()
+      await page.getByText('This is sample data.').waitFor()
+      expect(await page.getByRole('table', { name: 'Exams (sample data)' }).count()).toBe(1)
+      expect(Number(await page.locator('#total').textContent())).toBeGreaterThan(100)
+      await page.getByText('The same as a table').click()
+      expect(await violations(page)).toEqual([])
+      expect(await overflows(page)).toBe(false)
+      expect(await page.evaluate('localStorage.length')).toBe(0)
+      await page.getByRole('button', { name: 'Hide sample data' }).click()
+      expect(await page.locator('#total').textContent()).toBe('0')
+      expect(faults).toEqual([])
+      // The page itself and nothing else.
+      expect(requests).toEqual([url])
+    },
+  )
+
+  test.each(Object.keys(SCREENS))('own events are drawn, by range and by kind (%s)', async (screen) => {
+    const { page, faults } = await open(SCREENS[screen], [
+      ...events(60),
+      ['lesson.viewed', Date.now() - 60 * DAY, {}],
+    ])
+    expect(await page.locator('#total').textContent()).toBe('60')
+    expect(await page.getByText('sample data').count()).toBeGreaterThan(0)
+    expect(await page.getByText('This is sample data.').isVisible()).toBe(false)
+    await page.getByLabel('Range').selectOption('everything')
+    expect(await page.locator('#total').textContent()).toBe('61')
+    await page.getByLabel('Kind').selectOption('Circuits run')
+    expect(await page.locator('#total').textContent()).toBe('20')
+    expect(await page.getByRole('table', { name: 'Events of each kind' }).textContent()).toMatch(
+      /Circuits run\s*20/,
+    )
+    const drawn = await page.evaluate(`(() => {
+      const canvas = document.querySelector('canvas')
+      return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.filter((value) => value > 0).length
+    })()`)
+    expect(drawn).toBeGreaterThan(1000)
+    expect(await violations(page)).toEqual([])
+    expect(await overflows(page)).toBe(false)
+    expect(faults).toEqual([])
+  })
+
+  test('all of it can be reached and used with the keyboard alone', async () => {
+    const { page } = await open(SCREENS.desktop, events(10))
+    const reached: string[] = []
+    for (let step = 0; step < 10; step += 1) {
+      await page.keyboard.press('Tab')
+      reached.push(
+        await page.evaluate<string>('document.activeElement.id || document.activeElement.textContent'),
+      )
+    }
+    expect(reached.slice(0, 7)).toEqual([
+      'range',
+      'kind',
+      'The same as a table',
+      'export',
+      'delete',
+      'opt-out',
+      'To the start page',
+    ])
+    await page.getByText('The same as a table').press('Enter')
+    expect(await page.getByRole('table', { name: 'Events on each day' }).getByRole('row').count()).toBe(11)
+    await page.getByRole('switch').press('Space')
+    expect(await page.evaluate(`localStorage['platform.optOut']`)).toBe('1')
+    await page.getByText('Nothing is recorded and nothing is reported.').waitFor()
+    await page.getByRole('switch').press('Space')
+    expect(await page.evaluate(`localStorage['platform.optOut']`)).toBeUndefined()
+  })
+
+  test('my data can be exported and deleted, after being asked', async () => {
+    const { page, visit } = await open(SCREENS.desktop, events(12))
+    const other = await visit()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    const file = await download
+    expect(file.suggestedFilename()).toMatch(/^insights-\d{4}-\d\d-\d\d\.json$/)
+    const exported = JSON.parse(await readFile(await file.path(), 'utf8')) as {
+      version: number
+      events: unknown[]
+    }
+    expect(exported.version).toBe(1)
+    expect(exported.events).toHaveLength(12)
+
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('dialog', { name: 'Delete your data?' }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    expect(await page.locator('#total').textContent()).toBe('12')
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('Your data were deleted from this browser.').waitFor()
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+    await other.getByText('Nothing is recorded in this browser yet.').waitFor()
+  })
+
+  test('what other scripts left in storage is judged again, and shown as text', async () => {
+    const { page, faults } = await open(SCREENS.desktop, [
+      ['device.selected', Date.now(), { device: '<img src=x onerror=alert(1)>', email: 'anna@example.com' }],
+      ['lesson.deleted', Date.now(), {}],
+      [],
+    ])
+    expect(await page.locator('#total').textContent()).toBe('1')
+    expect(await page.getByRole('rowheader', { name: '<img src=x onerror=alert(1)>' }).count()).toBe(1)
+    expect(await page.locator('img').count()).toBe(0)
+    expect(faults).toEqual([])
+  })
+
+  test('a full ring of ten thousand events is drawn', async () => {
+    const { page, faults } = await open(SCREENS.desktop, events(10_000))
+    expect(await page.locator('#total').textContent()).toBe((10_000).toLocaleString())
+    expect(faults).toEqual([])
+  })
+
+  test('without scripts the page says why it is empty', async () => {
+    const { page } = await open({ ...SCREENS.desktop, javaScriptEnabled: false })
+    expect(await page.locator('noscript .note').isVisible()).toBe(true)
+    expect(await page.getByText('This is sample data.').isVisible()).toBe(false)
+  })
+})

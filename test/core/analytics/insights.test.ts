@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import type { AnalyticsEvent, EventKind, Properties } from '../../../src/core/analytics/events.ts'
+import { insightsOf } from '../../../src/core/analytics/insights.ts'
+import { sampleEvents } from '../../../src/core/analytics/sample.ts'
+
+const DAY = 86_400_000
+const NOW = Date.UTC(2026, 10, 21, 12)
+const event = (
+  ago: number,
+  kind: EventKind = 'page.viewed',
+  properties: Properties = {},
+): AnalyticsEvent => ({
+  kind,
+  at: NOW - ago * DAY,
+  properties,
+})
+const insights = (
+  events: readonly AnalyticsEvent[],
+  options: { readonly range?: number | undefined; readonly kind?: EventKind } = {},
+) =>
+  insightsOf({
+    events,
+    now: NOW,
+    range: 'range' in options ? options.range : 30,
+    kind: options.kind,
+    dayOf: (time) => new Date(time).toISOString().slice(0, 10),
+  })
+
+test('a range has every day once, also the quiet ones, and leaves out what lies before', () => {
+  const { days, total } = insights([event(0), event(0), event(6), event(7)], { range: 7 })
+  expect(days.map(({ day }) => day)).toEqual(
+    ['15', '16', '17', '18', '19', '20', '21'].map((day) => `2026-11-${day}`),
+  )
+  expect(days.map(({ count }) => count)).toEqual([1, 0, 0, 0, 0, 0, 2])
+  expect(total).toBe(3)
+})
+
+test('everything begins with the first event, and at most two years ago', () => {
+  expect(insights([event(3), event(0)], { range: undefined }).days).toHaveLength(4)
+  expect(insights([{ ...event(0), at: 0 }, event(0)], { range: undefined }).days).toHaveLength(730)
+  expect(insights([], { range: undefined }).days).toEqual([{ day: '2026-11-21', count: 0 }])
+})
+
+test('a day that daylight saving makes longer or shorter is one day', () => {
+  const zone = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' })
+  const now = Date.UTC(2026, 9, 27, 12)
+  const { days } = insightsOf({
+    events: [],
+    now,
+    range: 5,
+    kind: undefined,
+    dayOf: (time) => zone.format(time),
+  })
+  expect(days.map(({ day }) => day.slice(-2))).toEqual(['23', '24', '25', '26', '27'])
+})
+
+test.each([
+  ['nothing', [], 0, 0],
+  ['today', [0], 1, 1],
+  ['yesterday, and today is not over', [1], 1, 1],
+  ['the day before yesterday', [2], 0, 1],
+  ['three days, a gap, two days until today', [6, 5, 4, 1, 0], 2, 3],
+])('the streak of %s', (_, agos, current, longest) => {
+  // Outside the shown range too: a streak is a streak.
+  expect(
+    insights(
+      agos.map((ago) => event(ago)),
+      { range: 1 },
+    ).streak,
+  ).toEqual({ current, longest })
+})
+
+test('lessons, exams, devices and the tutor are counted by what they name', () => {
+  const found = insights([
+    event(1, 'lesson.viewed', { lesson: 10 }),
+    event(1, 'lesson.viewed', { lesson: 2 }),
+    event(1, 'lesson.viewed', { lesson: '2' }),
+    event(0, 'lesson.completed', { lesson: 2 }),
+    event(0, 'exam.started', { exam: 'basics' }),
+    event(0, 'exam.completed', { exam: 'basics', passed: false, score: 40 }),
+    event(0, 'exam.completed', { exam: 'basics', passed: true, score: 81.5 }),
+    event(0, 'exam.completed', {}),
+    event(0, 'device.selected', { device: 'simulator' }),
+    event(0, 'device.selected', { device: 'constructor' }),
+    event(0, 'device.selected', { device: 'simulator' }),
+    event(0, 'tutor.asked'),
+    event(0, 'tutor.rated', { rating: 5 }),
+    event(0, 'tutor.rated', { rating: 4 }),
+    event(0, 'tutor.rated', { rating: 'good' }),
+  ])
+  expect(found).toMatchObject({
+    total: 15,
+    lessons: [
+      { lesson: '2', viewed: 2, completed: 1 },
+      { lesson: '10', viewed: 1, completed: 0 },
+    ],
+    exams: [
+      { exam: '(unnamed)', started: 0, completed: 1, passed: 0, best: undefined },
+      { exam: 'basics', started: 1, completed: 2, passed: 1, best: 81.5 },
+    ],
+    devices: [
+      { device: 'simulator', count: 2 },
+      { device: 'constructor', count: 1 },
+    ],
+    tutor: { asked: 1, rated: 2, rating: 4.5 },
+  })
+  expect(found.kinds[0]).toEqual({ kind: 'lesson.viewed', count: 3 })
+})
+
+test('a filter shows one kind and leaves the streak alone', () => {
+  const found = insights([event(1), event(0, 'circuit.run')], { kind: 'circuit.run' })
+  expect(found).toMatchObject({
+    total: 1,
+    streak: { current: 2 },
+    kinds: [{ kind: 'circuit.run', count: 1 }],
+  })
+})
+
+test('the sample is the same each time, fills every figure and lies in no future', () => {
+  const sample = sampleEvents(NOW)
+  expect(sampleEvents(NOW)).toEqual(sample)
+  expect(Math.max(...sample.map(({ at }) => at))).toBeLessThanOrEqual(NOW)
+  const found = insights(sample, { range: undefined })
+  expect(found.days.length).toBeGreaterThan(35)
+  for (const list of [found.kinds, found.lessons, found.exams, found.devices])
+    expect(list.length).toBeGreaterThan(2)
+  expect(found.tutor.rating).toBeGreaterThan(3)
+  expect(found.streak.current).toBeGreaterThan(2)
+})
