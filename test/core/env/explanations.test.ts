@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { VARIABLES } from '../../../src/core/env/contract.ts'
+import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
+import { portability } from '../../../src/core/env/portability.ts'
+import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { RULES } from '../../../src/core/env/rules.ts'
+import { validateAll } from '../../../src/env.ts'
+
+const EXPLAINED = new Set([
+  ...RULES.map(({ id }) => id),
+  ...Object.keys(WARNINGS),
+  ...Object.keys(LIVE_FINDINGS),
+])
+
+function idsOf(text: string): string[] {
+  const { assignments, findings } = parseEnvFile(text, '.env')
+  const env = Object.fromEntries(assignments.map(({ name, value }) => [name, value]))
+  return [...findings, ...portability(text, '.env', assignments), ...validateAll(env).findings].map(
+    ({ id }) => id,
+  )
+}
+
+test('whatever a file holds, every finding has an explanation', () => {
+  const value = fc.constantFrom(
+    '',
+    'changeme',
+    'x',
+    '"open',
+    "'a' b",
+    '*',
+    '7',
+    'https://a.example',
+    'sk_live_abc',
+    'pk_test_abc',
+    '$A',
+    'a\\',
+    'a@b.example',
+  )
+  const line = fc.oneof(
+    fc
+      .tuple(
+        fc.constantFrom(...VARIABLES.map(({ name }) => name), 'MAILER_FORM', 'X'),
+        fc.constantFrom('=', ' = ', ':', ''),
+        value,
+      )
+      .map((parts) => parts.join('')),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
+      for (const id of idsOf(lines.join('\n'))) expect(EXPLAINED).toContain(id)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+const LONG = 'a-secret-of-good-length-4711'
+/** A file for each warning, so that no explanation stands for a finding that nothing gives. */
+const GIVES: Readonly<Record<string, string>> = {
+  'malformed-value': 'RATE_LIMIT_PER_MINUTE=many',
+  'placeholder-value': 'EMAIL_DISPATCH_SECRET=changeme',
+  'wrong-prefix': 'PAYMENTS_SECRET_KEY=pk_live_abc',
+  'test-key-in-production': `PAYMENTS_SECRET_KEY=sk_test_abc\nDEPLOY_ENVIRONMENT=production`,
+  'live-key-outside-production': 'PAYMENTS_SECRET_KEY=sk_live_abc',
+  'public-secret': 'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY=sk_live_abc',
+  'weak-secret': 'HEALTH_DEEP_TOKEN=short',
+  'unknown-name': 'MAILER_FORM=a@example.com',
+  'duplicate-name': `EMAIL_LINK_SECRET=${LONG}\nEMAIL_LINK_SECRET=${LONG}2`,
+  'unreadable-line': 'what is this',
+  'unterminated-quote': 'BUILD_STAMP="open',
+  'text-after-quote': "BUILD_STAMP='a' b",
+  'reader-difference': 'BUILD_STAMP=$2b$10$abc',
+  'refused-by-reader': 'BUILD_STAMP = a',
+  'group-absent': '',
+}
+
+test.each(Object.entries(GIVES))('%s is given', (id, text) => {
+  expect(idsOf(text)).toContain(id)
+})
+
+test('no explanation stands for a finding that nothing gives', () => {
+  // Between sources there is no file to show it: test/e2e/env-files.test.ts does.
+  expect(Object.keys(WARNINGS).sort()).toEqual([...Object.keys(GIVES), 'shadowed-value'].sort())
+})
