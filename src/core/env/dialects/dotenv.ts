@@ -8,6 +8,8 @@ export function readDotenv(text: string): DialectResult {
   const values = new Map<string, string>()
   const source = text.replace(/\r\n?/g, '\n')
   for (let at = 0; at < source.length; ) {
+    // Skipped once: many empty lines would otherwise be walked from each of them.
+    at = skip(source, at, SPACE)
     const taken = assignment(source, at)
     if (taken === undefined) {
       at = lineEnd(source, at) + 1
@@ -21,7 +23,7 @@ export function readDotenv(text: string): DialectResult {
 }
 
 function assignment(source: string, start: number): { key: string; value: string; end: number } | undefined {
-  let at = skip(source, start, SPACE)
+  let at = start
   if (source.startsWith('export', at) && SPACE.test(source[at + 6] ?? '')) at = skip(source, at + 6, SPACE)
   const keyEnd = skip(source, at, KEY)
   const key = source.slice(at, keyEnd)
@@ -46,8 +48,10 @@ function assignment(source: string, start: number): { key: string; value: string
     }
   }
   const end = lineEnd(source, valueStart)
-  const hash = source.indexOf('#', valueStart)
-  const raw = source.slice(valueStart, hash === -1 || hash > end ? end : hash).trim()
+  // Looked for in this line only: a search to the end from every line would cost the square of the file.
+  const line = source.slice(valueStart, end)
+  const hash = line.indexOf('#')
+  const raw = (hash === -1 ? line : line.slice(0, hash)).trim()
   const stripped = /^(['"`])([\s\S]*)\1$/.exec(raw)
   return { key, value: cooked(stripped?.[2] ?? raw, raw[0]), end }
 }

@@ -12,6 +12,13 @@ interface Reference {
  */
 export function expand(value: string, look: (name: string) => string | undefined, escapes: boolean): string {
   let expanded = ''
+  // The next closing brace, looked for once however many references wait for one.
+  let brace = -1
+  const closing = (from: number) => {
+    if (brace < from) brace = value.indexOf('}', from)
+    if (brace === -1) brace = Number.POSITIVE_INFINITY
+    return brace
+  }
   for (let at = 0; at < value.length; at += 1) {
     const char = value[at]
     if (char === '\\' && value[at + 1] === '$' && escapes) {
@@ -19,7 +26,7 @@ export function expand(value: string, look: (name: string) => string | undefined
       at += 1
       continue
     }
-    const reference = char === '$' ? referenceAt(value, at + 1) : undefined
+    const reference = char === '$' ? referenceAt(value, at + 1, closing) : undefined
     if (reference === undefined) {
       expanded += char
       continue
@@ -36,7 +43,7 @@ function resolve({ operator, word }: Reference, found: string | undefined): stri
   return set ? (found ?? '') : word
 }
 
-function referenceAt(value: string, at: number): Reference | undefined {
+function referenceAt(value: string, at: number, closing: (from: number) => number): Reference | undefined {
   const braced = value[at] === '{'
   const start = braced ? at + 1 : at
   let end = start
@@ -44,8 +51,8 @@ function referenceAt(value: string, at: number): Reference | undefined {
   const name = value.slice(start, end)
   if (name === '') return undefined
   if (!braced) return { name, operator: undefined, word: '', end: end - 1 }
-  const close = value.indexOf('}', end)
-  if (close === -1) return undefined
+  const close = closing(end)
+  if (close > value.length) return undefined
   const rest = value.slice(end, close)
   const operator = ([':-', ':+', '-', '+'] as const).find((one) => rest.startsWith(one))
   if (operator === undefined && rest !== '') return undefined
