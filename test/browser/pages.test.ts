@@ -1,19 +1,11 @@
-import { cp, readFile, writeFile } from 'node:fs/promises'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { AxeBuilder } from '@axe-core/playwright'
 import { createTransport } from 'nodemailer'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
-import { servePreview } from '../../src/cli/preview/server.ts'
-import { openWorkshop } from '../../src/cli/preview/workshop.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
-import { emptyFolder } from '../support/folder.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
-
-const templates = fileURLToPath(new URL('../../templates', import.meta.url))
 
 describe.runIf(hasChromium())('in Chromium', () => {
   let browser: Browser
@@ -72,54 +64,6 @@ describe.runIf(hasChromium())('in Chromium', () => {
     expect(await violations(page)).toEqual([])
     expect(faults).toEqual([])
   })
-
-  test('the preview shows twelve mails and follows a save, keeping the place on the page', async () => {
-    const folder = await emptyFolder()
-    await cp(templates, folder, { recursive: true })
-    const workshop = openWorkshop(folder)
-    const preview = await servePreview(workshop, 0)
-    onTestFinished(async () => {
-      await preview.close()
-      workshop.close()
-    })
-    const { page, faults } = await open(`${preview.url}/#course-day-1`)
-    await page.getByText('12 mails · watching the folder').waitFor()
-    const mail = page.frameLocator('#view iframe')
-    await mail.getByRole('heading', { name: 'What a qubit is' }).waitFor()
-    await page.evaluate("document.querySelector('#view').scrollTop = 300")
-
-    const file = path.join(folder, 'course-day-1.md')
-    await writeFile(
-      file,
-      (await readFile(file, 'utf8')).replace('# What a qubit is', '# What a qubit really is'),
-    )
-    await mail.getByRole('heading', { name: 'What a qubit really is' }).waitFor()
-    expect(await page.evaluate("document.querySelector('#view').scrollTop")).toBe(300)
-
-    await writeFile(file, (await readFile(file, 'utf8')).replace('{{lessonUrl}}', '{{lessonUrll}}'))
-    await page.getByText(/course-day-1\.md:\d+: there is no slot lessonUrll/).waitFor()
-    expect(faults.filter((fault) => !fault.includes('422'))).toEqual([])
-  })
-
-  test.each([{ dark: false }, { dark: true }])(
-    'the preview is usable by everyone, and each mail fits a phone of 320 px %o',
-    async ({ dark }) => {
-      const workshop = openWorkshop(templates)
-      const preview = await servePreview(workshop, 0)
-      onTestFinished(async () => {
-        await preview.close()
-        workshop.close()
-      })
-      const { page } = await open(preview.url, { dark })
-      await page.getByText('12 mails').waitFor()
-      expect(await violations(page)).toEqual([])
-      const phone = await open(`${preview.url}/mails/course-day-6.html?scheme=${dark ? 'dark' : 'light'}`, {
-        dark,
-        phone: true,
-      })
-      expect(await overflows(phone.page)).toBe(false)
-    },
-  )
 
   test.each([
     { dark: false, phone: false },

@@ -42,6 +42,9 @@ async function answer(
   workshop: Workshop,
   streams: Set<ServerResponse>,
 ): Promise<void> {
+  // A page elsewhere whose name was pointed at this machine would otherwise read the templates (DNS rebinding).
+  if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
+    return send(response, 403, 'text/plain', 'The preview answers on 127.0.0.1 only')
   const url = new URL(request.url ?? '/', 'http://preview')
   if (url.pathname === '/') {
     const { html, nonce } = previewPage()
@@ -56,17 +59,13 @@ async function answer(
     return
   }
   if (url.pathname === '/mails.json')
-    return send(
-      response,
-      200,
-      'application/json',
-      JSON.stringify(await Promise.all(TEMPLATES.map((name) => summary(workshop, name)))),
-    )
+    return json(response, await Promise.all(TEMPLATES.map((name) => summary(workshop, name))))
 
-  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|txt|eml|json)$/.exec(url.pathname) ?? []
+  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings)$/.exec(url.pathname) ?? []
   const name = TEMPLATES.find((template) => template === named)
   if (name === undefined)
     return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
+  if (view === 'findings') return json(response, await workshop.findings(name))
   const slots = Object.fromEntries(
     [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
   )
@@ -79,31 +78,36 @@ async function answer(
     )
     return send(response, 200, 'text/html', inScheme(html, url.searchParams.get('scheme')))
   }
-  const message = await workshop.message(name, slots)
-  if (view === 'txt') return send(response, 200, 'text/plain', message.text)
-  const source = mimeOf(message).toString()
-  if (view === 'eml') return send(response, 200, 'text/plain', source)
-  const headers = source
-    .slice(0, source.indexOf('\r\n\r\n'))
-    .replaceAll(/\r\n[ \t]+/g, ' ')
-    .split('\r\n')
-  return send(
-    response,
-    200,
-    'application/json',
-    JSON.stringify({
-      headers,
+  return json(response, await facts(workshop, name, slots))
+}
+
+/** Everything about one mail that is not its HTML; a fault is a fact too. */
+async function facts(workshop: Workshop, name: TemplateName, slots: Readonly<Record<string, string>>) {
+  try {
+    const message = await workshop.message(name, slots)
+    const source = mimeOf(message)
+    return {
+      subject: message.subject,
+      text: message.text,
+      source: source.toString(),
+      headers: source
+        .subarray(0, source.indexOf('\r\n\r\n'))
+        .toString()
+        .replaceAll(/\r\n[ \t]+/g, ' ')
+        .split('\r\n'),
       htmlBytes: Buffer.byteLength(message.html),
-      totalBytes: Buffer.byteLength(source),
+      totalBytes: source.length,
       clipBytes: CLIP_BYTES,
-    }),
-  )
+    }
+  } catch (error) {
+    return { fault: templateFault(error) }
+  }
 }
 
 async function summary(workshop: Workshop, name: TemplateName): Promise<Record<string, unknown>> {
   try {
     const [mail, rendered] = [await workshop.compiled(name), await workshop.rendered(name, {})]
-    return { name, subject: rendered.subject, bytes: Buffer.byteLength(rendered.html), slots: mail.slots }
+    return { name, subject: rendered.subject, slots: mail.slots }
   } catch (error) {
     return { name, subject: name, fault: templateFault(error), slots: {} }
   }
@@ -116,6 +120,10 @@ function inScheme(html: string, scheme: string | null): string {
     .replaceAll('(prefers-color-scheme: dark)', media)
     .replaceAll('(prefers-color-scheme:dark)', media)
     .replace('color-scheme: light dark', `color-scheme: ${scheme === 'dark' ? 'dark' : 'light'}`)
+}
+
+function json(response: ServerResponse, body: unknown): void {
+  send(response, 200, 'application/json', JSON.stringify(body))
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {

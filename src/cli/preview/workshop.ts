@@ -1,7 +1,8 @@
 import { watch } from 'node:fs'
 import path from 'node:path'
+import type { Finding } from '../../core/finding.ts'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
-import { compileFile, LAYOUT, readTemplateFiles } from '../../core/mail/compile/folder.ts'
+import { compileFile, LAYOUT, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
@@ -12,27 +13,40 @@ export interface Workshop {
   compiled(name: TemplateName): Promise<CompiledMail>
   rendered(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Rendered>
   message(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Message>
+  /** What `email lint` says of it, with its samples. */
+  findings(name: TemplateName): Promise<readonly Finding[]>
   /** Calls back with the templates that a save concerns. */
   onSave(tell: (names: readonly TemplateName[]) => void): void
   close(): void
 }
 
 /** Editors write a file in several steps: what is saved within this time is one save. */
-const SETTLE_MS = 30
+const SETTLE_MS = 15
 /** A fixed day, so that the same template always shows the same source. */
 const SAMPLE_DATE = new Date('2026-01-05T08:00:00Z')
 const SAMPLE_FROM = { name: 'Quantum Course', address: 'course@example.com' }
 
+interface Made {
+  readonly files: TemplateFiles
+  readonly compiled: CompiledMail
+}
+
 export function openWorkshop(folder: string): Workshop {
-  const cache = new Map<TemplateName, Promise<CompiledMail>>()
+  const cache = new Map<TemplateName, Promise<Made>>()
   const listeners: ((names: readonly TemplateName[]) => void)[] = []
-  const compiled = (name: TemplateName) => {
+  const made = (name: TemplateName) => {
     const known = cache.get(name)
     if (known) return known
-    const compiling = readTemplateFiles(folder, name).then(compileFile)
-    cache.set(name, compiling)
-    return compiling
+    const making = readTemplateFiles(folder, name).then(async (files) => ({
+      files,
+      compiled: await compileFile(files),
+    }))
+    cache.set(name, making)
+    // Whoever asks for it hears of its fault.
+    making.catch(() => {})
+    return making
   }
+  const compiled = async (name: TemplateName) => (await made(name)).compiled
   const changed = new Set<TemplateName>()
   let timer: NodeJS.Timeout | undefined
   const watcher = watch(folder, (_, file) => {
@@ -76,6 +90,14 @@ export function openWorkshop(folder: string): Workshop {
         from: SAMPLE_FROM,
         replyTo: undefined,
       })
+    },
+    async findings(name) {
+      const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
+      try {
+        return lintCompiled({ ...(await made(name)), shownFolder: '' }).findings
+      } catch (error) {
+        return [brokenTemplate(error, '')]
+      }
     },
     onSave: (tell) => void listeners.push(tell),
     close() {

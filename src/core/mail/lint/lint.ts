@@ -56,7 +56,7 @@ async function lintTemplate(folder: string, shownFolder: string, name: TemplateN
 }
 
 /** The finding for a template that does not compile; any other fault is thrown on. */
-function brokenTemplate(error: unknown, shownFolder: string): Finding {
+export function brokenTemplate(error: unknown, shownFolder: string): Finding {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
   return lintFinding('template-broken', `The template does not compile: ${sentence}.`, 'Correct this line.', {

@@ -1,0 +1,61 @@
+export const STYLE = `
+:root { --ground: #f6f5f2; --paper: #fff; --ink: #1d1f24; --quiet: #5c6069; --line: #dddad2; --accent: #3451b2; --chosen: #e9edfb; --bad: #b3261e; --warn: #7a4d00; --good: #1b6e3c; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #14161a; --paper: #1c1f25; --ink: #eceef2; --quiet: #a3a9b5; --line: #333842; --accent: #9db2ff; --chosen: #262d45; --bad: #ff8a80; --warn: #ffc66d; --good: #7fd99b; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; height: 100vh; display: flex; flex-direction: column; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .7rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--paper); }
+h1 { font-size: 1.1rem; margin: 0; }
+header p { margin: 0; color: var(--quiet); flex: 1; }
+.switches { display: flex; gap: .75rem; }
+.switches span { display: inline-flex; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; }
+.switches button { all: unset; padding: .25rem .8rem; cursor: pointer; color: var(--quiet); }
+.switches button[aria-pressed=true] { background: var(--chosen); color: var(--ink); }
+button:focus-visible, input:focus-visible, #view:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
+main { flex: 1; min-height: 0; display: grid; grid-template-columns: 320px 1fr; }
+nav { overflow-y: auto; border-right: 1px solid var(--line); }
+ol { list-style: none; margin: 0; padding: 12px; display: grid; grid-template-columns: repeat(2, 142px); gap: 12px; }
+li button { all: unset; box-sizing: border-box; display: flex; flex-direction: column; width: 142px; height: 100%; cursor: pointer; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; background: var(--paper); }
+li button:hover { border-color: var(--quiet); }
+li button[aria-current=true] { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
+.thumb { flex: none; position: relative; height: 150px; overflow: hidden; background: #fff; pointer-events: none; border-bottom: 1px solid var(--line); }
+.thumb iframe { position: absolute; inset: 0 auto auto 0; width: 600px; height: 650px; border: 0; transform: scale(.2334); transform-origin: 0 0; }
+.label { display: block; padding: .4rem .55rem .5rem; font-size: .8rem; line-height: 1.3; overflow-wrap: anywhere; }
+.label small { display: block; color: var(--quiet); font-size: .73rem; }
+.badge { display: block; margin-top: .2rem; font-size: .73rem; font-weight: 600; }
+.good { color: var(--good); } .warning { color: var(--warn); } .error { color: var(--bad); } .notice { color: var(--quiet); }
+section { min-width: 0; min-height: 0; display: flex; flex-direction: column; }
+h2 { font-size: 1.15rem; margin: .8rem 1.25rem .1rem; }
+#facts { margin: 0 1.25rem .6rem; color: var(--quiet); font-size: .9rem; font-variant-numeric: tabular-nums; min-height: 1.4em; }
+meter { width: 8rem; height: .7rem; vertical-align: -1px; margin-left: .4rem; }
+#fault { margin: 0 1.25rem .6rem; padding: .5rem .75rem; border: 1px solid var(--bad); border-radius: 8px; color: var(--bad); font: 600 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
+[role=tablist] { display: flex; padding: 0 .75rem; border-bottom: 1px solid var(--line); overflow-x: auto; }
+[role=tab] { all: unset; padding: .45rem .75rem; cursor: pointer; color: var(--quiet); border-bottom: 2px solid transparent; white-space: nowrap; }
+[role=tab][aria-selected=true] { color: var(--ink); border-bottom-color: var(--accent); }
+#count:not(:empty) { margin-left: .4rem; padding: 0 .4rem; border-radius: 99px; background: var(--chosen); color: var(--ink); font-size: .8rem; }
+#view { flex: 1; min-height: 0; overflow: auto; position: relative; }
+#view iframe { display: block; margin: 0 auto; border: 0; max-width: 100%; background: #fff; }
+#view iframe.next { position: absolute; visibility: hidden; }
+.four { display: grid; grid-template-columns: 600px 360px; gap: 1.25rem; padding: 1.25rem; justify-content: center; align-items: start; }
+figure { margin: 0; } figcaption { color: var(--quiet); font-size: .85rem; padding-bottom: .35rem; }
+figure > div { box-shadow: 0 0 0 1px var(--line); border-radius: 8px; overflow: hidden; }
+pre { margin: 0; padding: 1.25rem; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.55 ui-monospace, monospace; }
+dl { margin: 0; padding: 1.25rem; display: grid; grid-template-columns: max-content 1fr; gap: .45rem 1.25rem; font-size: .93rem; }
+dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace; font-size: 13px; }
+.findings { padding: 1.25rem; display: grid; gap: .75rem; max-width: 60rem; }
+.finding { border: 1px solid var(--line); border-left: 4px solid currentcolor; border-radius: 8px; background: var(--paper); padding: .65rem .9rem; }
+.finding p { margin: .15rem 0 0; color: var(--ink); overflow-wrap: anywhere; }
+.finding code { color: var(--quiet); font-size: 12.5px; }
+.none { padding: 1.25rem; margin: 0; color: var(--good); font-weight: 600; }
+form { padding: 1.25rem; display: grid; gap: .9rem; max-width: 44rem; }
+label { display: grid; gap: .25rem; font-weight: 600; }
+label small { font-weight: 400; color: var(--quiet); }
+input { font: inherit; font-weight: 400; padding: .45rem .6rem; border: 1px solid var(--line); border-radius: 6px; background: var(--paper); color: var(--ink); }
+form button { all: unset; justify-self: start; padding: .35rem .8rem; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; background: var(--paper); }
+@media (max-width: 72rem) { .four { grid-template-columns: minmax(0, 600px); } }
+@media (max-width: 52rem) {
+  body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } nav { border-right: 0; border-bottom: 1px solid var(--line); }
+  ol { display: flex; overflow-x: auto; } li { flex: 0 0 142px; } .four { padding: .75rem; } dl { grid-template-columns: 1fr; gap: .1rem; } dd { margin-bottom: .5rem; }
+}
+`

@@ -1,0 +1,215 @@
+import { cp, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { servePreview } from '../../src/cli/preview/server.ts'
+import { openWorkshop } from '../../src/cli/preview/workshop.ts'
+import { TEMPLATES } from '../../src/core/mail/catalog.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { hasChromium, launchChromium } from './chromium.ts'
+
+const templates = fileURLToPath(new URL('../../templates', import.meta.url))
+
+describe.runIf(hasChromium())('the preview in Chromium', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchChromium()
+  })
+  afterAll(() => browser?.close())
+
+  /** The preview over a copy of the templates, and a way to edit one as an editor would. */
+  async function openPreview({ hash = '', dark = false, width = 1440 } = {}) {
+    const folder = await emptyFolder()
+    await cp(templates, folder, { recursive: true })
+    const workshop = openWorkshop(folder)
+    const preview = await servePreview(workshop, 0)
+    const context = await browser.newContext({
+      colorScheme: dark ? 'dark' : 'light',
+      viewport: { width, height: 900 },
+    })
+    onTestFinished(async () => {
+      await context.close()
+      await preview.close()
+      workshop.close()
+    })
+    const page = await context.newPage()
+    const faults: string[] = []
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text())
+    })
+    await page.goto(`${preview.url}/${hash}`)
+    await page.getByText('12 mails').waitFor()
+    const edit = async (file: string, change: (text: string) => string) => {
+      const full = path.join(folder, file)
+      await writeFile(full, change(await readFile(full, 'utf8')))
+    }
+    return { page, faults, edit, url: preview.url }
+  }
+
+  const tab = (page: Page, name: string | RegExp) => page.getByRole('tab', { name }).click()
+  const fits = (page: Page) =>
+    page.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth')
+  const violations = async (page: Page) =>
+    (await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations.map(
+      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
+    )
+
+  test('shows every mail as a thumbnail with its subject and what lint says of it', async () => {
+    const { page, faults } = await openPreview()
+    for (const name of TEMPLATES) {
+      const button = page.locator(`#mail-${name}`)
+      await button.locator('.badge', { hasText: '✔ clean' }).waitFor()
+      await button.scrollIntoViewIfNeeded()
+      await button.frameLocator('iframe').locator('h1').waitFor({ state: 'attached' })
+    }
+    // The thumbnail is as wide as its frame: nothing is cut off and nothing is left over.
+    const widths = await page
+      .locator('#mail-welcome .thumb')
+      .evaluate((thumb) => [thumb.clientWidth, thumb.firstElementChild?.getBoundingClientRect().width ?? 0])
+    expect(Math.abs((widths[0] ?? 0) - (widths[1] ?? 0))).toBeLessThanOrEqual(1)
+    expect(faults).toEqual([])
+  })
+
+  test('shows one mail in each of its views', async () => {
+    const { page, faults } = await openPreview({ hash: '#course-day-1' })
+    await page.frameLocator('#view iframe').getByRole('heading', { name: 'What a qubit is' }).waitFor()
+    await page.getByText(/HTML \d+\.\d KB, \d+ % of where Gmail clips/).waitFor()
+    expect(Number(await page.locator('meter').getAttribute('value'))).toBeGreaterThan(5000)
+
+    await tab(page, 'All four')
+    await page.getByText('Phone, dark').waitFor()
+    const shown = await page.evaluate(`[...document.querySelectorAll('.four iframe')].map((frame) => {
+      const { body, documentElement } = frame.contentDocument
+      return [frame.clientWidth, getComputedStyle(body).backgroundColor, body.scrollWidth <= frame.clientWidth, frame.clientHeight >= documentElement.scrollHeight]
+    })`)
+    expect(shown).toEqual([
+      [600, 'rgb(242, 241, 238)', true, true],
+      [360, 'rgb(242, 241, 238)', true, true],
+      [600, 'rgb(20, 23, 29)', true, true],
+      [360, 'rgb(20, 23, 29)', true, true],
+    ])
+
+    await tab(page, 'Plain text')
+    await page.getByText('Unsubscribe: https://www.example.com/').waitFor()
+    await tab(page, 'Headers')
+    await page.getByText('List-Unsubscribe=One-Click').waitFor()
+    await tab(page, 'Source')
+    await page.getByText('Content-Transfer-Encoding: quoted-printable').first().waitFor()
+    await tab(page, /^Findings/)
+    await page.getByText('support-partial').first().waitFor()
+    expect(faults).toEqual([])
+  })
+
+  test('follows a save in the place, the tab, the width and the scheme that were chosen', async () => {
+    const { page, edit, faults } = await openPreview({ hash: '#course-day-1' })
+    await page.getByRole('button', { name: 'Phone' }).click()
+    await page.getByRole('button', { name: 'Dark' }).click()
+    const mail = page.frameLocator('#view iframe:not(.next)')
+    await mail.getByRole('heading', { name: 'What a qubit is' }).waitFor()
+    await page.evaluate("document.querySelector('#view').scrollTop = 300")
+    await edit('course-day-1.md', (text) => text.replace('# What a qubit is', '# What a qubit really is'))
+    await mail.getByRole('heading', { name: 'What a qubit really is' }).waitFor()
+    expect(await page.evaluate("document.querySelector('#view').scrollTop")).toBe(300)
+    expect(await page.locator('#view iframe').evaluate((frame) => frame.clientWidth)).toBe(360)
+    await page.getByText('course-day-1 saved').waitFor()
+
+    await tab(page, 'Source')
+    await page.getByText('What a qubit really is').first().waitFor()
+    await page.evaluate("document.querySelector('#view').scrollTop = 500")
+    await edit('layout.mjml', (text) => text.replace('Quantum, from the beginning', 'Quantum, once more'))
+    await page.getByText('Quantum, once more').first().waitFor()
+    expect(await page.getByRole('tab', { selected: true }).textContent()).toBe('Source')
+    expect(await page.evaluate("document.querySelector('#view').scrollTop")).toBe(500)
+    expect(await page.evaluate('location.hash')).toBe('#course-day-1')
+    expect(faults).toEqual([])
+  })
+
+  test('a template that no longer compiles says where, keeps the last good view, and recovers', async () => {
+    const { page, edit, faults } = await openPreview({ hash: '#welcome' })
+    const mail = page.frameLocator('#view iframe:not(.next)')
+    await mail.getByRole('heading', { name: 'Your account is ready' }).waitFor()
+    await edit('welcome.md', (text) => text.replace('{{startUrl}}', '{{startUrll}}'))
+    await page.getByText('welcome.md:6: there is no slot startUrll').waitFor()
+    await mail.getByRole('heading', { name: 'Your account is ready' }).waitFor()
+    await page.locator('#mail-welcome .badge', { hasText: '✖ 1 error' }).waitFor()
+    await page.getByText('12 mails, 1 broken').waitFor()
+    await edit('welcome.md', (text) => text.replace('{{startUrll}}', '{{startUrl}}'))
+    await page.locator('#mail-welcome .badge', { hasText: '✔ clean' }).waitFor()
+    expect(await page.locator('#fault').isHidden()).toBe(true)
+    // The frames of a broken mail answer 422, which the browser notes.
+    expect(faults.filter((fault) => !fault.includes('422'))).toEqual([])
+  })
+
+  test('what lint finds after a save is shown with its place', async () => {
+    const { page, edit } = await openPreview({ hash: '#welcome' })
+    await tab(page, /^Findings/)
+    await edit('welcome.md', (text) => text.replace('subject: Welcome', 'subject: WELCOME TO YOU'))
+    await page.getByText('welcome.md:2:1').waitFor()
+    await page.getByRole('tab', { name: 'Findings1' }).waitFor()
+    await page.locator('#mail-welcome .badge', { hasText: '▲ 1 warning' }).waitFor()
+  })
+
+  test('sample values can be edited, a wrong one says why, and the samples come back', async () => {
+    const { page } = await openPreview({ hash: '#exam-passed' })
+    await tab(page, 'Sample values')
+    await page.getByLabel(/^exam /).fill('<b>Entanglement</b> & more')
+    await page.getByRole('heading', { name: 'Passed: <b>Entanglement</b> & more' }).waitFor()
+    await page.getByLabel(/^resultUrl /).fill('javascript:alert(1)')
+    await page.getByText('the value of the slot resultUrl is not a url').waitFor()
+    await page.getByRole('button', { name: 'Back to the samples' }).click()
+    await page.getByRole('heading', { name: 'Passed: Gates and measurement' }).waitFor()
+    await page.getByLabel(/^exam /).fill('<img src=x onerror=alert(1)>')
+    await page.getByRole('heading', { name: 'Passed: <img src=x' }).waitFor()
+    await tab(page, 'HTML')
+    const mail = page.frameLocator('#view iframe:not(.next)')
+    await mail.getByText('<img src=x onerror=alert(1)>').waitFor()
+    expect(await mail.locator('img').count()).toBe(0)
+  })
+
+  test.each([
+    { dark: false, width: 1440 },
+    { dark: true, width: 360 },
+  ])('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
+    const { page } = await openPreview({ hash: '#exam-passed', ...screen })
+    for (const [name, sign] of [
+      ['HTML', '#view iframe:not(.next)'],
+      [/^Findings/, '.finding'],
+      ['Sample values', '#view form'],
+    ] as const) {
+      await tab(page, name)
+      await page.locator(sign).first().waitFor()
+      expect(await violations(page), String(name)).toEqual([])
+      expect(await fits(page), String(name)).toBe(true)
+    }
+    await tab(page, 'All four')
+    await page.getByText('Phone, dark').waitFor()
+    expect(await fits(page)).toBe(true)
+  })
+
+  test('every mail fits a phone of 320 px, in both schemes', { timeout: 60_000 }, async () => {
+    const { url, page } = await openPreview()
+    await page.setViewportSize({ width: 320, height: 700 })
+    for (const name of TEMPLATES)
+      for (const scheme of ['light', 'dark']) {
+        await page.goto(`${url}/mails/${name}.html?scheme=${scheme}`)
+        expect(await fits(page), `${name}, ${scheme}`).toBe(true)
+      }
+  })
+
+  test('a page of another name is refused', async () => {
+    const { url } = await openPreview()
+    const { request } = await import('node:http')
+    const status = await new Promise((resolve, reject) => {
+      request(`${url}/mails.json`, { headers: { host: 'evil.example' } }, (answer) => {
+        answer.resume()
+        resolve(answer.statusCode)
+      })
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toBe(403)
+  })
+})
