@@ -56,7 +56,7 @@ const ONE_HOME: Record<string, string> = {
   undici: 'src/core/',
   'node-cron': 'src/daemon/schedule.ts',
   hono: 'src/daemon/http/',
-  '@hono/node-server': 'src/daemon/listen.ts',
+  '@hono/node-server': 'src/daemon/',
   pino: 'src/daemon/log.ts',
   'pino-pretty': 'src/daemon/pretty-log.ts',
   'prom-client': 'src/daemon/metrics/',

@@ -14,6 +14,7 @@ export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
 export type { Service } from '../core/service.ts'
 export type { Store } from '../core/store/store.ts'
+export { nodeListener } from './node-listener.ts'
 export type { Handler, Platform, PlatformOptions } from './platform.ts'
 
 import { readSettings } from '../core/env/read-settings.ts'

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
+import { packTarball } from './tarball.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -20,14 +21,7 @@ export interface Installed {
 
 export async function installPacked(): Promise<Installed> {
   const scratch = await mkdtemp(path.join(tmpdir(), 'platformctl-pack-'))
-  const packed = await execa('npm', ['pack', '--json', '--pack-destination', scratch], {
-    cwd: root,
-    stderr: 'ignore',
-  })
-  const [tarball] = Object.values(
-    JSON.parse(packed.stdout.slice(packed.stdout.search(/^[[{]/m))) as PackResult[],
-  )
-  if (tarball === undefined) throw new Error('npm pack made nothing')
+  const { file, files, bytes } = await packTarball(scratch)
   const folder = path.join(scratch, 'empty folder')
   await mkdir(folder)
   await writeFile(
@@ -37,24 +31,13 @@ export async function installPacked(): Promise<Installed> {
   const { version } = JSON.parse(
     await readFile(path.join(root, 'node_modules/@types/node/package.json'), 'utf8'),
   ) as { version: string }
-  await execa(
-    'npm',
-    ['install', '--no-audit', '--no-fund', path.join(scratch, tarball.filename), `@types/node@${version}`],
-    { cwd: folder },
-  )
+  await execa('npm', ['install', '--no-audit', '--no-fund', file, `@types/node@${version}`], { cwd: folder })
   return {
     folder,
-    files: tarball.files.map((file) => file.path),
-    tarball: path.join(scratch, tarball.filename),
-    bytes: { packed: tarball.size, unpacked: tarball.unpackedSize },
+    files,
+    tarball: file,
+    bytes,
     bin: path.join(folder, 'node_modules/platformctl/bin/platformctl.js'),
     remove: () => rm(scratch, { recursive: true, force: true, maxRetries: 3 }),
   }
-}
-
-interface PackResult {
-  readonly filename: string
-  readonly size: number
-  readonly unpackedSize: number
-  readonly files: readonly { readonly path: string }[]
 }

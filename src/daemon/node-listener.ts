@@ -1,0 +1,22 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Handler } from './platform.ts'
+
+/**
+ * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,
+ * `app.use(nodeListener(platform.web))`. It answers every request that it is given, unknown paths with 404, so it
+ * stands last; and it reads bodies itself, so no body parser may stand before it.
+ */
+export function nodeListener(
+  handler: Handler,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
+  let listener: Promise<(incoming: IncomingMessage, outgoing: ServerResponse) => unknown> | undefined
+  return async (incoming, outgoing) => {
+    // Programs whose host speaks Request and Response never load it.
+    listener ??= import('@hono/node-server').then(({ getRequestListener }) =>
+      getRequestListener((request, environment) => handler.fetch(request, environment), {
+        overrideGlobalObjects: false,
+      }),
+    )
+    await (await listener)(incoming, outgoing)
+  }
+}
