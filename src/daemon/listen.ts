@@ -68,7 +68,10 @@ export async function listen({
     const count = (served.get(incoming.socket) ?? 0) + 1
     served.set(incoming.socket, count)
     if (draining || count >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
-    void answer(incoming, outgoing)
+    if (hasTwoHosts(incoming)) {
+      const { status, headers, body } = rawErrorResponse('bad_request')
+      outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
+    } else void answer(incoming, outgoing)
   })
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) =>
     server.emit('request', incoming, outgoing),
@@ -114,6 +117,16 @@ export async function listen({
       })
     },
   }
+}
+
+/** Node keeps the first and says nothing; what stands in front may have routed by the second (RFC 9112 §3.2). */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts > 1
 }
 
 const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {

@@ -91,15 +91,14 @@ export function openCourse({
       const { token, hash } = newToken(random)
       const suppressed = await store.isSuppressed(suppressionHash(key(), identity))
       const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
-      const request = suppressed
-        ? ({ mail: false } as const)
-        : await store.requestConfirmation({
-            identity,
-            address: spelling,
-            id,
-            tokenHash: hash,
-            now: clock.now(),
-          })
+      const request = await store.requestConfirmation({
+        identity,
+        address: spelling,
+        id,
+        tokenHash: hash,
+        now: clock.now(),
+        suppressed,
+      })
       if (!mailer.configured)
         return { status: 'pending', sent: false, reason: mailer.reason ?? 'mail is not configured' }
       if (request.mail) {

@@ -81,7 +81,8 @@ export interface Backlog {
 export interface CourseStore {
   /**
    * Stores a new confirmation token for an address, unless it had one within the hour, three within the day, or is
-   * confirmed with lessons left. Answers whether a confirmation is to be mailed.
+   * confirmed with lessons left. Answers whether a confirmation is to be mailed. A store does the same work and the same
+   * durable write in every case, so that the time taken tells nobody whether the address was known.
    */
   requestConfirmation(input: {
     readonly identity: string
@@ -89,6 +90,8 @@ export interface CourseStore {
     readonly id: string
     readonly tokenHash: string
     readonly now: number
+    /** The address was erased and is not to be mailed: nothing of it stays. */
+    readonly suppressed?: boolean
   }): Promise<
     { readonly mail: false } | { readonly mail: true; readonly address: string; readonly id: string }
   >

@@ -79,7 +79,7 @@ export function postgresCourse(pool: Pool): CourseStore {
   })
 
   return {
-    requestConfirmation: ({ identity, address, id, tokenHash, now }) =>
+    requestConfirmation: ({ identity, address, id, tokenHash, now, suppressed = false }) =>
       write(async (on) => {
         const created = newSubscription({ id, identity, address, now })
         await on.query(
@@ -92,20 +92,27 @@ export function postgresCourse(pool: Pool): CourseStore {
           [current.id, recentSince(now)],
         )
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
-        if (!wantsConfirmation(current, recent, now)) return { mail: false }
+        const wanted = wantsConfirmation(current, recent, now) && !suppressed
         await on.query('DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2', [
           current.id,
           now - TOKEN_LIFE_MS,
         ])
         await on.query(
-          'UPDATE platformctl.confirmation SET replaced = true WHERE subscription = $1 AND used_at IS NULL',
-          [current.id],
+          'UPDATE platformctl.confirmation SET replaced = true WHERE subscription = $1 AND used_at IS NULL AND $2',
+          [current.id, wanted],
         )
         await on.query(
           'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at) VALUES ($1, $2, $3)',
           [tokenHash, current.id, now],
         )
-        return { mail: true, address: current.address, id: current.id }
+        // Written and taken back in the same transaction: it costs the commit that a kept one costs.
+        await on.query('DELETE FROM platformctl.confirmation WHERE token_hash = $1 AND NOT $2', [
+          tokenHash,
+          wanted,
+        ])
+        if (suppressed && current.id === id)
+          await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
+        return wanted ? { mail: true, address: current.address, id: current.id } : { mail: false }
       }),
     confirm: ({ tokenHash, now }) =>
       write(async (on) => {

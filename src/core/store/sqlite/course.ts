@@ -51,6 +51,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     insertConfirmation: prepare(
       'INSERT INTO confirmation (token_hash, subscription, created_at) VALUES (?, ?, ?)',
     ),
+    dropConfirmation: prepare('DELETE FROM confirmation WHERE token_hash = ?'),
     dropOldConfirmations: prepare('DELETE FROM confirmation WHERE subscription = ? AND created_at < ?'),
     confirmation: prepare(
       'SELECT created_at, used_at, replaced, subscription FROM confirmation WHERE token_hash = ?',
@@ -106,7 +107,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     })
 
   return {
-    requestConfirmation: ({ identity, address, id, tokenHash, now }) =>
+    requestConfirmation: ({ identity, address, id, tokenHash, now, suppressed = false }) =>
       write(() => {
         let current = found(sql.byIdentity.get(identity))
         if (current === undefined) {
@@ -117,10 +118,17 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
           count: number
           newest: number | null
         }
-        if (!wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now)) return { mail: false }
+        const wanted =
+          wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) && !suppressed
         sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
-        sql.replaceConfirmations.run(current.id)
+        if (wanted) sql.replaceConfirmations.run(current.id)
         sql.insertConfirmation.run(tokenHash, current.id, now)
+        if (!wanted) {
+          // Written and taken back in the same transaction: it costs the commit that a kept one costs.
+          sql.dropConfirmation.run(tokenHash)
+          if (suppressed && current.id === id) sql.erase.run(identity)
+          return { mail: false }
+        }
         return { mail: true, address: current.address, id: current.id }
       }),
     confirm: ({ tokenHash, now }) =>

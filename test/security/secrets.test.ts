@@ -1,0 +1,67 @@
+import { globSync, readFileSync } from 'node:fs'
+import { parseSync, Visitor } from 'oxc-parser'
+import { expect, test } from 'vitest'
+import { hasBearer } from '../../src/core/access/bearer.ts'
+import { readUnsubscribeLink, unsubscribeUrl } from '../../src/core/course/links.ts'
+import { secret } from '../../src/core/secret.ts'
+import { odds } from '../support/odds.ts'
+
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+
+test('no secret is compared by a comparison that stops at the first difference', () => {
+  const faults: string[] = []
+  for (const file of globSync('src/**/*.ts')) {
+    const text = readFileSync(file, 'utf8')
+    const check = (
+      node: { start: number; end: number },
+      parts: readonly { start: number; end: number }[],
+    ) => {
+      if (parts.some((part) => /\.reveal\(\)/.test(text.slice(part.start, part.end))))
+        faults.push(`${file}: ${text.slice(node.start, node.end)}`)
+    }
+    new Visitor({
+      BinaryExpression(node) {
+        if (/^[=!]==?$/.test(node.operator)) check(node, [node.left, node.right])
+      },
+      CallExpression(node) {
+        const callee = text.slice(node.callee.start, node.callee.end)
+        if (/\.(?:startsWith|includes|indexOf|localeCompare|has)$/.test(callee)) check(node, node.arguments)
+      },
+    }).visit(parseSync(file, text).program)
+  }
+  expect(faults).toEqual([])
+})
+
+const bearer = (value: string) =>
+  new Request('http://x.example', { headers: { Authorization: `Bearer ${value}` } })
+
+test.each([
+  ['almost right', `${SECRET.slice(0, -1)}x`],
+  ['wrong from the start', `x${SECRET.slice(1)}`],
+])('a bearer that is %s takes as long as any other', (_, given) => {
+  const configured = secret(SECRET)
+  const other = bearer('z'.repeat(SECRET.length))
+  const asked = bearer(given)
+  expect(hasBearer(asked, configured)).toBe(false)
+  const longer = odds({ a: () => hasBearer(asked, configured), b: () => hasBearer(other, configured) })
+  expect(longer).toBeGreaterThan(0.3)
+  expect(longer).toBeLessThan(0.7)
+})
+
+test('an unsubscribe token that is almost right is refused like any other, of any length', () => {
+  const key = 'k'.repeat(32)
+  const link = new URL(unsubscribeUrl('http://x.example', key, 'abcdefghij', 3)).searchParams
+  const [s, t] = [link.get('s') ?? '', link.get('t') ?? '']
+  expect(readUnsubscribeLink(key, { s, t })).toEqual({ id: 'abcdefghij', enrolment: 3 })
+  for (const wrong of [
+    '',
+    t.slice(0, -1),
+    `${t}x`,
+    `${t.slice(0, -1)}${t.endsWith('A') ? 'B' : 'A'}`,
+    t.toLowerCase(),
+    `é${t}`,
+    '\0',
+  ])
+    expect(readUnsubscribeLink(key, { s, t: wrong })).toBeUndefined()
+  expect(readUnsubscribeLink(key, { s: 'abcdefghij.4', t })).toBeUndefined()
+})
