@@ -7,7 +7,7 @@ import type { Random } from '../random.ts'
 import type { Course, DispatchResult } from './course.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createMarker } from './marker.ts'
-import { release, settle } from './schedule.ts'
+import { KEY_LIFE_MS, release, settle } from './schedule.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 /** A crashed process's lessons are taken over after this; shorter than anyone would notice. */
@@ -61,24 +61,32 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       }
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return feed.giveBack()
-      const { slots, unsubscribeUrl } = mailFor(claim)
-      const outcome = await inTime(timer, (deadline) =>
-        mailer.send(
-          {
-            template: templateOf(claim.day),
-            slots,
-            to: { name: undefined, address: claim.address },
-            about: `course.${claim.subscription}.${claim.enrolment}.${claim.day}`,
-            date: new Date(claim.firstAttemptAt),
-            unsubscribeUrl,
-          },
-          deadline,
-        ),
-      )
+      const outcome = isForgotten(claim, now) ? stillUnknown(claim) : await attempt(claim)
       if (outcome.kind === 'not_configured') return
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
       await mark(settle(claim, outcome, clock.now(), random.fraction()))
       tell(claim, outcome)
+    }
+
+    /** The provider no longer knows the key: a retry could be a second delivery, so an operator decides. */
+    const isForgotten = ({ problem }: Claim, now: number) =>
+      mailer.transport === 'api' && problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS
+    const stillUnknown = ({ problem }: Claim): SendOutcome => ({
+      kind: 'unknown',
+      reason: problem?.reason ?? 'the outcome is unknown',
+    })
+
+    function attempt(claim: Claim): Promise<SendOutcome> {
+      const { slots, unsubscribeUrl } = mailFor(claim)
+      const mail = {
+        template: templateOf(claim.day),
+        slots,
+        to: { name: undefined, address: claim.address },
+        about: `course.${claim.subscription}.${claim.enrolment}.${claim.day}`,
+        date: new Date(claim.firstAttemptAt),
+        unsubscribeUrl,
+      }
+      return inTime(timer, (deadline) => mailer.send(mail, deadline))
     }
 
     function tell({ subscription, day }: Claim, outcome: Exclude<SendOutcome, { kind: 'not_configured' }>) {
@@ -141,9 +149,12 @@ async function inTime(
   try {
     return await Promise.race([send(expired.signal), late])
   } finally {
-    answered.abort()
+    answered.abort(ANSWERED)
   }
 }
+
+/** Given, because the default reason is an exception with a stack, made anew for every message. */
+const ANSWERED = 'answered'
 
 const NEVER = new Promise<never>(() => {})
 

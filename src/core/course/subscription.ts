@@ -14,10 +14,12 @@ export interface SubscriptionRecord extends Subscription {
   readonly firstAttemptAt: number | undefined
   /** Set while the day is out for sending: a claim that finds it set knows that the attempt before was lost. */
   readonly claimedAt: number | undefined
+  /** The dispatch call that claimed it last: one message for each subscription a call. */
+  readonly claimedBy: string | undefined
 }
 
 /** The problem of a lesson whose sender ended before it knew the outcome. */
-export const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
+const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
 export function newSubscription(input: {
   readonly id: string
@@ -39,6 +41,7 @@ export function newSubscription(input: {
     nextAttemptAt: undefined,
     firstAttemptAt: undefined,
     claimedAt: undefined,
+    claimedBy: undefined,
     fence: 0,
     failures: 0,
     problem: undefined,
@@ -157,6 +160,32 @@ export function resolve(
     failures: 0,
     fence: record.fence + 1,
     problem: undefined,
+  }
+}
+
+/**
+ * Takes the day in hand for sending: the next attempt moves to the end of the lease. An attempt that was claimed before
+ * and never recorded is unknown from the moment of its claim.
+ */
+export function take(
+  record: SubscriptionRecord,
+  { now, leaseMs, call }: { readonly now: number; readonly leaseMs: number; readonly call: string },
+): SubscriptionRecord {
+  const { claimedAt, problem } = record
+  return {
+    ...record,
+    nextAttemptAt: now + leaseMs,
+    firstAttemptAt: record.firstAttemptAt ?? now,
+    claimedAt: now,
+    claimedBy: call,
+    fence: record.fence + 1,
+    ...(claimedAt !== undefined && {
+      problem: {
+        kind: 'unknown',
+        reason: LOST_ATTEMPT,
+        since: problem?.kind === 'unknown' ? problem.since : claimedAt,
+      },
+    }),
   }
 }
 

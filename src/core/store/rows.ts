@@ -15,6 +15,7 @@ export interface Row {
   readonly next_attempt_at: number | null
   readonly first_attempt_at: number | null
   readonly claimed_at: number | null
+  readonly claimed_by: string | null
   readonly fence: number
   readonly failures: number
   readonly problem_kind: Problem['kind'] | null
@@ -36,6 +37,7 @@ export function recordOf(row: Row): SubscriptionRecord {
     nextAttemptAt: row.next_attempt_at ?? undefined,
     firstAttemptAt: row.first_attempt_at ?? undefined,
     claimedAt: row.claimed_at ?? undefined,
+    claimedBy: row.claimed_by ?? undefined,
     fence: row.fence,
     failures: row.failures,
     problem:
@@ -57,18 +59,11 @@ export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'a
     next_attempt_at: record.nextAttemptAt ?? null,
     first_attempt_at: record.firstAttemptAt ?? null,
     claimed_at: record.claimedAt ?? null,
+    claimed_by: record.claimedBy ?? null,
     fence: record.fence,
     failures: record.failures,
     problem_kind: record.problem?.kind ?? null,
     problem_reason: record.problem?.reason ?? null,
     problem_since: record.problem?.since ?? null,
   }
-}
-
-/** What a claim sets besides its lease. An attempt that was never recorded is unknown from the moment of its claim. */
-export function claimSql(now: string, lost: string): string {
-  return `first_attempt_at = coalesce(first_attempt_at, ${now}), claimed_at = ${now},
-    problem_reason = CASE WHEN claimed_at IS NULL THEN problem_reason ELSE ${lost} END,
-    problem_since = CASE WHEN claimed_at IS NULL OR problem_kind = 'unknown' THEN problem_since ELSE claimed_at END,
-    problem_kind = CASE WHEN claimed_at IS NULL THEN problem_kind ELSE 'unknown' END`
 }

@@ -3,19 +3,19 @@ import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '..
 import {
   claimOf,
   enrol,
-  LOST_ATTEMPT,
   newSubscription,
   readConfirmation,
   recentSince,
   record,
   resolve,
   type SubscriptionRecord,
+  take,
   undoUnsubscribe,
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { claimSql, columnsOf, type Row, recordOf } from '../rows.ts'
+import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -27,22 +27,19 @@ const bothHalves = (select: string, bounds: string) =>
     (half) => `(${select} FROM ${TABLE} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds})`,
   ).join(' UNION ALL ')
 
-const CLAIM = HALVES.map(
+const [FRESH = '', FAILED = ''] = HALVES.map(
   (half) => `
-  WITH due AS (
-    SELECT id FROM ${TABLE}
-    WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $3
-    ORDER BY next_attempt_at LIMIT $4 FOR UPDATE SKIP LOCKED)
-  UPDATE ${TABLE} s SET next_attempt_at = $2, fence = fence + 1, claimed_by = $3, ${claimSql('$1', '$5')}
-  FROM due WHERE s.id = due.id RETURNING s.*`,
+  SELECT * FROM ${TABLE}
+  WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $2
+  ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
-    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, fence = r.fence,
+    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, claimed_by = r.claimed_by, fence = r.fence,
     failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
   FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
-    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, fence integer, failures integer,
+    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, claimed_by text, fence integer, failures integer,
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
 
@@ -151,19 +148,20 @@ export function postgresCourse(pool: Pool): CourseStore {
       await change(id, (current) => undoUnsubscribe(current, enrolment, now))
     },
     claimDue: ({ now, limit, retries, leaseMs, call }) =>
-      guarded(async () => {
-        const [fresh = '', failed = ''] = CLAIM
-        // Each statement is a transaction of its own: a claim that the next one's fault loses comes back with its lease.
-        const take = async (sql: string, most: number) =>
-          most > 0
-            ? (await pool.query<Row>(sql, [now, now + leaseMs, call, most, LOST_ATTEMPT])).rows.map(recordOf)
-            : []
-        const some = await take(failed, Math.min(retries, limit))
-        const most = await take(fresh, limit - some.length)
-        const rest = await take(failed, limit - some.length - most.length)
-        return [...some, ...most, ...rest]
-          .flatMap((taken) => claimOf(taken) ?? [])
-          .sort((a, b) => a.confirmedAt - b.confirmedAt)
+      write(async (on) => {
+        const taken: SubscriptionRecord[] = []
+        const takeDue = async (due: string, most: number) => {
+          if (most <= 0) return
+          const { rows } = await on.query<Row>(due, [now, call, most])
+          if (rows.length === 0) return
+          const records = rows.map((row) => take(recordOf(row), { now, leaseMs, call }))
+          await save(on, records)
+          taken.push(...records)
+        }
+        await takeDue(FAILED, Math.min(retries, limit))
+        await takeDue(FRESH, limit - taken.length)
+        await takeDue(FAILED, limit - taken.length)
+        return taken.flatMap((one) => claimOf(one) ?? []).sort((a, b) => a.confirmedAt - b.confirmedAt)
       }),
     stillHolds: (claim) => guarded(() => holds(claim)),
     settle: (settlements) =>

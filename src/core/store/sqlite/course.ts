@@ -3,19 +3,19 @@ import type { CourseStore, Problem, SubscriptionState } from '../../course/store
 import {
   claimOf,
   enrol,
-  LOST_ATTEMPT,
   newSubscription,
   readConfirmation,
   recentSince,
   record,
   resolve,
   type SubscriptionRecord,
+  take,
   undoUnsubscribe,
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { claimSql, columnsOf, type Row, recordOf } from '../rows.ts'
+import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { guarded, type SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -38,7 +38,7 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     ),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
-        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, fence = @fence, failures = @failures,
+        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, claimed_by = @claimed_by, fence = @fence, failures = @failures,
         problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
@@ -57,13 +57,10 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       'SELECT created_at, used_at, replaced, subscription FROM confirmation WHERE token_hash = ?',
     ),
     useConfirmation: prepare('UPDATE confirmation SET used_at = ? WHERE token_hash = ?'),
-    claim: prepare(`
-      UPDATE subscription SET next_attempt_at = @until, fence = fence + 1, claimed_by = @call, ${claimSql('@now', '@lost')}
-      WHERE id IN (
-        SELECT id FROM subscription INDEXED BY subscription_due
-        WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
-        ORDER BY next_attempt_at LIMIT @limit)
-      RETURNING *`),
+    due: prepare(`
+      SELECT * FROM subscription INDEXED BY subscription_due
+      WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
+      ORDER BY next_attempt_at LIMIT @limit`),
     holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
@@ -157,19 +154,25 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     undoUnsubscribe: async ({ id, enrolment, now }) => {
       await change(id, (current) => undoUnsubscribe(current, enrolment, now))
     },
-    claimDue: ({ now, limit, retries, leaseMs, call }) =>
-      write(() => {
-        const take = (failed: 0 | 1, most: number) =>
-          recordsOf(
-            sql.claim.all({ now, until: now + leaseMs, call, lost: LOST_ATTEMPT, failed, limit: most }),
-          )
-        const failed = take(1, Math.min(retries, limit))
-        const fresh = take(0, limit - failed.length)
-        const more = take(1, limit - failed.length - fresh.length)
+    claimDue: async ({ now, limit, retries, leaseMs, call }) => {
+      const due = (failed: 0 | 1, most: number) =>
+        most > 0 ? recordsOf(sql.due.all({ now, call, failed, limit: most })) : []
+      // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
+      if (await read(() => due(0, 1).length + due(1, 1).length === 0)) return []
+      return write(() => {
+        const failed = due(1, Math.min(retries, limit))
+        const fresh = due(0, limit - failed.length)
+        const rest = limit - failed.length - fresh.length
+        const more = rest > 0 ? due(1, rest + failed.length).slice(failed.length) : []
         return [...failed, ...fresh, ...more]
-          .flatMap((taken) => claimOf(taken) ?? [])
+          .flatMap((found) => {
+            const taken = take(found, { now, leaseMs, call })
+            save(taken)
+            return claimOf(taken) ?? []
+          })
           .sort((a, b) => a.confirmedAt - b.confirmedAt)
-      }),
+      })
+    },
     stillHolds: (claim) => read(() => sql.holds.get(claim.subscription, claim.fence) !== undefined),
     settle: (settlements) =>
       write(() => {

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadCore } from './core.ts'
+import { type Failure, scenarioOf, shrink, tell } from './scenario.ts'
+import { simulate } from './world.ts'
+
+/**
+ * `npm run simulate -- --seed S --subscriber-days N`: lives scenarios from seed S on until N subscriber-days are lived.
+ * Exit 1 at the first violation, shrunk to a short trace. The same seed always gives the same run, byte for byte.
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    'subscriber-days': { type: 'string', default: '50000' },
+    /** How many processes share the seeds: each takes every so manyth. */
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    stride: { type: 'string', default: '1' },
+    /** A copy of the project with a mutation in it. */
+    root: { type: 'string', default: fileURLToPath(new URL('../../', import.meta.url)) },
+    'no-shrink': { type: 'boolean', default: false },
+  },
+})
+const [seed, wanted, jobs, stride] = [values.seed, values['subscriber-days'], values.jobs, values.stride].map(
+  wholeNumber,
+) as [number, number, number, number]
+if (jobs > 1) process.exitCode = await inProcesses()
+else await live()
+
+async function live(): Promise<void> {
+  const core = await loadCore(values.root)
+  const began = performance.now()
+  let [lived, delivered, kills, scenarios] = [0, 0, 0, 0]
+  let failure: Failure | undefined
+  for (let next = seed; lived < wanted && failure === undefined; next += stride) {
+    const scenario = scenarioOf(next)
+    const run = await simulate(core, scenario)
+    lived += run.subscriberDays
+    delivered += run.delivered
+    kills += run.kills
+    scenarios += 1
+    if (scenarios % 20 === 0)
+      process.stderr.write(`${lived} of ${wanted} subscriber-days, ${delivered} lessons, ${kills} kills\n`)
+    if (run.violations.length > 0) failure = { scenario, run }
+  }
+  const seconds = ((performance.now() - began) / 1000).toFixed(0)
+  if (failure === undefined) {
+    process.stdout.write(
+      `no violation in ${lived} subscriber-days: ${scenarios} scenarios from seed ${seed}, ${delivered} lessons, ${kills} kills, ${seconds} s\n`,
+    )
+    return
+  }
+  process.stdout.write(tell(values['no-shrink'] ? failure : await shrink(core, failure)))
+  process.exitCode = 1
+}
+
+/** The seeds do not depend on each other: each process lives its share of them. */
+async function inProcesses(): Promise<number> {
+  const shares = Array.from({ length: jobs }, (_, index) => {
+    const args = {
+      seed: seed + index * stride,
+      stride: stride * jobs,
+      'subscriber-days': Math.ceil(wanted / jobs),
+      jobs: 1,
+      root: values.root,
+    }
+    const child = spawn(
+      process.execPath,
+      [
+        fileURLToPath(import.meta.url),
+        ...Object.entries(args).flatMap(([name, value]) => [`--${name}`, String(value)]),
+        ...(values['no-shrink'] ? ['--no-shrink'] : []),
+      ],
+      { stdio: 'inherit' },
+    )
+    return new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? 1)))
+  })
+  return Math.max(...(await Promise.all(shares)))
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  process.stderr.write(`${text} is not a whole number above 0\n`)
+  process.exit(2)
+}

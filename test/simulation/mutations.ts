@@ -1,0 +1,156 @@
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * `npm run simulate:mutations`: plants bugs into copies of the course, one at a time, and shows that the simulation
+ * finds each. A mutation whose text is no longer in the source fails as well: it would prove nothing.
+ */
+interface Mutation {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'records a day as sent before it is sent',
+    file: 'course/dispatcher.ts',
+    find: 'const outcome = isForgotten',
+    replace: `await mark(settle(claim, { kind: 'sent', id: '' }, now, 0))
+      const outcome = isForgotten`,
+  },
+  {
+    name: 'takes any outcome, whatever its fencing number',
+    file: 'course/subscription.ts',
+    find: 'const holds = current.fence === claim.fence && ',
+    replace: 'const holds = ',
+  },
+  {
+    name: 'holds a lease that is shorter than a send',
+    file: 'course/dispatcher.ts',
+    find: 'const LEASE_MS = 90_000',
+    replace: 'const LEASE_MS = 1_000',
+  },
+  {
+    name: 'makes a new key for every attempt',
+    file: 'course/dispatcher.ts',
+    find: 'about: `course.',
+    replace: 'about: String(random.fraction()) + `course.',
+  },
+  {
+    name: 'does not look again before it hands over',
+    file: 'course/dispatcher.ts',
+    find: 'if (!(await store.stillHolds(claim))) return feed.giveBack()',
+    replace: '',
+  },
+  {
+    name: 'takes a subscription twice in one call',
+    file: 'store/sqlite/course.ts',
+    find: 'AND claimed_by IS NOT @call',
+    replace: '',
+  },
+  {
+    name: 'counts 23 hours as a day',
+    file: 'course/schedule.ts',
+    find: 'return confirmedAt + (day - 1) * DAY_MS',
+    replace: 'return confirmedAt + (day - 1) * 23 * HOUR_MS',
+  },
+  {
+    name: 'dates every attempt anew',
+    file: 'course/subscription.ts',
+    find: 'firstAttemptAt: record.firstAttemptAt ?? now',
+    replace: 'firstAttemptAt: now',
+  },
+  {
+    name: 'takes an unknown outcome for sent',
+    file: 'course/dispatcher.ts',
+    find: 'await mark(settle(claim, outcome,',
+    replace: `await mark(settle(claim, outcome.kind === 'unknown' ? { kind: 'sent', id: '' } : outcome,`,
+  },
+  {
+    name: 'forgets that an attempt was lost',
+    file: 'course/subscription.ts',
+    find: '...(claimedAt !== undefined && {',
+    replace: '...(claimedAt === 0 && {',
+  },
+  {
+    name: 'retries at once',
+    file: 'course/schedule.ts',
+    find: 'const FIRST_RETRY_MS = 5 * MINUTE_MS',
+    replace: 'const FIRST_RETRY_MS = 1',
+  },
+  {
+    name: 'tries again what was refused for good',
+    file: 'course/schedule.ts',
+    find: `        nextAttemptAt: undefined,
+        failures: claim.failures + 1,
+        problem: { kind: outcome.hardBounce`,
+    replace: `        nextAttemptAt: now + HOUR_MS,
+        failures: claim.failures + 1,
+        problem: { kind: outcome.hardBounce`,
+  },
+  {
+    name: 'drops the mark of a message that went out after its subscription ended',
+    file: 'course/subscription.ts',
+    find: '  if (sent) {',
+    replace: '  if (sent && holds) {',
+  },
+  {
+    name: 'gives up what was claimed when the process stops',
+    file: 'course/subscription.ts',
+    find: 'nextAttemptAt: now + leaseMs,',
+    replace: 'nextAttemptAt: undefined,',
+  },
+]
+
+const project = fileURLToPath(new URL('../../', import.meta.url))
+const missed: string[] = []
+for (const mutation of MUTATIONS) {
+  const root = await mkdtemp(path.join(tmpdir(), 'platformctl-mutation-'))
+  try {
+    await cp(path.join(project, 'src/core'), path.join(root, 'src/core'), { recursive: true })
+    await cp(path.join(project, 'templates'), path.join(root, 'templates'), { recursive: true })
+    await cp(path.join(project, 'package.json'), path.join(root, 'package.json'))
+    await symlink(path.join(project, 'node_modules'), path.join(root, 'node_modules'))
+    const file = path.join(root, 'src/core', mutation.file)
+    const source = await readFile(file, 'utf8')
+    if (!source.includes(mutation.find))
+      throw new Error(`"${mutation.name}" fits nowhere in ${mutation.file}`)
+    await writeFile(
+      file,
+      source.replace(mutation.find, () => mutation.replace),
+    )
+    const { code, found } = await simulateAt(root)
+    process.stdout.write(`${code === 1 ? 'caught' : 'MISSED'}  ${mutation.name}: ${found}\n`)
+    if (code !== 1) missed.push(mutation.name)
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
+}
+process.stdout.write(`${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations caught\n`)
+process.exitCode = missed.length === 0 ? 0 : 1
+
+function simulateAt(root: string): Promise<{ code: number | null; found: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      [
+        fileURLToPath(new URL('main.ts', import.meta.url)),
+        ...['--root', root, '--no-shrink', '--jobs', '1', '--subscriber-days', '60000'],
+      ],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    child.on('error', reject)
+    child.on('close', (code) =>
+      resolve({ code, found: output.split('\n')[0]?.replace('VIOLATION: ', '') ?? '' }),
+    )
+  })
+}

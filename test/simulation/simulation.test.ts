@@ -1,0 +1,41 @@
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { loadCore } from './core.ts'
+import { scenarioOf, shrink, tell } from './scenario.ts'
+import { simulate } from './world.ts'
+
+const core = await loadCore(fileURLToPath(new URL('../../', import.meta.url)))
+
+test('scenarios full of faults break no invariant, and each seed replays byte for byte', async () => {
+  for (const seed of [3, 12]) {
+    const scenario = { ...scenarioOf(seed), subscribers: 60 }
+    const [run, again] = [await simulate(core, scenario), await simulate(core, scenario)]
+    expect(run.violations).toEqual([])
+    expect(run.kills).toBeGreaterThan(0)
+    expect(run.delivered).toBeGreaterThan(100)
+    expect(again.digest).toBe(run.digest)
+  }
+})
+
+test('a violation is shrunk to one subscriber and a short trace', async () => {
+  const dishonest: typeof core.openCourse = (options) =>
+    core.openCourse({
+      ...options,
+      // Says that a claim holds without looking.
+      store: { ...options.store, stillHolds: async () => true },
+    })
+  const broken = { ...core, openCourse: dishonest }
+  let seed = 1
+  const until = async () => {
+    for (; ; seed += 1) {
+      const scenario = { ...scenarioOf(seed), subscribers: 100, faults: ['unsubscribe'] as const }
+      const run = await simulate(broken, scenario)
+      if (run.violations.length > 0) return { scenario, run }
+    }
+  }
+  const found = await shrink(broken, await until())
+  expect(found.scenario.subscribers).toBeLessThan(100)
+  const told = tell(found)
+  expect(told).toMatch(/^VIOLATION: a lesson after an acknowledged unsubscribe\n/)
+  expect(told.split('\n').length).toBeLessThan(50)
+}, 60_000)

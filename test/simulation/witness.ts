@@ -1,0 +1,227 @@
+import { DAY_MS, dueAt } from '../../src/core/course/schedule.ts'
+import type { Settlement, Subscription } from '../../src/core/course/store.ts'
+import type { Message } from '../../src/core/mail/transport.ts'
+import type { Process } from './provider.ts'
+import type { VirtualTime } from './virtual-time.ts'
+
+const MINUTE_MS = 60 * 1000
+
+export interface Violation {
+  readonly invariant: string
+  readonly about: string
+  readonly at: number
+}
+
+/** What is known of one lesson: subscription, enrolment, day. */
+interface Lesson {
+  deliveries: number
+  /** Its sent mark is durable. */
+  recorded: boolean
+  /** An attempt of it was lost, or its answer was: over SMTP the next one may repeat it. */
+  unsettled: boolean
+  /** No attempt before this much time has passed, unless the clock was stepped since. */
+  notBefore: number
+  refusedForGood: boolean
+  /** The operator must decide: it was parked before its subscription ended. */
+  parked: boolean
+}
+
+/** The one who was there: sees everything from outside, knows nothing of how it is done, and says what must never be. */
+export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly time: VirtualTime }) {
+  const { kind, time } = input
+  const violations: Violation[] = []
+  const trace: { readonly at: number; readonly about: string; readonly what: string }[] = []
+  const lessons = new Map<string, Lesson>()
+  const confirmedAt = new Map<string, number>()
+  const ended = new Set<string>()
+  const dead = new Set<string>()
+  const inCall = new Map<string, number>()
+  const links = new Map<string, { readonly s: string; readonly t: string }>()
+  const held = new Map<Process, Set<Lesson>>()
+  let latest = 0
+  let steppedAt = Number.NEGATIVE_INFINITY
+  let delivered = 0
+
+  const lessonOf = (key: string): Lesson => {
+    let lesson = lessons.get(key)
+    if (lesson === undefined) {
+      lesson = {
+        deliveries: 0,
+        recorded: false,
+        unsettled: false,
+        notBefore: 0,
+        refusedForGood: false,
+        parked: false,
+      }
+      lessons.set(key, lesson)
+    }
+    return lesson
+  }
+  const note = (about: string, what: string) => {
+    trace.push({ at: time.elapsed(), about, what })
+    if (trace.length > 20_000) trace.splice(0, 10_000)
+  }
+  /** What was learnt of an attempt never reached the store: the next may repeat it. */
+  function forget(lesson: Lesson): void {
+    lesson.unsettled = true
+    lesson.refusedForGood = lesson.parked
+    lesson.notBefore = 0
+  }
+  function violation(invariant: string, about: string): void {
+    note(about, `VIOLATION: ${invariant}`)
+    violations.push({ invariant, about, at: time.elapsed() })
+  }
+
+  return {
+    violations,
+    trace,
+    violation,
+    note,
+    delivered(message: Message): void {
+      const parsed = lessonIn(message)
+      if (parsed === undefined) return
+      const lesson = lessonOf(parsed.lesson)
+      lesson.deliveries += 1
+      delivered += 1
+      note(parsed.enrolment, `day ${parsed.day} accepted${lesson.deliveries > 1 ? ' again' : ''}`)
+      if (lesson.deliveries === 1) {
+        for (let day = 1; day < parsed.day; day += 1)
+          if (lessonOf(`${parsed.enrolment}.${day}`).deliveries === 0)
+            violation('a later day came before an earlier one', parsed.lesson)
+        return
+      }
+      if (kind === 'api') violation('a provider that honours the key took a day twice', parsed.lesson)
+      else if (lesson.recorded) violation('a day that was recorded as sent went out again', parsed.lesson)
+      else if (!lesson.unsettled && time.elapsed() - steppedAt > 5 * MINUTE_MS)
+        violation('a day went out again though no attempt of it was lost', parsed.lesson)
+    },
+    handedOver(process: Process, message: Message): void {
+      const parsed = lessonIn(message)
+      if (parsed === undefined) return
+      note(parsed.enrolment, `day ${parsed.day} handed over by ${process.name}`)
+      if (!links.has(parsed.enrolment)) links.set(parsed.enrolment, parsed.link)
+      const now = time.clock.now()
+      latest = Math.max(latest, now)
+      const confirmed = confirmedAt.get(parsed.enrolment)
+      if (confirmed === undefined)
+        violation('a lesson for a subscription that is not confirmed', parsed.lesson)
+      else if (latest < dueAt(confirmed, parsed.day)) violation('a lesson before it was due', parsed.lesson)
+      if (ended.has(parsed.enrolment)) violation('a lesson after an acknowledged unsubscribe', parsed.lesson)
+      if (dead.has(parsed.enrolment)) violation('a lesson to a dead address', parsed.lesson)
+      const call = `${process.name}/${parsed.enrolment}`
+      if (inCall.get(call) === process.call)
+        violation('two messages to one subscription in one call', parsed.lesson)
+      inCall.set(call, process.call)
+      const lesson = lessonOf(parsed.lesson)
+      if (lesson.recorded) violation('a day that was recorded as sent was tried again', parsed.lesson)
+      if (lesson.refusedForGood) violation('a day that was refused for good was tried again', parsed.lesson)
+      if (time.elapsed() < lesson.notBefore && steppedAt < lesson.notBefore - 5 * MINUTE_MS)
+        violation('a retry within five minutes of a refusal', parsed.lesson)
+      let holds = held.get(process)
+      if (holds === undefined) {
+        holds = new Set()
+        held.set(process, holds)
+      }
+      holds.add(lesson)
+    },
+    refused(message: Message, how: 'transient' | 'permanent' | 'bounce'): void {
+      const parsed = lessonIn(message)
+      if (parsed === undefined) return
+      note(parsed.enrolment, `day ${parsed.day} refused: ${how}`)
+      const lesson = lessonOf(parsed.lesson)
+      if (how === 'transient') lesson.notBefore = time.elapsed() + 5 * MINUTE_MS
+      else lesson.refusedForGood = true
+    },
+    /** The answer to an attempt was lost. */
+    unsettled(message: Message): void {
+      const parsed = lessonIn(message)
+      if (parsed) lessonOf(parsed.lesson).unsettled = true
+    },
+    /** A process stood still between an answer and its mark: another may have taken over meanwhile. */
+    frozen({ claim }: Settlement): void {
+      forget(lessonOf(`${claim.subscription}.${claim.enrolment}.${claim.day}`))
+    },
+    /** A process died: whatever it held may have gone out, and it never learns. */
+    killed(process: Process): void {
+      note('', `${process.name} killed`)
+      for (const lesson of held.get(process) ?? []) if (!lesson.recorded) forget(lesson)
+      held.delete(process)
+    },
+    /** An outcome that the store has (`after` is the row then), or refused to take. */
+    settled({ claim, sent, problem }: Settlement, after: Subscription | undefined): void {
+      const enrolment = `${claim.subscription}.${claim.enrolment}`
+      const lesson = lessonOf(`${enrolment}.${claim.day}`)
+      if (after === undefined) {
+        forget(lesson)
+        return
+      }
+      if (sent) {
+        note(enrolment, `day ${claim.day} recorded`)
+        if (lesson.deliveries === 0)
+          violation('a day was recorded as sent that nobody took', `${enrolment}.${claim.day}`)
+        lesson.recorded = true
+        return
+      }
+      // A mark that came too late is dropped: then nothing was learnt.
+      if (after.enrolment !== claim.enrolment || after.problem?.kind !== problem?.kind) {
+        forget(lesson)
+        return
+      }
+      if (problem?.kind === 'unknown') lesson.unsettled = true
+      if (problem?.kind === 'parked') lesson.parked = true
+      if (problem?.kind === 'bounced') dead.add(enrolment)
+    },
+    confirmed(enrolment: string, at: number): void {
+      note(enrolment, 'confirmed')
+      confirmedAt.set(enrolment, at)
+    },
+    unsubscribed(enrolment: string): void {
+      note(enrolment, 'unsubscribed')
+      ended.add(enrolment)
+    },
+    undone(enrolment: string): void {
+      note(enrolment, 'undone')
+      ended.delete(enrolment)
+      for (let day = 1; day <= 7; day += 1) forget(lessonOf(`${enrolment}.${day}`))
+    },
+    stepped(): void {
+      steppedAt = time.elapsed()
+      note('', `clock now ${new Date(time.clock.now()).toISOString()}`)
+    },
+    /** An operator puts what was refused back in line. */
+    retried(enrolment: string): void {
+      for (let day = 1; day <= 7; day += 1) {
+        const lesson = lessonOf(`${enrolment}.${day}`)
+        lesson.parked = false
+        forget(lesson)
+      }
+    },
+    /** When all is over: every enrolment that was not ended has had all that was due. */
+    finish(): void {
+      for (const [enrolment, at] of confirmedAt) {
+        if (ended.has(enrolment) || dead.has(enrolment)) continue
+        for (let day = 1; day <= 7 && dueAt(at, day) + DAY_MS < time.clock.now(); day += 1)
+          if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
+            violation('a lesson that was due never went out', `${enrolment}.${day}`)
+      }
+    },
+    arrived: (lesson: string) => lessonOf(lesson).deliveries > 0,
+    /** The link that the first lesson of an enrolment brought. */
+    linkOf: (enrolment: string) => links.get(enrolment),
+    counts: () => ({ delivered, lessons: lessons.size, enrolments: confirmedAt.size }),
+  }
+}
+
+export type Witness = ReturnType<typeof createWitness>
+
+/** `SUBSCRIPTION.ENROLMENT` of a lesson. */
+export const enrolmentIn = (message: Message): string | undefined => lessonIn(message)?.enrolment
+
+/** From outside, a lesson is known by its template and by the link that ends it. */
+function lessonIn(message: Message) {
+  const day = /^course-day-(\d)/.exec(message.key)?.[1]
+  const link = /[?&]s=([^&]+)&t=([^>&]+)/.exec(message.headers['List-Unsubscribe'] ?? '')
+  const [, enrolment, t] = link ?? []
+  if (day === undefined || enrolment === undefined || t === undefined) return undefined
+  return { lesson: `${enrolment}.${day}`, enrolment, day: Number(day), link: { s: enrolment, t } }
+}

@@ -1,0 +1,322 @@
+import { createHash } from 'node:crypto'
+import type { Course } from '../../src/core/course/course.ts'
+import type { CourseStore } from '../../src/core/course/store.ts'
+import { silentLog } from '../../src/core/log.ts'
+import type { Message } from '../../src/core/mail/transport.ts'
+import type { Core } from './core.ts'
+import { type Fault, NEVER, type Process, simulatedProvider } from './provider.ts'
+import { type Seeded, seeded } from './seeded.ts'
+import { virtualTime } from './virtual-time.ts'
+import { createWitness, type Violation } from './witness.ts'
+
+export interface Scenario {
+  readonly seed: number
+  readonly provider: 'api' | 'smtp'
+  readonly subscribers: number
+  /** Of virtual time with faults; afterwards calm days until everything due is out. */
+  readonly days: number
+  readonly dispatchers: number
+  readonly faults: readonly Fault[]
+}
+
+export interface Run {
+  readonly violations: readonly Violation[]
+  readonly trace: readonly { readonly at: number; readonly about: string; readonly what: string }[]
+  /** Of the whole trace: two runs of one scenario have the same. */
+  readonly digest: string
+  readonly subscriberDays: number
+  readonly delivered: number
+  readonly kills: number
+}
+
+const START = Date.UTC(2026, 2, 27, 22, 30)
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** One run: the real course and dispatcher over a real store, on virtual time, with the faults that the seed draws. */
+export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
+  const { DAY_MS } = core
+  const random = seeded(scenario.seed)
+  const time = virtualTime(START)
+  const faults = new Set(scenario.faults)
+  const witness = createWitness({ kind: scenario.provider, time })
+  const store = await core.openStore(undefined)
+  let calm = false
+  let kills = 0
+  const kill = (process: Process) => {
+    if (!process.alive) return
+    process.alive = false
+    kills += 1
+    witness.killed(process)
+  }
+  /** Someone uses the link of an enrolment, and half of them change their minds. */
+  async function leave(enrolment: string): Promise<boolean> {
+    const link = witness.linkOf(enrolment)
+    if (link === undefined) return false
+    await course.unsubscribe(link)
+    const [id = ''] = enrolment.split('.')
+    const found = await store.course.findById(id)
+    if (found?.state !== 'unsubscribed' || `${id}.${found.enrolment}` !== enrolment) return false
+    witness.unsubscribed(enrolment)
+    await time.clock.sleep(random.between(0, 2 * HOUR))
+    if (random.oneIn(2)) return true
+    witness.undone(enrolment)
+    await course.undoUnsubscribe(link)
+    return false
+  }
+  const leaveSoon = (enrolment: string) =>
+    void leave(enrolment).catch((error: unknown) => witness.violation(String(error), enrolment))
+  const provider = simulatedProvider({
+    kind: scenario.provider,
+    time,
+    random,
+    faults,
+    witness,
+    kill,
+    leave: leaveSoon,
+  })
+  const tokens = new Map<string, string>()
+
+  function courseOf(process: Process, over: CourseStore): Course {
+    const transport = provider.transportOf(process)
+    return core.openCourse({
+      store: over,
+      persistent: true,
+      mailer: core.openMailer({
+        mail: undefined,
+        from: { name: undefined, address: 'course@example.com' },
+        transport: {
+          ...transport,
+          send: async (message: Message, deadline?: AbortSignal) => {
+            const token = /token=([\w-]+)/.exec(message.text)?.[1]
+            if (token === undefined) return transport.send(message, deadline)
+            tokens.set(message.to.address, token)
+            return { kind: 'sent', id: message.key }
+          },
+        },
+      }),
+      clock: time.clock,
+      timer: time.clock,
+      random,
+      log: silentLog,
+      siteUrl: 'https://www.example.com',
+      linkKey: core.secret('only for simulations'),
+    })
+  }
+
+  const web: Process = { name: 'web', alive: true, call: 0 }
+  const course = courseOf(web, store.course)
+  // Loads what is loaded once, so that the first run of a process is like any other.
+  await course.subscribe({ spelling: 'first@example.com', identity: 'first@example.com' })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const people = Array.from({ length: scenario.subscribers }, (_, n) =>
+    person({ n, course, store: store.course, random, time, witness, tokens, faults, leave }),
+  )
+  for (const start of people) time.after(random.between(0, (scenario.days * DAY_MS) / 4), start)
+
+  // Days without any dispatcher leave a backlog that is then worked off one day a call.
+  const from = random.between(2, scenario.days) * DAY_MS
+  const outage = { from, to: from + (random.oneIn(2) ? random.between(1, 3) * DAY_MS : 0) }
+
+  function startDispatcher(n: number, generation: number): void {
+    const process: Process = { name: `dispatcher ${n}.${generation}`, alive: true, call: 0 }
+    const faulty = faultyStore({
+      core,
+      store: store.course,
+      process,
+      random,
+      time,
+      faults,
+      witness,
+      kill,
+      isCalm: () => calm,
+      leave: leaveSoon,
+    })
+    const mine = courseOf(process, faulty)
+    const loop = async () => {
+      while (process.alive) {
+        if (time.elapsed() > outage.from && time.elapsed() < outage.to)
+          await time.clock.sleep(outage.to - time.elapsed() + random.between(0, HOUR))
+        process.call += 1
+        const limit = random.pick([1, 5, 40, 100, 1000])
+        const result = await mine.dispatch({ limit }).catch((error: unknown) => {
+          if (error instanceof core.PlatformError) return undefined
+          throw error
+        })
+        if (result) {
+          if (result.processed > limit) witness.violation('a call went beyond its limit', process.name)
+          if (result.processed !== result.sent + result.failed + result.unknown)
+            witness.violation('a call does not add up', process.name)
+        }
+        await time.clock.sleep(calm ? 20 * MINUTE : random.between(MINUTE, 2 * HOUR))
+      }
+    }
+    loop().catch((error: unknown) =>
+      witness.violation(`the dispatcher threw: ${String(error)}`, process.name),
+    )
+    const watch = () => {
+      if (process.alive) time.after(5 * MINUTE, watch)
+      else time.after(random.between(1000, 5 * MINUTE), () => startDispatcher(n, generation + 1))
+    }
+    watch()
+  }
+  for (let n = 1; n <= scenario.dispatchers; n += 1) startDispatcher(n, 0)
+
+  if (faults.has('clock-step')) {
+    const step = () => {
+      if (calm) return
+      time.stepWallClock(random.pick([-HOUR, -MINUTE, MINUTE, HOUR]))
+      witness.stepped()
+      time.after(random.between(6 * HOUR, 60 * HOUR), step)
+    }
+    time.after(random.between(HOUR, 30 * HOUR), step)
+  }
+
+  const failed = () => witness.violations.length > 0
+  await time.passUntil(scenario.days * DAY_MS, failed)
+  calm = true
+  provider.calm()
+  for (let day = 1; day <= 9 && !failed(); day += 1) {
+    await decide(course, store.course, witness)
+    await time.passUntil((scenario.days + day) * DAY_MS, failed)
+  }
+  if (!failed()) witness.finish()
+  await store.close()
+  const { delivered, enrolments } = witness.counts()
+  const digest = createHash('sha256')
+  for (const { at, about, what } of witness.trace) digest.update(`${at} ${about} ${what}\n`)
+  return {
+    violations: witness.violations,
+    trace: witness.trace,
+    digest: digest.digest('hex').slice(0, 16),
+    subscriberDays: enrolments * 7,
+    delivered,
+    kills,
+  }
+}
+
+/** The operator looks at the deliveries that wait, asks the provider what became of them, and decides. */
+async function decide(
+  course: Course,
+  store: CourseStore,
+  witness: ReturnType<typeof createWitness>,
+): Promise<void> {
+  for (const { id, enrolment, sentDays, nextAttemptAt, state } of await store.listProblems(1000)) {
+    if (state !== 'confirmed' || nextAttemptAt !== undefined) continue
+    const arrived = witness.arrived(`${id}.${enrolment}.${sentDays.length + 1}`)
+    witness.retried(`${id}.${enrolment}`)
+    await course.resolve(id, arrived ? 'sent' : 'retry')
+  }
+}
+
+/** A store as a process meets it: it fails before, it fails after, it is slow, and the process dies around it. */
+function faultyStore(input: {
+  readonly core: Core
+  readonly store: CourseStore
+  readonly process: Process
+  readonly random: Seeded
+  readonly time: ReturnType<typeof virtualTime>
+  readonly faults: ReadonlySet<Fault>
+  readonly witness: ReturnType<typeof createWitness>
+  readonly kill: (process: Process) => void
+  readonly isCalm: () => boolean
+  readonly leave: (enrolment: string) => void
+}): CourseStore {
+  const { core, store, process, random, time, faults, witness, kill, isCalm, leave } = input
+  const meets = (fault: Fault, oneIn: number) => !isCalm() && faults.has(fault) && random.oneIn(oneIn)
+  async function call<T>(work: () => Promise<T>, refused: () => void = () => {}): Promise<T> {
+    if (!process.alive) return NEVER
+    if (meets('crash', 1500)) {
+      kill(process)
+      return NEVER
+    }
+    if (meets('slow', 200)) await time.clock.sleep(random.between(1, 3000))
+    if (!process.alive) return NEVER
+    if (meets('store-error', 300)) {
+      refused()
+      throw new core.PlatformError('store_unavailable', 'The store cannot be written.')
+    }
+    const result = await work()
+    if (meets('crash', 1500)) {
+      kill(process)
+      return NEVER
+    }
+    if (meets('store-error', 1500))
+      throw new core.PlatformError('store_unavailable', 'The answer of the store was lost.')
+    return result
+  }
+  return {
+    ...store,
+    claimDue: (asked) =>
+      call(async () => {
+        const claims = await store.claimDue(asked)
+        const one = claims[random.between(0, Math.max(0, claims.length - 1))]
+        if (one && meets('unsubscribe', 10)) leave(`${one.subscription}.${one.enrolment}`)
+        return claims
+      }),
+    stillHolds: (claim) => call(() => store.stillHolds(claim)),
+    backlog: (now) => call(() => store.backlog(now)),
+    settle: (settlements) =>
+      call(
+        async () => {
+          if (meets('freeze', 100)) {
+            for (const one of settlements) witness.frozen(one)
+            await time.clock.sleep(random.between(MINUTE, 30 * MINUTE))
+          }
+          await store.settle(settlements)
+          for (const one of settlements) witness.settled(one, await store.findById(one.claim.subscription))
+        },
+        () => {
+          for (const one of settlements) witness.settled(one, undefined)
+        },
+      ),
+  }
+}
+
+/** A subscriber: subscribes, confirms (or not), may leave, come back by the link, or start over. */
+function person(input: {
+  readonly n: number
+  readonly course: Course
+  readonly store: CourseStore
+  readonly random: Seeded
+  readonly time: ReturnType<typeof virtualTime>
+  readonly witness: ReturnType<typeof createWitness>
+  readonly tokens: ReadonlyMap<string, string>
+  readonly faults: ReadonlySet<Fault>
+  /** True when the subscriber is gone for good. */
+  readonly leave: (enrolment: string) => Promise<boolean>
+}): () => void {
+  const { n, course, store, random, time, witness, tokens, faults, leave } = input
+  const address = `p${n}@example.com`
+  const sleep = (low: number, high: number) => time.clock.sleep(random.between(low, high))
+
+  async function enrolment(): Promise<{ name: string; enrolment: number } | undefined> {
+    const found = await store.find(address)
+    return found && { name: `${found.id}.${found.enrolment}`, enrolment: found.enrolment }
+  }
+  async function enrol(): Promise<boolean> {
+    await course.subscribe({ spelling: address, identity: address })
+    // The confirmation mail goes out after the answer.
+    await sleep(MINUTE, 4 * HOUR)
+    if (random.oneIn(20)) await sleep(6 * 24 * HOUR, 8 * 24 * HOUR)
+    const before = await enrolment()
+    await course.confirm(tokens.get(address) ?? '')
+    const after = await enrolment()
+    // A link that was used before says "confirmed" again, and changes nothing.
+    if (after === undefined || after.enrolment === before?.enrolment) return false
+    witness.confirmed(after.name, time.clock.now())
+    return true
+  }
+  async function live(): Promise<void> {
+    if (!(await enrol()) || !faults.has('unsubscribe')) return
+    for (let times = 0; times < 3 && random.oneIn(4); times += 1) {
+      await sleep(MINUTE, 7 * 24 * HOUR)
+      const now = await enrolment()
+      if (now === undefined) return
+      if ((await leave(now.name)) && !(await enrol())) return
+    }
+  }
+  return () => {
+    live().catch((error: unknown) => witness.violation(`a subscriber met a fault: ${String(error)}`, address))
+  }
+}
