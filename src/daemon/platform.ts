@@ -159,6 +159,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     build: settings.site.buildStamp,
     clock,
     counting: limiter.counting,
+    mailConfigured: mailer.configured,
     async readStore() {
       const opened = options.store ?? (await store.opened())
       return opened && { counts: () => opened.course.counts(clock.now()), status: () => opened.status() }

@@ -67,8 +67,8 @@ const METRICS = {
   },
   platformctl_dispatches_total: {
     type: 'counter',
-    help: 'Dispatch calls: completed, paused (mail not configured, or its provider not reached) or failed.',
-    labels: { result: '`completed`, `paused`, `failed`' },
+    help: 'Dispatch calls: completed, paused (the mail provider was not reached), off (mail is not configured) or failed.',
+    labels: { result: '`completed`, `paused`, `off`, `failed`' },
   },
   platformctl_dispatch_duration_seconds: {
     type: 'histogram',

@@ -13,6 +13,7 @@ export interface MetricsOptions {
   readonly build: string | undefined
   readonly clock: Clock
   readonly counting: () => Counting
+  readonly mailConfigured: boolean
   /** Undefined while no store is open: a scrape opens nothing. */
   readonly readStore: () => Promise<
     { readonly counts: () => Promise<CourseCounts>; readonly status: () => Promise<StoreStatus> } | undefined
@@ -43,11 +44,12 @@ export interface Metrics {
 }
 
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
+const RESULTS = ['completed', 'paused', 'off', 'failed'] as const
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 /** Less than any scrape's own limit. */
 const STORE_DEADLINE_MS = 1000
 
-export function openMetrics({ build, clock, counting, readStore }: MetricsOptions): Metrics {
+export function openMetrics({ build, clock, counting, mailConfigured, readStore }: MetricsOptions): Metrics {
   const registry = openRegistry()
   const requests = registry.counter('platformctl_http_requests_total')
   const durations = registry.histogram('platformctl_http_request_duration_seconds')
@@ -58,7 +60,7 @@ export function openMetrics({ build, clock, counting, readStore }: MetricsOption
     .set({ build: build ?? 'unstamped', node: process.versions.node }, 1)
   // From the start at 0: a rate needs a value before the first event.
   for (const outcome of ['sent', 'failed', 'unknown']) deliveries.inc({ outcome }, 0)
-  for (const result of ['completed', 'paused', 'failed']) dispatches.inc({ result }, 0)
+  for (const result of RESULTS) dispatches.inc({ result }, 0)
   // What is not known yet is absent, and not 0.
   const unknown = ['platformctl_store_up', 'platformctl_history_recorded_timestamp_seconds'] as const
   for (const name of [...FROM_STORE, ...unknown]) registry.clear(name)
@@ -129,7 +131,7 @@ export function openMetrics({ build, clock, counting, readStore }: MetricsOption
     }),
     dispatch: (dispatch) => async (options) => {
       const began = clock.monotonic()
-      const ended = (result: 'completed' | 'paused' | 'failed') => {
+      const ended = (result: (typeof RESULTS)[number]) => {
         dispatches.inc({ result })
         registry
           .histogram('platformctl_dispatch_duration_seconds')
@@ -144,7 +146,7 @@ export function openMetrics({ build, clock, counting, readStore }: MetricsOption
       }
       for (const outcome of ['sent', 'failed', 'unknown'] as const)
         deliveries.inc({ outcome }, result[outcome])
-      ended(result.reason === undefined ? 'completed' : 'paused')
+      ended(result.reason === undefined ? 'completed' : mailConfigured ? 'paused' : 'off')
       return result
     },
     recorded: () => registry.gauge('platformctl_history_recorded_timestamp_seconds').set(clock.now() / 1000),

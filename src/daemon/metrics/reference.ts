@@ -20,6 +20,8 @@ scrape_configs:
       - targets: ['127.0.0.1:3000']
 \`\`\`
 
+Rules for alarms are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alarms](../../runbooks/alarms.md) says what to do.
+
 | Metric | Type | Meaning | Labels |
 |---|---|---|---|
 ${rows.join('\n')}
