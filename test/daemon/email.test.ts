@@ -56,6 +56,28 @@ test('a mail asked for twice is sent once, and says the same', async () => {
   expect(it.messages).toHaveLength(1)
 })
 
+test('nobody’s inbox is filled: after five mails in an hour the answer says so, and nothing is sent', async () => {
+  const invites = Array.from(
+    { length: 7 },
+    (_, n) => `('i${n}', 'lab', 'grace@example.org', '/i/${n}', NULL)`,
+  )
+  const sql = `${RECORDS}; INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES ${invites.join()};`
+  const it = await accountPlatform({ sql })
+  const answers = []
+  for (let n = 0; n < 7; n += 1)
+    answers.push(
+      await bodyOf(
+        await it.post('/api/email', mailFor('organisation-invite', { inviteId: `i${n}` }), await token()),
+      ),
+    )
+  expect(answers.map(({ sent }) => sent)).toEqual([true, true, true, true, true, false, false])
+  expect(answers[6]).toEqual({
+    sent: false,
+    reason: 'this recipient has had enough mail for now; try again later',
+  })
+  expect(it.messages).toHaveLength(5)
+})
+
 test('a mail that failed is sent by the next request, with the same bytes', async () => {
   const tried: unknown[] = []
   const it = await accountPlatform({

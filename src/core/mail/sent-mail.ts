@@ -1,12 +1,38 @@
+/** At most so many different mails to one recipient in so long. */
+export interface MailCap {
+  readonly most: number
+  readonly windowMs: number
+}
+
+/**
+ * For all transactional mail together: somebody who asks in another's name fills no inbox, whichever route, process or
+ * client address they use, and a restart forgets nothing.
+ */
+export const RECIPIENT_CAPS: readonly MailCap[] = [
+  { most: 5, windowMs: 60 * 60 * 1000 },
+  { most: 20, windowMs: 24 * 60 * 60 * 1000 },
+]
+
+export interface BegunMail {
+  readonly firstAttemptAt: number
+  readonly sentId: string | undefined
+}
+
 /**
  * Which transactional mails were sent. Asked for twice, a mail is sent once; tried again, it has the same bytes,
  * because the Date header is that of the first attempt.
  */
 export interface SentMailStore {
-  /** Notes the first attempt, and says when that was and (when it was sent) under which id. */
+  /**
+   * Notes the first attempt, and says when that was and (when it was sent) under which id. A mail that was not begun
+   * before is refused when its recipient has had enough by one of the caps; looked at and noted in one transaction.
+   */
   begin(input: {
     readonly key: string
     readonly now: number
-  }): Promise<{ readonly firstAttemptAt: number; readonly sentId: string | undefined }>
+    /** A hash of the recipient's identity. */
+    readonly recipient: string
+    readonly caps: readonly MailCap[]
+  }): Promise<BegunMail | 'capped'>
   recordSent(input: { readonly key: string; readonly id: string }): Promise<void>
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { parseAddress } from './address.ts'
 import type { TemplateName } from './catalog.ts'
 import type { Mailer } from './mailer.ts'
-import type { SentMailStore } from './sent-mail.ts'
+import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 
 /** A mail that somebody may ask for, with the id of the record it is about. Course mails are the dispatcher's only. */
 export type MailRequest =
@@ -99,7 +99,15 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }
     // A hash, because a subject or a record's id is not ours to keep twice.
     const key = createHash('sha256').update(`${template}.${about}`).digest('base64url')
-    const { firstAttemptAt, sentId } = await sentMail.begin({ key, now: clock.now() })
+    const begun = await sentMail.begin({
+      key,
+      now: clock.now(),
+      recipient: createHash('sha256').update(address.identity).digest('base64url'),
+      caps: RECIPIENT_CAPS,
+    })
+    if (begun === 'capped')
+      return { kind: 'not_sent', reason: 'this recipient has had enough mail for now; try again later' }
+    const { firstAttemptAt, sentId } = begun
     if (sentId !== undefined) return { kind: 'sent', id: sentId }
     const outcome = await mailer.send({
       template,

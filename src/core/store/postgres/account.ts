@@ -1,7 +1,7 @@
 import type { Directory } from '../../access/directory.ts'
 import type { SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
-import { guarded, type Pool } from './connection.ts'
+import { guarded, type Pool, transaction } from './connection.ts'
 
 /** The directory on PostgreSQL: each authorisation is in the one statement that finds the record. */
 export function postgresDirectory(pool: Pool): Directory {
@@ -45,18 +45,31 @@ export function postgresDirectory(pool: Pool): Directory {
 
 export function postgresSentMail(pool: Pool): SentMailStore {
   return {
-    begin: ({ key, now }) =>
-      guarded(async () => {
-        await pool.query(
-          'INSERT INTO platformctl.sent_mail (key, first_attempt_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-          [key, now],
-        )
-        const { rows } = await pool.query<{ first_attempt_at: number; sent_id: string | null }>(
-          'SELECT first_attempt_at, sent_id FROM platformctl.sent_mail WHERE key = $1',
-          [key],
-        )
-        return { firstAttemptAt: rows[0]?.first_attempt_at ?? now, sentId: rows[0]?.sent_id ?? undefined }
-      }),
+    begin: ({ key, now, recipient, caps }) =>
+      guarded(() =>
+        transaction(pool, async (on) => {
+          // One at a time for a recipient: two counts at once would each find room for one more.
+          await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [recipient])
+          const { rows } = await on.query<{ first_attempt_at: number; sent_id: string | null }>(
+            'SELECT first_attempt_at, sent_id FROM platformctl.sent_mail WHERE key = $1',
+            [key],
+          )
+          const [row] = rows
+          if (row) return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
+          for (const { most, windowMs } of caps) {
+            const recent = await on.query<{ count: number }>(
+              'SELECT count(*) AS count FROM platformctl.sent_mail WHERE recipient = $1 AND first_attempt_at > $2',
+              [recipient, now - windowMs],
+            )
+            if ((recent.rows[0]?.count ?? 0) >= most) return 'capped'
+          }
+          await on.query(
+            'INSERT INTO platformctl.sent_mail (key, first_attempt_at, recipient) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+            [key, now, recipient],
+          )
+          return { firstAttemptAt: now, sentId: undefined }
+        }),
+      ),
     recordSent: ({ key, id }) =>
       guarded(async () => {
         await pool.query('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [id, key])

@@ -69,4 +69,9 @@ export const MIGRATIONS: readonly string[] = [
     handled_at bigint
   );
   `,
+  // Caps for each recipient.
+  `
+  ALTER TABLE platformctl.sent_mail ADD COLUMN recipient text;
+  CREATE INDEX sent_mail_recipient ON platformctl.sent_mail (recipient, first_attempt_at) WHERE recipient IS NOT NULL;
+  `,
 ]

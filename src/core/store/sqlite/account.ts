@@ -1,5 +1,5 @@
 import type { Directory } from '../../access/directory.ts'
-import type { SentMailStore } from '../../mail/sent-mail.ts'
+import type { BegunMail, MailCap, SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import { guarded, type SqliteDatabase } from './connection.ts'
 
@@ -45,16 +45,27 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
 }
 
 export function sqliteSentMail(database: SqliteDatabase): SentMailStore {
-  const put = database.prepare('INSERT OR IGNORE INTO sent_mail (key, first_attempt_at) VALUES (?, ?)')
+  const put = database.prepare('INSERT INTO sent_mail (key, first_attempt_at, recipient) VALUES (?, ?, ?)')
+  const recent = database
+    .prepare('SELECT count(*) FROM sent_mail WHERE recipient = ? AND first_attempt_at > ?')
+    .pluck()
   const get = database.prepare('SELECT first_attempt_at, sent_id FROM sent_mail WHERE key = ?')
   const sent = database.prepare('UPDATE sent_mail SET sent_id = ? WHERE key = ?')
   return {
-    begin: ({ key, now }) =>
-      run(() => {
-        put.run(key, now)
-        const row = get.get(key) as { first_attempt_at: number; sent_id: string | null }
-        return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
-      }),
+    begin: ({ key, now, recipient, caps }) =>
+      run(() =>
+        database
+          .transaction((): BegunMail | 'capped' => {
+            const row = get.get(key) as { first_attempt_at: number; sent_id: string | null } | undefined
+            if (row) return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
+            const full = ({ most, windowMs }: MailCap) =>
+              Number(recent.get(recipient, now - windowMs)) >= most
+            if (caps.some(full)) return 'capped'
+            put.run(key, now, recipient)
+            return { firstAttemptAt: now, sentId: undefined }
+          })
+          .immediate(),
+      ),
     recordSent: ({ key, id }) => run(() => void sent.run(id, key)),
   }
 }

@@ -73,4 +73,9 @@ export const MIGRATIONS: readonly string[] = [
     handled_at INTEGER
   ) STRICT, WITHOUT ROWID;
   `,
+  // Caps for each recipient.
+  `
+  ALTER TABLE sent_mail ADD COLUMN recipient TEXT;
+  CREATE INDEX sent_mail_recipient ON sent_mail (recipient, first_attempt_at) WHERE recipient IS NOT NULL;
+  `,
 ]

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest'
+import { RECIPIENT_CAPS } from '../../../src/core/mail/sent-mail.ts'
+import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-21T08:00:00Z')
+const HOUR = 60 * 60 * 1000
+const KINDS = STORES.filter((kind) => kind !== 'memory')
+
+describe.each(KINDS)('on the store %s', (kind) => {
+  test('a recipient gets five mails in an hour and twenty in a day, over all processes and restarts', async () => {
+    const address = await addressOf(kind)
+    const ask = async (n: number, now: number, recipient = 'hash-of-somebody') => {
+      const store = await openTestStore(address)
+      const begun = await store.sentMail.begin({ key: `mail-${n}`, now, recipient, caps: RECIPIENT_CAPS })
+      return begun === 'capped' ? 'capped' : begun.firstAttemptAt
+    }
+    for (let n = 0; n < 5; n += 1) expect(await ask(n, NOW)).toBe(NOW)
+    expect(await ask(5, NOW + 1)).toBe('capped')
+    // Another try of a mail that was begun is no other mail, and another recipient is nobody's fault.
+    expect(await ask(0, NOW + 1)).toBe(NOW)
+    expect(await ask(6, NOW + 1, 'hash-of-another')).toBe(NOW + 1)
+    let begun = 5
+    for (let n = 10; n < 50; n += 1) {
+      const asked = await ask(n, NOW + Math.floor(n / 5) * HOUR)
+      if (asked !== 'capped') begun += 1
+    }
+    expect(begun).toBe(20)
+    expect(await ask(60, NOW + 48 * HOUR)).toBe(NOW + 48 * HOUR)
+  })
+
+  test('of many that ask at once no more than the cap begin', async () => {
+    const address = await addressOf(kind)
+    const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
+    const begun = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        stores[n % 3]?.sentMail.begin({ key: `mail-${n}`, now: NOW, recipient: 'r', caps: RECIPIENT_CAPS }),
+      ),
+    )
+    expect(begun.filter((one) => one !== 'capped')).toHaveLength(5)
+  })
+})
