@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import packageJson from '../package.json' with { type: 'json' }
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
 import { healthReference } from '../src/core/health/reference.ts'
@@ -9,6 +10,7 @@ import { compileFolder } from '../src/core/mail/compile/folder.ts'
 import { metricsReference } from '../src/daemon/metrics/reference.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
+import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { findingsPage } from './findings-page.ts'
 
@@ -18,6 +20,7 @@ import { findingsPage } from './findings-page.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const MADE: Record<string, () => string | Promise<string>> = {
   '.env.example': exampleFile,
+  'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
   'docs/reference/errors.md': errorReference,
   'docs/reference/http.md': () =>
     httpReference(
