@@ -11,6 +11,8 @@ export interface Benchmark {
   readonly better: 'lower' | 'higher'
   /** What the issue or the docs promise: ours divided by the named contender. */
   readonly promises: readonly { readonly against: string; readonly ratio: number }[]
+  /** A promise about the figure itself, in its unit: the median of ours is not worse. */
+  readonly bound?: number
   /** Called once; gives the contenders in the order in which a round runs them, and what to close afterwards. */
   readonly open: () => Promise<{
     readonly contenders: readonly Contender[]
@@ -45,6 +47,7 @@ export interface Result {
   readonly machine: { readonly node: string; readonly cores: number; readonly load: number }
   readonly series: readonly Series[]
   readonly ratios: readonly Ratio[]
+  readonly bound?: { readonly promised: number; readonly kept: boolean }
   readonly notes?: string
 }
 
@@ -78,7 +81,8 @@ export async function runBenchmark(
       const measured = values[index] ?? []
       return { name, role, values: measured, median: median(measured) }
     })
-    const { name, title, unit, better, notes } = benchmark
+    const { name, title, unit, better, bound, notes } = benchmark
+    const ours = series.find((one) => one.role === 'ours')?.median ?? Number.NaN
     return {
       name,
       title,
@@ -88,6 +92,9 @@ export async function runBenchmark(
       ...surroundings,
       series,
       ratios: ratios(benchmark, series),
+      ...(bound !== undefined && {
+        bound: { promised: bound, kept: better === 'lower' ? ours <= bound : ours >= bound },
+      }),
       ...(notes && { notes }),
     }
   } finally {

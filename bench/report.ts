@@ -5,7 +5,7 @@ export function page(results: readonly Result[]): string {
   const parts = results.map((result) => {
     const rows = result.series.map((series) => {
       const ratio = result.ratios.find((one) => one.against === series.name)
-      return `| ${series.role === 'ours' ? `**${series.name}**` : series.name} | ${series.role} | ${figure(series.median)} ${result.unit} | ${ratio ? ratioText(ratio, result.better) : ''} |`
+      return `| ${series.role === 'ours' ? `**${series.name}**` : series.name} | ${series.role} | ${figure(series.median)} ${result.unit} | ${ratio ? ratioText(ratio, result.better) : series.role === 'ours' ? boundText(result) : ''} |`
     })
     return `## ${result.title}
 
@@ -23,6 +23,11 @@ ${result.notes ? `${result.notes}\n\n` : ''}\`npm run bench -- ${result.name}\`:
 Made by \`npm run bench\`; not edited by hand. Each row was measured in turn with the others of its table in one run, so the ratios hold where single figures drift with the machine. In brackets: the middle half of the rounds.
 
 ${parts.join('\n')}`
+}
+
+function boundText({ bound, better, unit }: Result): string {
+  if (bound === undefined) return ''
+  return `promised ${better === 'lower' ? '≤' : '≥'} ${figure(bound.promised)} ${unit}: ${bound.kept ? 'kept' : 'not kept'}`
 }
 
 function ratioText(ratio: Ratio, better: Result['better']): string {

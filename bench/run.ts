@@ -33,6 +33,10 @@ for (const name of names.length > 0 ? names : known) {
   process.stderr.write('\n')
   for (const { name: contender, median } of result.series)
     console.log(`  ${contender}: ${median.toPrecision(4)} ${result.unit}`)
+  if (result.bound)
+    console.log(
+      `  promised ${benchmark.better === 'lower' ? '≤' : '≥'} ${result.bound.promised} ${result.unit}: ${result.bound.kept ? 'kept' : 'NOT KEPT'}`,
+    )
   for (const ratio of result.ratios) {
     const verdict = ratio.tooWide
       ? 'too wide to quote'

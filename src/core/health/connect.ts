@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns'
 import { connect, isIP, type Socket } from 'node:net'
 
 export interface Address {
@@ -12,12 +11,15 @@ export type Lookup = (host: string) => Promise<readonly Address[]>
 /** How long one address may take before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay). */
 const STAGGER_MS = 250
 
-const systemLookup: Lookup = (host) =>
-  new Promise((resolve, reject) => {
+const systemLookup: Lookup = async (host) => {
+  // Loaded for names only: a HEALTHCHECK asks an address.
+  const { lookup } = await import('node:dns')
+  return new Promise((resolve, reject) => {
     lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>
       error ? reject(error) : resolve(addresses),
     )
   })
+}
 
 /** The addresses of a host in the order in which they are tried; an address is its own, without a resolver. */
 export async function addressesOf(host: string, resolve: Lookup = systemLookup): Promise<readonly Address[]> {
