@@ -19,6 +19,8 @@ export interface Measured {
 process.on('message', (asked) => {
   if (asked !== 'measure') return
   const [p99, max] = [delay.percentile(99), delay.max]
+  // The collection is a pause of ours, not the daemon's.
+  delay.disable()
   ;(globalThis as { gc?: () => void }).gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
   const answer: Measured = {
@@ -27,9 +29,11 @@ process.on('message', (asked) => {
     loopP99: Math.max(0, p99 / 1e6 - 5),
     loopMax: Math.max(0, max / 1e6 - 5),
   }
-  // The collection itself is a pause of ours, not the daemon's.
-  delay.reset()
-  process.send?.(answer)
+  setTimeout(() => {
+    delay.reset()
+    delay.enable()
+    process.send?.(answer)
+  }, 20)
 })
 // Listening keeps the channel, and the channel would keep the process.
 process.channel?.unref()
