@@ -103,7 +103,7 @@ test('reasons and addresses are shown to who shows the health token, and to nobo
     expect(shown).toContain('http://api.internal.example:8000')
     expect(await text(ask(`${target}?details`, basic(TOKEN)))).toContain('no answer in time')
     for (const wrong of [{}, basic('wrong'), { Authorization: 'Bearer wrong' }]) {
-      const refused = await ask(`${target}?details`, wrong)
+      const refused = await ask(`${target}?details`, { Accept: 'text/html', ...wrong })
       expect(refused.status).toBe(401)
       // A browser asks its user for the password by itself.
       expect(refused.headers.get('www-authenticate')).toMatch(/Basic realm=/)

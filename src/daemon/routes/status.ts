@@ -60,7 +60,10 @@ function answer(
       return errorResponse(
         new PlatformError('unauthenticated', `Reasons and addresses need the health token: ${fix}.`),
         asked,
-        token === undefined ? {} : { 'WWW-Authenticate': 'Bearer, Basic realm="status", charset="UTF-8"' },
+        // Alone, because Chromium asks its user for nothing when another scheme stands in the same field.
+        token !== undefined && asked.wantsHtml
+          ? { 'WWW-Authenticate': 'Basic realm="status", charset="UTF-8"' }
+          : {},
       )
     }
     const at = clock.now()
@@ -74,7 +77,7 @@ function answer(
           meaningOf,
         ),
         details: allowed ? { targetOf: (probe) => targetOf(settings, probe) } : undefined,
-        detailsLink: token === undefined ? undefined : '/?details',
+        detailsLink: token === undefined || status.recorded === 'none' ? undefined : '/?details',
       },
       asked,
     )
