@@ -98,20 +98,29 @@ export const AnalyticsAnswer = z.strictObject({
 }) satisfies z.ZodType<IngestAnswer>
 
 const pass = z.enum(['pass', 'warn', 'fail'])
-/** draft-inadarei-api-health-check-06. */
+/** draft-inadarei-api-health-check-06; what the draft has no name for stands under ours. */
 export const HealthJsonAnswer = z.strictObject({
   status: pass,
   releaseId: z.string().exactOptional(),
   serviceId: z.enum(SERVICES),
+  description: z.string(),
+  startedAt: z.iso.datetime(),
+  time: z.iso.datetime(),
+  latencyMs: z.number().min(0),
   checks: z.record(
     z.string(),
     z.array(
       z.strictObject({
+        componentId: z.string(),
+        componentType: z.literal('component'),
         status: pass,
+        state: z.enum(['ok', 'degraded', 'failing', 'skipped']),
+        checked: z.boolean(),
         time: z.iso.datetime(),
         observedValue: z.number().optional(),
         observedUnit: z.literal('ms').optional(),
-        output: z.string().exactOptional(),
+        output: z.string().exactOptional().describe('Why it warns or fails.'),
+        reason: z.string().exactOptional().describe('Why it passes without a check.'),
       }),
     ),
   ),

@@ -96,8 +96,21 @@ const health = (summary: string, deepIsGated: boolean): Operation => ({
           draft: {
             status: status === 200 ? 'pass' : 'fail',
             serviceId: 'web',
+            description: 'health of web',
+            startedAt: '2026-11-21T04:00:00.000Z',
+            time: '2026-11-21T08:00:00.000Z',
+            latencyMs: 1.2,
             checks: {
-              store: [{ status: status === 200 ? 'pass' : 'fail', time: '2026-11-21T08:00:00.000Z' }],
+              store: [
+                {
+                  componentId: 'store',
+                  componentType: 'component',
+                  status: status === 200 ? 'pass' : 'fail',
+                  state: status === 200 ? 'ok' : 'failing',
+                  checked: true,
+                  time: '2026-11-21T08:00:00.000Z',
+                },
+              ],
             },
           },
         },
