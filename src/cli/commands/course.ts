@@ -99,21 +99,8 @@ async function status(context: Context, course: Course, options: Options): Promi
     }))
     return json(context, { version: 1, ...counts, problems: waiting })
   }
-  const lines = [
-    ...Object.entries(counts.byState).map(([state, count]) => `${state.padEnd(14)}${count}`),
-    `${'due now'.padEnd(14)}${counts.dueNow}${counts.oldestDueAt === undefined ? '' : `  (the oldest since ${new Date(counts.oldestDueAt).toISOString()})`}`,
-    `${'in 24 hours'.padEnd(14)}${counts.dueByHour.reduce((sum, count) => sum + count, 0)}`,
-    `${'parked'.padEnd(14)}${counts.parked}`,
-    `${'unknown'.padEnd(14)}${counts.unknown}`,
-  ]
-  for (const { id, sentDays, problem, nextAttemptAt } of problems) {
-    const next =
-      nextAttemptAt === undefined
-        ? 'waits for: platformctl course resolve'
-        : `next try ${new Date(nextAttemptAt).toISOString()}`
-    lines.push(`  ${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`)
-  }
-  context.stdout.write(`${lines.join('\n')}\n`)
+  const { courseStatusText } = await import('../output/course-text.ts')
+  context.stdout.write(courseStatusText({ counts, problems, now: context.clock.now() }))
   return EXIT.passed
 }
 

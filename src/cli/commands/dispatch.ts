@@ -1,4 +1,4 @@
-import type { DispatchResult } from '../../core/course/course.ts'
+import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
@@ -21,7 +21,7 @@ export const configure: Configure = (command, context, settle) => {
       'Send the lessons that are due: through the dispatch endpoint (secret from EMAIL_DISPATCH_SECRET), or with --local from this machine’s store.',
     )
     .option('--limit <n>', 'how many lessons one call sends at most (1 to 10000)', wholeNumber(1, 10_000))
-    .option('--drain', 'repeat until nothing is due')
+    .option('--drain', 'repeat until nothing is due, with progress on standard error')
     .option('--dry-run', 'show what is due and send nothing (needs --local)')
     .option('--url <url>', 'address of the web service (default: NEXT_PUBLIC_SITE_URL)')
     .option('--local', 'dispatch from this machine’s store')
@@ -56,7 +56,7 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
     : (await import('../dispatch/remote.ts')).remoteSource(context, env, options)
   try {
     if (options.dryRun) return await (await import('../dispatch/dry-run.ts')).dryRun(context, source, options)
-    const total = await run(context, source.call, options)
+    const total = await (await import('../dispatch/drain.ts')).drain(context, source, options)
     await write(context, total, options)
     return total.failed + total.unknown > 0 || total.reason !== undefined ? EXIT.failed : EXIT.passed
   } finally {
@@ -65,7 +65,10 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
 }
 
 export interface Source {
-  readonly call: () => Promise<DispatchResult>
+  /** One dispatch call; a remote one tells its progress only when it has ended. */
+  readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
+  /** Lessons due before the first call, where that can be known. */
+  readonly remaining?: () => Promise<number>
   readonly due?: (limit: number) => Promise<
     readonly {
       readonly id: string
@@ -74,36 +77,6 @@ export interface Source {
     }[]
   >
   readonly close: () => Promise<void>
-}
-
-/** One call, or with --drain calls until nothing more is sent; the totals of all. */
-async function run(
-  context: Context,
-  call: Source['call'],
-  options: DispatchOptions,
-): Promise<DispatchResult> {
-  let total = await call()
-  const began = context.clock.monotonic()
-  let last = total
-  while (options.drain && last.processed > 0 && last.reason === undefined && !context.signal.aborted) {
-    const seconds = (context.clock.monotonic() - began) / 1000
-    const rate = seconds > 0 ? total.processed / seconds : 0
-    const left = rate > 0 ? `, about ${Math.ceil(total.remaining / rate)} s` : ''
-    context.stderr.write(
-      `sent ${total.sent}, failed ${total.failed}, left ${total.remaining}${rate > 0 ? `, ${rate.toFixed(0)}/s${left}` : ''}\n`,
-    )
-    if (last.remaining === 0) break
-    last = await call()
-    total = {
-      ...last,
-      processed: total.processed + last.processed,
-      sent: total.sent + last.sent,
-      failed: total.failed + last.failed,
-      unknown: total.unknown + last.unknown,
-      results: [...total.results, ...last.results].slice(-1000),
-    }
-  }
-  return total
 }
 
 async function write(context: Context, total: DispatchResult, options: DispatchOptions): Promise<void> {

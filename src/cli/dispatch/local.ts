@@ -1,4 +1,5 @@
 import { nextDay } from '../../core/course/schedule.ts'
+import { readSettings } from '../../core/env/read-settings.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
@@ -12,11 +13,13 @@ export async function localSource(
 ): Promise<Source> {
   const { platform, close } = await openLocal(context, env, options.data)
   return {
-    call: () =>
-      platform.dispatch({
-        ...(options.limit === undefined ? {} : { limit: options.limit }),
+    call: async (onProgress) =>
+      (await platform.course()).dispatch({
+        limit: options.limit ?? readSettings(env).dispatch.limit,
         signal: context.signal,
+        onProgress,
       }),
+    remaining: async () => (await (await platform.course()).backlog()).due,
     due: async (limit) =>
       (await (await platform.course()).due(limit)).map(({ id, sentDays, nextAttemptAt }) => ({
         id,

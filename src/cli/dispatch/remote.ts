@@ -50,19 +50,19 @@ async function call(context: Context, url: string, secret: string): Promise<Disp
       { cause: error },
     )
   })
-  const answer = (await response.json().catch(() => undefined)) as
-    | Partial<DispatchResult & { message: string }>
-    | undefined
   if (response.status === 401)
     throw new CommandError(
       EXIT.remote,
       'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
     )
-  if (!response.ok || typeof answer?.processed !== 'number') {
-    throw new CommandError(
-      EXIT.remote,
-      `the service answered ${response.status}${typeof answer?.message === 'string' ? `: ${answer.message}` : ', and not as a dispatch endpoint'}`,
-    )
-  }
-  return answer as DispatchResult
+  const { DispatchAnswer, ErrorAnswer } = await import('../../daemon/openapi/answers.ts')
+  const body: unknown = await response.json().catch(() => undefined)
+  // Loose: a newer service may say more.
+  const answer = DispatchAnswer.loose().safeParse(body)
+  if (response.ok && answer.success) return answer.data
+  const problem = ErrorAnswer.loose().safeParse(body)
+  throw new CommandError(
+    EXIT.remote,
+    `the service answered ${response.status}${problem.success ? `: ${problem.data.message}` : ', and not as a dispatch endpoint'}`,
+  )
 }

@@ -1,0 +1,110 @@
+import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
+import type { DispatchOptions, Source } from '../commands/dispatch.ts'
+import type { Context } from '../context.ts'
+import { openProgress } from '../progress.ts'
+
+const BAR = 24
+/** Off a terminal a drain says where it is so often, and not for every call. */
+const LINE_EVERY_MS = 10_000
+const SHOW_EVERY_MS = 100
+/** A summary names the lessons that were not sent; of millions, the last ones. */
+const MOST_RESULTS = 1000
+
+/** One call, or with --drain calls until nothing more is due; the totals of all, with progress on standard error. */
+export async function drain(
+  context: Context,
+  source: Source,
+  options: DispatchOptions,
+): Promise<DispatchResult> {
+  const began = context.clock.monotonic()
+  const progress = await openProgress(context, options.drain ? 'draining' : 'dispatching')
+  const done = { sent: 0, failed: 0, unknown: 0 }
+  let left = await source.remaining?.()
+  let shownAt = began
+  const line = () => progressLine({ ...done, left, seconds: (context.clock.monotonic() - began) / 1000 })
+  const isTime = (every: number) => {
+    const now = context.clock.monotonic()
+    if (now - shownAt < every) return false
+    shownAt = now
+    return true
+  }
+  const onProgress = ({ outcome }: DispatchProgress) => {
+    done[outcome] += 1
+    if (left !== undefined) left -= 1
+    if (isTime(SHOW_EVERY_MS)) progress.show(line())
+  }
+  try {
+    let total = await source.call(onProgress)
+    for (let last = total; goesOn(last, options, context.signal); ) {
+      ;[done.sent, done.failed, done.unknown, left] = [
+        total.sent,
+        total.failed,
+        total.unknown,
+        total.remaining,
+      ]
+      progress.show(line())
+      if (context.stderr.isTTY !== true && isTime(LINE_EVERY_MS)) context.stderr.write(`${line()}\n`)
+      last = await source.call(onProgress)
+      total = sum(total, last)
+    }
+    return total
+  } finally {
+    progress.end()
+  }
+}
+
+function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal: AbortSignal): boolean {
+  return (
+    repeat === true &&
+    last.processed > 0 &&
+    last.remaining > 0 &&
+    last.reason === undefined &&
+    !signal.aborted
+  )
+}
+
+function sum(total: DispatchResult, last: DispatchResult): DispatchResult {
+  return {
+    ...last,
+    processed: total.processed + last.processed,
+    sent: total.sent + last.sent,
+    failed: total.failed + last.failed,
+    unknown: total.unknown + last.unknown,
+    results: [...total.results, ...last.results].slice(-MOST_RESULTS),
+  }
+}
+
+/** `███████░░░ 70 %  7,000 sent, 3 failed, 3,000 left, 950/s, about 4 s` */
+export function progressLine(at: {
+  readonly sent: number
+  readonly failed: number
+  readonly unknown: number
+  readonly left: number | undefined
+  readonly seconds: number
+}): string {
+  const done = at.sent + at.failed + at.unknown
+  const rate = at.seconds > 0 ? done / at.seconds : 0
+  const parts = [`${number(at.sent)} sent`]
+  if (at.failed > 0) parts.push(`${number(at.failed)} failed`)
+  if (at.unknown > 0) parts.push(`${number(at.unknown)} unknown`)
+  if (at.left !== undefined) parts.push(`${number(at.left)} left`)
+  if (rate > 0) parts.push(rate < 10 ? `${rate.toFixed(1)}/s` : `${number(Math.round(rate))}/s`)
+  if (rate > 0 && at.left !== undefined && at.left > 0) parts.push(`about ${duration(at.left / rate)}`)
+  const share = at.left === undefined ? undefined : done / Math.max(1, done + at.left)
+  const full = Math.floor((share ?? 0) * BAR)
+  const bar =
+    share === undefined
+      ? ''
+      : `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${String(Math.floor(share * 100)).padStart(3)} %  `
+  return bar + parts.join(', ')
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en')
+}
+
+function duration(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
+  return `${(seconds / 3600).toFixed(1)} h`
+}

@@ -1,0 +1,68 @@
+import type { CourseCounts, Subscription } from '../../core/course/store.ts'
+
+const BARS = '▁▂▃▄▅▆▇█'
+const HOUR_MS = 60 * 60 * 1000
+
+/** The operator's view of the course: who is where, what is due, and what waits for a decision. */
+export function courseStatusText(input: {
+  readonly counts: CourseCounts
+  readonly problems: readonly Subscription[]
+  readonly now: number
+}): string {
+  const { counts, problems, now } = input
+  const lines = [
+    ...Object.entries(counts.byState).map(([state, count]) => row(state, number(count))),
+    '',
+    ...counts.byLessons.flatMap((count, sent) =>
+      count === 0 ? [] : [row(LESSONS_SENT[sent] ?? '', `${number(count)} ${bar(count, counts.byLessons)}`)],
+    ),
+    '',
+    row('due now', number(counts.dueNow) + since(counts.oldestDueAt, now)),
+    row('next 24 hours', dueText(counts.dueByHour, now)),
+    row('parked', number(counts.parked)),
+    row('unknown', number(counts.unknown)),
+  ]
+  if (problems.length > 0) lines.push('', ...problems.map(problemText))
+  return `${lines.join('\n')}\n`
+}
+
+const LESSONS_SENT = ['none sent', ...[1, 2, 3, 4, 5, 6].map((day) => `day ${day} sent`), 'all sent']
+
+const row = (name: string, value: string) => `${name.padEnd(14)}${value}`.trimEnd()
+const number = (value: number) => value.toLocaleString('en')
+const bar = (count: number, all: readonly number[]) =>
+  '█'.repeat(Math.max(1, Math.round((count / Math.max(...all)) * 24)))
+
+/** One bar an hour from now on, so that a peak is seen before it comes. */
+function dueText(byHour: readonly number[], now: number): string {
+  const total = byHour.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return '0'
+  const most = Math.max(...byHour)
+  const chart = byHour
+    .map((count) => (count === 0 ? '·' : BARS[Math.ceil((count / most) * BARS.length) - 1]))
+    .join('')
+  const peak = new Date(now + byHour.indexOf(most) * HOUR_MS).toISOString().slice(11, 16)
+  return `${number(total)}  ${chart}  an hour each; most ${number(most)}, from ${peak} UTC`
+}
+
+function since(oldest: number | undefined, now: number): string {
+  if (oldest === undefined) return ''
+  const minutes = Math.max(0, Math.floor((now - oldest) / 60_000))
+  const age =
+    minutes < 120
+      ? `${minutes} min`
+      : minutes < 48 * 60
+        ? `${Math.floor(minutes / 60)} h`
+        : `${Math.floor(minutes / 1440)} days`
+  return `  the oldest for ${age}, since ${new Date(oldest).toISOString()}`
+}
+
+function problemText({ id, sentDays, problem, nextAttemptAt, state }: Subscription): string {
+  const next =
+    nextAttemptAt !== undefined
+      ? `next try ${new Date(nextAttemptAt).toISOString()}`
+      : state === 'confirmed'
+        ? `waits for: platformctl course resolve ${id} retry|sent`
+        : `the subscription has ended`
+  return `${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
+}

@@ -1,0 +1,168 @@
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { progressLine } from '../../src/cli/dispatch/drain.ts'
+import { courseStatusText } from '../../src/cli/output/course-text.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
+
+/** A data folder with people whose first lessons are due, and a mail server of its own. */
+async function due(people: number) {
+  const data = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
+  for (let n = 0; n < people; n += 1) {
+    const address = `p${n}@example.com`
+    await store.course.requestConfirmation({
+      identity: address,
+      address,
+      id: `person-${n}`,
+      tokenHash: `h${n}`,
+      now: 0,
+    })
+    await store.course.confirm({ tokenHash: `h${n}`, now: n })
+  }
+  await store.close()
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const env = {
+    MAILER_API_KEY: 'key-for-tests',
+    MAILER_SMTP_URL: inbox.smtpUrl,
+    MAILER_FROM: 'course@example.com',
+  }
+  return { data, inbox, env }
+}
+
+async function run(args: readonly string[], parts: Parameters<typeof testContext>[0] = {}) {
+  const { context, stdout, stderr } = testContext(parts)
+  return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
+}
+
+test('a drain sends every lesson of a backlog, one day a call, and sums up', async () => {
+  const { data, inbox, env } = await due(3)
+  const { code, stdout, stderr } = await run(
+    ['dispatch', '--local', '--drain', '--data', data, '--limit', '2'],
+    { env },
+  )
+  expect(stdout).toBe('21 sent, 0 still due\n')
+  expect(code).toBe(0)
+  expect(inbox.mails).toHaveLength(21)
+  // Off a terminal, a drain this short says nothing of its progress.
+  expect(stderr).toBe('')
+}, 30_000)
+
+test('one call sends as many as its limit, and says what is left', async () => {
+  const { data, inbox, env } = await due(5)
+  const args = ['dispatch', '--local', '--data', data, '--limit', '3', '--format', 'json']
+  const { code, stdout } = await run(args, { env })
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ version: 1, processed: 3, sent: 3, remaining: 5, limit: 3 })
+  expect(inbox.mails.map(({ to }) => to)).toEqual(expect.arrayContaining(['p0@example.com']))
+})
+
+test('a dry run says what is due, oldest first, and sends nothing', async () => {
+  const { data, inbox, env } = await due(2)
+  const { code, stdout } = await run(['dispatch', '--local', '--dry-run', '--data', data], { env })
+  expect(code).toBe(0)
+  expect(stdout.split('\n')).toEqual([
+    'day 1 of person-0, due since 1970-01-01T00:00:00.000Z',
+    'day 1 of person-1, due since 1970-01-01T00:00:00.001Z',
+    '2 due; nothing was sent',
+    '',
+  ])
+  expect(inbox.mails).toEqual([])
+})
+
+test('an interrupted drain ends after the messages in flight, and the next goes on', async () => {
+  const { data, inbox, env } = await due(60)
+  const interrupt = new AbortController()
+  void inbox.waitFor(() => inbox.mails.length >= 5, AbortSignal.timeout(10_000)).then(() => interrupt.abort())
+  const args = ['dispatch', '--local', '--drain', '--data', data]
+  const first = await run(args, { env, signal: interrupt.signal })
+  const sent = Number(/^(\d+) sent/m.exec(first.stdout)?.[1])
+  expect(sent).toBe(inbox.mails.length)
+  expect(sent).toBeLessThan(420)
+  await run(args, { env })
+  const keys = inbox.mails.map(
+    ({ headers }) => headers.find(({ name }) => name.toLowerCase() === 'message-id')?.value,
+  )
+  expect([keys.length, new Set(keys).size]).toEqual([420, 420])
+}, 30_000)
+
+test('a service that answers otherwise than a dispatch endpoint is said to, with its own reason where it has one', async () => {
+  const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
+  const answer = async (status: number, body: string) => {
+    const url = await serve((_, response) => void response.writeHead(status).end(body))
+    return run(['dispatch', '--url', url], { env })
+  }
+  expect(await answer(200, '{"processed":"many"}')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('the service answered 200, and not as a dispatch endpoint'),
+  })
+  const problem = { code: 'store_not_persistent', status: 503, message: 'Set STORE_URL.', requestId: 'r' }
+  expect(await answer(503, JSON.stringify(problem))).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('the service answered 503: Set STORE_URL.'),
+  })
+  expect(await answer(401, '')).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('refused EMAIL_DISPATCH_SECRET'),
+  })
+})
+
+test('the progress says what was done, what is left, how fast and how long', () => {
+  expect(progressLine({ sent: 7000, failed: 3, unknown: 0, left: 2997, seconds: 7.37 })).toBe(
+    '████████████████░░░░░░░░  70 %  7,000 sent, 3 failed, 2,997 left, 950/s, about 4 s',
+  )
+  expect(progressLine({ sent: 4, failed: 0, unknown: 1, left: 40_000, seconds: 1 })).toMatch(
+    /^░{24} {3}0 % {2}4 sent, 1 unknown, 40,000 left, 5\.0\/s, about 2\.2 h$/,
+  )
+  expect(progressLine({ sent: 0, failed: 0, unknown: 0, left: undefined, seconds: 0 })).toBe('0 sent')
+})
+
+test('the status shows states, lessons, the next day by the hour, and what waits for a decision', () => {
+  const now = Date.UTC(2026, 10, 21, 9)
+  const text = courseStatusText({
+    now,
+    counts: {
+      byState: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 },
+      byLessons: [40, 0, 0, 0, 0, 0, 0, 1300],
+      dueNow: 3,
+      oldestDueAt: now - 3 * 3_600_000,
+      dueByHour: [1, 0, 8, ...Array.from({ length: 21 }, () => 0)],
+      parked: 1,
+      unknown: 0,
+    },
+    problems: [
+      {
+        id: 'sub-1',
+        address: 'ada@example.com',
+        state: 'confirmed',
+        enrolment: 1,
+        createdAt: 0,
+        confirmedAt: 0,
+        unsubscribedAt: undefined,
+        sentDays: [1],
+        nextAttemptAt: undefined,
+        failures: 1,
+        problem: { kind: 'parked', reason: '550 refused', since: 0 },
+      },
+    ],
+  })
+  expect(text).toBe(`unconfirmed   12
+confirmed     1,340
+unsubscribed  8
+
+none sent     40 █
+all sent      1,300 ████████████████████████
+
+due now       3  the oldest for 3 h, since 2026-11-21T06:00:00.000Z
+next 24 hours 9  ▁·█·····················  an hour each; most 8, from 11:00 UTC
+parked        1
+unknown       0
+
+parked   sub-1  day 2  550 refused; waits for: platformctl course resolve sub-1 retry|sent
+`)
+})
