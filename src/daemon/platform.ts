@@ -16,6 +16,7 @@ import { judge, readSettings } from '../core/env/read-settings.ts'
 import { type Environment, GROUPS, type GroupName, type Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
+import { announced } from '../core/health/announced.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import { createHealth, type Health } from '../core/health/runner.ts'
 import {
@@ -197,14 +198,17 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   let stopping = false
   const healthOf = (service: Service) =>
     metrics.health(
-      createHealth({
-        service,
-        probes: probes[service],
-        clock,
-        build: settings.site.buildStamp,
-        startedAt,
-        stopping: () => stopping,
-      }),
+      announced(
+        createHealth({
+          service,
+          probes: probes[service],
+          clock,
+          build: settings.site.buildStamp,
+          startedAt,
+          stopping: () => stopping,
+        }),
+        log,
+      ),
     )
   const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
   const { payments } = settings

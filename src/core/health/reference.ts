@@ -27,7 +27,7 @@ Made from \`src/core/health/causes.ts\` and \`reference.ts\` by \`npm run make\`
 | \`failing\` | 503 | Something that is configured does not work. |
 | \`skipped\` | – | Of a probe only: not configured. Counts as ok, and is never red. |
 
-A service is the worst of its probes. All run at once, each within half of one deadline; one that hangs is named and the others are kept. No answer comes from a run that began before its request: requests that arrive during a run share the next. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential.
+A service is the worst of its probes. All run at once, each within half of one deadline; one that hangs is named and the others are kept. No answer comes from a run that began before its request: requests that arrive during a run share the next. \`checked: false\` says that nothing live was tried. A client that accepts \`application/health+json\` gets that format (\`pass\`, \`warn\`, \`fail\`) with the same facts. No answer names a host, an address or a credential. Each change of a service’s state is one log line, \`health_changed\`, with the probes to blame.
 
 ## platformctl health
 

@@ -43,7 +43,9 @@ export function createHealth({
   const flights = probes.map((probe) => {
     const budgetMs = Math.min(probe.budgetMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
-    return { name: probe.name, shallow: run(false), deep: run(true) }
+    const shallow = run(false)
+    // The other services have one kind of health: whoever asks for it deep must not make it run beside the other.
+    return { name: probe.name, shallow, deep: service === 'web' ? run(true) : shallow }
   })
   return {
     async check({ deep }) {

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
+import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { announced } from '../../../src/core/health/announced.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
+import { webProbes } from '../../../src/core/health/services.ts'
+import { systemRandom } from '../../../src/core/random.ts'
 
 const ok: ProbeResult = { state: 'ok', checked: true }
 const health = (probes: Parameters<typeof createHealth>[0]['probes'], deadlineMs = 2000) =>
@@ -136,4 +140,66 @@ test('the clock of the machine may step an hour while probes run', async () => {
     time: '2026-11-21T11:00:00.000Z',
     probes: { steps: { latencyMs: 7 } },
   })
+})
+
+test('a name that is never resolved holds a deep check no longer than its deadline', {
+  retry: 3,
+}, async () => {
+  const lookups: string[] = []
+  const settings = readSettings({
+    NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
+    API_URL: 'http://api.example.com',
+    AGENT_URL: 'http://agent.example.com',
+  })
+  const probes = webProbes({
+    settings,
+    clock: systemClock,
+    random: systemRandom,
+    counting: () => 'local',
+    brokenRules: [],
+    store: { kind: async () => 'sqlite', ping: async () => {} },
+    jobStore: { kind: async () => 'sqlite', ping: async () => {} },
+    verifyMail: async () => {},
+    hasPackage: () => false,
+    network: {
+      lookup: (host) => {
+        lookups.push(host)
+        return new Promise(() => {})
+      },
+    },
+  })
+  const began = performance.now()
+  const report = await health(probes, 400).check({ deep: true })
+  expect(performance.now() - began).toBeLessThan(500)
+  expect(lookups.sort()).toEqual(['agent.example.com', 'api.example.com', 'data.example.com'])
+  expect(report.probes).toMatchObject({
+    datastore: { state: 'failing', reason: 'cannot be reached: its name was not looked up in time' },
+    agent: { state: 'failing', reason: 'no health to be had: its name was not looked up in time' },
+    store: { state: 'ok' },
+  })
+})
+
+test('each change of state is logged once, with the probes to blame', async () => {
+  const lines: unknown[] = []
+  const line = (level: string) => (event: string, _: string, fields?: object) =>
+    void lines.push({ level, event, ...fields })
+  const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  const states: ProbeResult['state'][] = ['ok', 'degraded', 'degraded', 'failing', 'ok']
+  const { check } = announced(
+    health([
+      {
+        name: 'store',
+        run: async () => ({ state: states.shift() ?? 'ok', checked: true, reason: 'the reason' }),
+      },
+    ]),
+    log,
+  )
+  for (let round = 0; round < 6; round += 1) await check({ deep: false })
+  const common = { event: 'health_changed', service: 'web', depth: 'shallow' }
+  expect(lines).toEqual([
+    { ...common, level: 'warn', from: 'ok', to: 'degraded', probes: 'store: the reason' },
+    { ...common, level: 'error', from: 'degraded', to: 'failing', probes: 'store: the reason' },
+    { ...common, level: 'info', from: 'failing', to: 'ok' },
+  ])
 })
