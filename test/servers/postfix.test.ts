@@ -1,0 +1,222 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TEMPLATES } from '../../src/core/mail/catalog.ts'
+import { compiledMails } from '../../src/core/mail/compiled.ts'
+import { openMailer } from '../../src/core/mail/open.ts'
+import { renderMail } from '../../src/core/mail/render.ts'
+import { secret } from '../../src/core/secret.ts'
+
+const run = promisify(execFile)
+const POSTFIX = '/usr/sbin/postfix'
+const reader = fileURLToPath(new URL('postfix.py', import.meta.url))
+
+function missing(): string | undefined {
+  if (!existsSync(POSTFIX)) return 'no Postfix; install the package postfix'
+  if (process.getuid?.() !== 0) return 'Postfix starts as root only'
+  try {
+    execFileSync('python3', ['--version'])
+    return undefined
+  } catch {
+    return 'no python3 to read the mailbox with'
+  }
+}
+
+const why = missing()
+if (why !== undefined) process.stderr.write(`skipped: ${why}\n`)
+
+/** What Python's email package read. */
+interface Read {
+  readonly headers: readonly (readonly [string, string])[]
+  readonly type: string
+  readonly types: readonly string[]
+  readonly text: string
+  readonly html: string
+  readonly defects: readonly string[]
+}
+
+const FROM = { name: 'Grüße vom Kurs', address: 'course@example.com' }
+const DATE = new Date('2026-11-21T04:00:00Z')
+
+describe.runIf(why === undefined)('through Debian’s Postfix', () => {
+  let folder: string
+  let port: number
+  const control = (word: string) => run(POSTFIX, ['-c', `${folder}/etc`, word])
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'platformctl-postfix-'))
+    port = await freePort()
+    const { stdout } = await run('id', ['-u', 'postfix'])
+    const uid = Number(stdout)
+    // A Postfix of its own: configuration, queue and mailbox in one folder, on loopback, for one domain.
+    for (const name of ['etc', 'queue', 'data', 'mail']) await mkdir(`${folder}/${name}`)
+    await chmod(folder, 0o755)
+    for (const name of ['data', 'mail']) await chown(`${folder}/${name}`, uid, uid)
+    await writeFile(`${folder}/etc/main.cf`, settings(folder, uid))
+    await writeFile(`${folder}/etc/master.cf`, services(port))
+    await control('start')
+  })
+  afterAll(async () => {
+    if (folder === undefined) return
+    await control('stop').catch(() => {})
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test('all twelve mails arrive, and another MIME parser reads in them what was sent', async () => {
+    const mailer = openMailer({
+      mail: {
+        key: secret('key'),
+        route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
+        from: FROM,
+        replyTo: { name: undefined, address: 'help@example.com' },
+      },
+    })
+    await settled(() => mailer.verify())
+    const mails = await compiledMails()
+    const sent = new Map<string, { subject: string; html: string; text: string; course: boolean }>()
+    for (const name of TEMPLATES) {
+      const slots = Object.fromEntries(
+        Object.entries(mails[name].slots).map(([slot, { type, sample }]) => [
+          slot,
+          type === 'text' ? `Ünïcode & <b>“${slot}”</b> 日本語 🙂` : sample,
+        ]),
+      )
+      const course = name.startsWith('course-day-')
+      const outcome = await mailer.send({
+        template: name,
+        slots,
+        to: { name: 'Ada, Gräfin von "Lovelace"', address: 'ada@example.com' },
+        about: `record.${name}`,
+        date: DATE,
+        ...(course ? { unsubscribeUrl: slots.unsubscribeUrl ?? '' } : {}),
+      })
+      expect(outcome, name).toMatchObject({ kind: 'sent' })
+      if (outcome.kind === 'sent') sent.set(`<${outcome.id}>`, { ...renderMail(mails[name], slots), course })
+    }
+    await mailer.close()
+
+    const inbox = `${folder}/mail/inbox`
+    await settled(async () => {
+      const arrived = await readdir(`${inbox}/new`)
+      if (arrived.length < TEMPLATES.length) throw new Error(`only ${arrived.length} arrived`)
+    })
+    const { stdout } = await run('python3', [reader, inbox], { maxBuffer: 16 * 1024 * 1024 })
+    const read = JSON.parse(stdout) as Read[]
+    expect(read).toHaveLength(TEMPLATES.length)
+    for (const { headers, type, types, text, html, defects } of read) {
+      const header = (name: string) =>
+        headers.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value)
+      const expected = sent.get(header('message-id')[0] ?? '')
+      if (expected === undefined) throw new Error(`an unknown message: ${header('message-id')[0]}`)
+      sent.delete(header('message-id')[0] ?? '')
+      expect(defects).toEqual([])
+      expect(type).toBe('multipart/alternative')
+      expect(types).toEqual(['text/plain', 'text/html'])
+      expect(header('subject')).toEqual([expected.subject])
+      expect(header('from')).toEqual(['Grüße vom Kurs <course@example.com>'])
+      expect(header('to')).toEqual(['"Ada, Gräfin von \\"Lovelace\\"" <ada@example.com>'])
+      expect(header('reply-to')).toEqual(['help@example.com'])
+      expect(header('date')).toEqual(['Sat, 21 Nov 2026 04:00:00 +0000'])
+      expect(header('list-unsubscribe-post')).toEqual(expected.course ? ['List-Unsubscribe=One-Click'] : [])
+      expect(header('delivered-to')).toEqual(['ada@example.com'])
+      expect(text).toBe(expected.text)
+      expect(html).toBe(expected.html)
+    }
+    expect([...sent]).toEqual([])
+  })
+
+  test('a recipient that Postfix does not know is a permanent outcome', async () => {
+    const mailer = openMailer({
+      mail: {
+        key: secret('key'),
+        route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
+        from: FROM,
+        replyTo: undefined,
+      },
+    })
+    await settled(() => mailer.verify())
+    const outcome = await mailer.send({
+      template: 'welcome',
+      slots: { startUrl: 'https://www.example.com/' },
+      to: { name: undefined, address: 'ada@elsewhere.example' },
+      about: 'user.1',
+      date: DATE,
+    })
+    expect(outcome).toEqual({
+      kind: 'permanent',
+      hardBounce: false,
+      reason: 'the mail server refused the message (554)',
+    })
+    await mailer.close()
+  })
+})
+
+const settings = (folder: string, uid: number) => `compatibility_level = 3.6
+queue_directory = ${folder}/queue
+data_directory = ${folder}/data
+mail_owner = postfix
+setgid_group = postdrop
+maillog_file = ${folder}/queue/maillog
+maillog_file_prefixes = ${folder}
+myhostname = localhost
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+mydestination =
+mynetworks =
+smtpd_relay_restrictions = reject_unauth_destination
+smtpd_tls_security_level = none
+virtual_mailbox_domains = example.com
+virtual_mailbox_base = ${folder}/mail
+virtual_mailbox_maps = static:inbox/
+virtual_minimum_uid = 1
+virtual_uid_maps = static:${uid}
+virtual_gid_maps = static:${uid}
+`
+
+/** The services that taking a mail and putting it into a mailbox needs, none of them in a chroot. */
+const services = (port: number) => `127.0.0.1:${port} inet n - n - - smtpd
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+verify unix - - n - 1 verify
+virtual unix - n n - - virtual
+anvil unix - - n - 1 anvil
+proxymap unix - - n - - proxymap
+error unix - - n - - error
+retry unix - - n - - error
+discard unix - - n - - discard
+postlog unix-dgram n - n - 1 postlogd
+`
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** Postfix tells nobody when it is done: it is asked until it is, for at most ten seconds. */
+async function settled(look: () => Promise<void>): Promise<void> {
+  const until = performance.now() + 10_000
+  for (;;) {
+    try {
+      return await look()
+    } catch (error) {
+      if (performance.now() > until) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
