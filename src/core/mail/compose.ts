@@ -14,7 +14,8 @@ export interface ComposeInput {
 
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
 export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
-  const { subject, html, text } = renderMail(compiled, mail.slots)
+  const rendered = renderMail(compiled, mail.slots)
+  const { subject } = rendered
   const sender = asciiAddress(from.address)
   const domain = sender.slice(sender.lastIndexOf('@') + 1)
   // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
@@ -36,8 +37,12 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     to: mail.to,
     replyTo,
     subject,
-    html,
-    text,
+    get html() {
+      return rendered.html
+    },
+    get text() {
+      return rendered.text
+    },
     headers,
     source: { compiled, slots: mail.slots },
   }

@@ -16,10 +16,21 @@ const LONGEST_URL = 2000
 /** What a URI is written with (RFC 3986 §2): none of these ends an attribute, a header's angle brackets or a line. */
 const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
-/** Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. */
+/**
+ * Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. The parts are
+ * filled when they are read: a transport that encodes for itself reads neither. Throws a SlotError.
+ */
 export function renderMail(mail: CompiledMail, slots: Readonly<Record<string, string>>): Rendered {
   checkSlots(mail, slots)
-  return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
+  return {
+    subject: fill(mail.subject, slots),
+    get html() {
+      return fill(mail.html, slots)
+    },
+    get text() {
+      return fill(mail.text, slots)
+    },
+  }
 }
 
 const entriesOf = new WeakMap<CompiledMail, readonly (readonly [string, Slot])[]>()
@@ -56,11 +67,11 @@ export function isSafeUrl(value: string): boolean {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
-const ONE_LINE = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$/
+const ONE_LINE = /^[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]*$/u
 
-/** No line ends and no control characters: a text slot may stand in a header. */
+/** No line ends, no control characters and no half of a character: a text slot may stand in a header. */
 function isSafeText(value: string): boolean {
-  return value.length <= LONGEST_TEXT && ONE_LINE.test(value) && value.isWellFormed()
+  return value.length <= LONGEST_TEXT && ONE_LINE.test(value)
 }
 
 const UNSAFE = /[&<>"']/

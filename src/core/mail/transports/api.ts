@@ -3,10 +3,10 @@ import type { Secret } from '../../secret.ts'
 import { httpOutcome } from '../outcome.ts'
 import type { Transport } from '../transport.ts'
 import { jsonBodyOf } from './api-body.ts'
+import { type Answer, exchange } from './api-exchange.ts'
 
 const CONNECTIONS = 50
 const ANSWER_MS = 30_000
-const LARGEST_ANSWER_BYTES = 64 * 1024
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 
@@ -35,52 +35,47 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
           hardBounce: false,
           reason: 'the address cannot be given to a mail API safely',
         }
+      let answer: Answer
       try {
-        const answer = await pool.request({
-          path,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization, 'idempotency-key': message.key },
-          body: jsonBodyOf(message),
-          ...(signal && { signal }),
-        })
-        if (answer.statusCode >= 200 && answer.statusCode < 300)
-          return { kind: 'sent', id: await idOf(answer.body, message.key) }
-        await answer.body.dump({ limit: LARGEST_ANSWER_BYTES }).catch(() => {})
-        return httpOutcome(
-          { status: answer.statusCode, errno: undefined },
-          retryAfterMs(answer.headers['retry-after']),
+        answer = await exchange(
+          pool,
+          {
+            method: 'POST',
+            path,
+            headers: { 'content-type': 'application/json', authorization, 'idempotency-key': message.key },
+            body: jsonBodyOf(message),
+          },
+          signal,
         )
       } catch (error) {
         return httpOutcome({ status: undefined, errno: errnoOf(error) })
       }
+      return answer.status >= 200 && answer.status < 300
+        ? { kind: 'sent', id: idOf(answer.text) ?? message.key }
+        : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer.retryAfter))
     },
     async verify(signal) {
-      const answer = await pool
-        .request({
-          path,
-          method: 'HEAD',
-          headers: { authorization },
-          ...(signal && { signal }),
-        })
-        .catch((error: unknown) => {
-          const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
-          throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
-        })
-      await answer.body.dump({ limit: LARGEST_ANSWER_BYTES })
-      if (answer.statusCode === 401 || answer.statusCode === 403)
-        throw new Error(httpOutcome({ status: answer.statusCode, errno: undefined }).reason)
+      const { status } = await exchange(
+        pool,
+        { method: 'HEAD', path, headers: { authorization } },
+        signal,
+      ).catch((error: unknown) => {
+        const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
+        throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
+      })
+      if (status === 401 || status === 403) throw new Error(httpOutcome({ status, errno: undefined }).reason)
     },
     close: () => pool.close(),
   }
 }
 
-async function idOf(body: { text(): Promise<string> }, fallback: string): Promise<string> {
+/** Any 2xx says that the mail was taken, whatever the body holds; an id in it is the provider's. */
+function idOf(text: string): string | undefined {
   try {
-    const { id } = JSON.parse(await body.text()) as { id?: unknown }
-    return typeof id === 'string' ? id.slice(0, 200) : fallback
+    const { id } = JSON.parse(text) as { id?: unknown }
+    return typeof id === 'string' ? id.slice(0, 200) : undefined
   } catch {
-    // Any 2xx says that the mail was taken, whatever the body holds.
-    return fallback
+    return undefined
   }
 }
 
@@ -89,7 +84,7 @@ function errnoOf(error: unknown): string | undefined {
 }
 
 /** Seconds (RFC 9110 §10.2.3), at most an hour. */
-function retryAfterMs(value: string | string[] | undefined): number | undefined {
-  if (typeof value !== 'string' || !/^\d{1,6}$/.test(value)) return undefined
+function retryAfterMs(value: string | undefined): number | undefined {
+  if (value === undefined || !/^\d{1,6}$/.test(value)) return undefined
   return Math.min(Number(value), 3600) * 1000
 }

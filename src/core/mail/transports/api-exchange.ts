@@ -1,0 +1,62 @@
+import type { Dispatcher, Pool } from 'undici'
+
+export interface Exchange {
+  readonly method: 'POST' | 'HEAD'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+}
+
+export interface Answer {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** At most `LARGEST_ANSWER_BYTES` of it. */
+  readonly text: string
+}
+
+const LARGEST_ANSWER_BYTES = 64 * 1024
+
+/**
+ * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
+ * a few bytes would cost as much as the request. Rejects with undici's error.
+ */
+export function exchange(pool: Pool, request: Exchange, signal: AbortSignal | undefined): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let status = 0
+    let retryAfter: string | undefined
+    let length = 0
+    const chunks: Buffer[] = []
+    let stop: (() => void) | undefined
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(controller) {
+        if (signal === undefined) return
+        stop ??= () => controller.abort(new Error('aborted'))
+        if (signal.aborted) stop()
+        else signal.addEventListener('abort', stop, { once: true })
+      },
+      onResponseStart(_, statusCode, headers) {
+        status = statusCode
+        const value = headers['retry-after']
+        retryAfter = typeof value === 'string' ? value : undefined
+      },
+      onResponseData(_, chunk) {
+        if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
+        length += chunk.length
+      },
+      onResponseEnd() {
+        if (stop !== undefined) signal?.removeEventListener('abort', stop)
+        const [only] = chunks
+        resolve({
+          status,
+          retryAfter,
+          text: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString(),
+        })
+      },
+      onResponseError(_, error) {
+        if (stop !== undefined) signal?.removeEventListener('abort', stop)
+        reject(error)
+      },
+    }
+    pool.dispatch({ ...request, body: request.body ?? null }, handler)
+  })
+}
