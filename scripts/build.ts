@@ -81,7 +81,11 @@ const { output } = await build.write({
   // Each file costs a cold start about half a millisecond: what always loads together is one.
   codeSplitting: {
     groups: [
-      { name: 'contract', priority: 4, test: /src\/core\/(?:env\/|mail\/address|service|finding)/ },
+      {
+        name: 'contract',
+        priority: 4,
+        test: /src\/core\/(?:env\/(?:contract|rules|read-settings|validate|values|warnings|similar|reader|plain)\.ts|mail\/address|service|finding|secret)/,
+      },
       {
         name: 'cli',
         priority: 3,

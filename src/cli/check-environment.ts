@@ -14,6 +14,7 @@ export interface CheckInput extends ReportOptions {
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess: boolean
   readonly dialect?: Dialect
+  readonly readers?: readonly Dialect[]
   /** Live checks too, of what is configured. */
   readonly deep?: { readonly timeoutMs: number; readonly dkimSelectors: readonly string[] } | undefined
 }
@@ -22,8 +23,8 @@ const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning:
 
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
-  const { withProcess, dialect, deep, services } = input
-  const loaded = await loadEnvironment(context, input.files, { withProcess, ...(dialect && { dialect }) })
+  const { deep, services } = input
+  const loaded = await loadEnvironment(context, input.files, input)
   const report = validate(loaded.env, services, loaded.origin)
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { type Dialect, readAs } from '../core/env/dialects/read.ts'
-import { portability } from '../core/env/portability.ts'
+import type { Dialect } from '../core/env/dialects/read.ts'
+import { readsAlike } from '../core/env/plain.ts'
 import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Origin } from '../core/env/validate.ts'
@@ -12,6 +12,15 @@ import { CommandError, EXIT } from './exit.ts'
 
 /** More than any env file holds; beyond it somebody named the wrong file. */
 const LARGEST_FILE_BYTES = 4 * 1024 * 1024
+
+export interface LoadOptions {
+  /** The process's environment too, as at boot; false looks at the files alone. */
+  readonly withProcess?: boolean
+  /** Read the files as this reader would. */
+  readonly dialect?: Dialect | undefined
+  /** Warn where these readers would disagree; those of a deployment when absent. */
+  readonly readers?: readonly Dialect[] | undefined
+}
 
 export interface LoadedEnvironment {
   readonly env: Environment
@@ -27,16 +36,22 @@ export interface LoadedEnvironment {
 export async function loadEnvironment(
   context: Context,
   files: readonly string[],
-  { withProcess = true, dialect }: { readonly withProcess?: boolean; readonly dialect?: Dialect } = {},
+  { withProcess = true, dialect, readers }: LoadOptions = {},
 ): Promise<LoadedEnvironment> {
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
   for (const file of files) {
     const text = readText(context, file)
     const read = parseEnvFile(text, file)
-    findings.push(...read.findings, ...portability(text, file, read.assignments))
+    findings.push(...read.findings)
+    if (!readsAlike(text, read.assignments)) {
+      const { portability } = await import('../core/env/portability.ts')
+      findings.push(...portability(text, file, read.assignments, readers))
+    }
     const assignments =
-      dialect === undefined ? read.assignments : assignedAs(context, dialect, text, file, read.assignments)
+      dialect === undefined
+        ? read.assignments
+        : await assignedAs(context, dialect, text, file, read.assignments)
     for (const assignment of assignments) {
       const earlier = placed.get(assignment.name)
       if (earlier && earlier.location.file !== file)
@@ -66,13 +81,14 @@ export async function loadEnvironment(
 }
 
 /** The values as another reader sees them, each where our own reader found its name. */
-function assignedAs(
+async function assignedAs(
   context: Context,
   dialect: Dialect,
   text: string,
   file: string,
   found: readonly Assignment[],
-): readonly Assignment[] {
+): Promise<readonly Assignment[]> {
+  const { readAs } = await import('../core/env/dialects/read.ts')
   const { values, rejected } = readAs(dialect, text, machineOf(context.env))
   if (rejected)
     throw new CommandError(

@@ -66,14 +66,30 @@ export function baselineOption(): Option {
   return new Option('--baseline <file>', 'accept the warnings of an earlier --format json report')
 }
 
+const DIALECTS = [
+  'node',
+  'dotenv',
+  'dotenv-expand',
+  'compose',
+  'docker',
+  'systemd',
+] as const satisfies readonly Dialect[]
+
 /** `--dialect D`: read the files as another reader would. */
 export function dialectOption(): Option {
-  return new Option('--dialect <reader>', 'read the files as this reader would').choices([
-    'node',
-    'dotenv',
-    'dotenv-expand',
-    'compose',
-    'docker',
-    'systemd',
-  ] satisfies Dialect[])
+  return new Option('--dialect <reader>', 'read the files as this reader would').choices(DIALECTS)
+}
+
+/** `--readers a,b`: the readers that a deployment goes through. */
+export function readersOption(): Option {
+  return new Option(
+    '--readers <list>',
+    'warn where these readers of the files would disagree (default: node,compose,docker,systemd)',
+  ).argParser((value: string): readonly Dialect[] =>
+    value.split(',').map((word) => {
+      const found = DIALECTS.find((dialect) => dialect === word.trim())
+      if (found === undefined) throw new InvalidArgumentError(`Readers are ${DIALECTS.join(', ')}.`)
+      return found
+    }),
+  )
 }

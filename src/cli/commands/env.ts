@@ -2,7 +2,7 @@ import type { Dialect } from '../../core/env/dialects/read.ts'
 import { SERVICES } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { baselineOption, dialectOption, envFileOption, formatOption } from '../options.ts'
+import { baselineOption, dialectOption, envFileOption, formatOption, readersOption } from '../options.ts'
 import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
@@ -23,6 +23,7 @@ export const configure: Configure = (command, context, settle) => {
     .description('Check one env file by itself, without the environment of this process.')
     .argument('<file>', 'the env file')
     .addOption(dialectOption())
+    .addOption(readersOption())
     .option('--strict', 'fail on warnings too')
     .option('--notices', 'show what is not configured and what that means as findings')
     .addOption(baselineOption())
@@ -31,18 +32,23 @@ export const configure: Configure = (command, context, settle) => {
       'after',
       '\nExamples:\n  platformctl env check .env.production --strict\n  platformctl env check .env --format sarif > env.sarif',
     )
-    .action(async (file: string, options: ReportOptions & { readonly dialect?: Dialect }) => {
-      const { checkEnvironment } = await import('../check-environment.ts')
-      settle(
-        await checkEnvironment(context, {
-          ...options,
-          name: 'env check',
-          services: SERVICES,
-          files: [file],
-          withProcess: false,
-        }),
-      )
-    })
+    .action(
+      async (
+        file: string,
+        options: ReportOptions & { readonly dialect?: Dialect; readonly readers?: readonly Dialect[] },
+      ) => {
+        const { checkEnvironment } = await import('../check-environment.ts')
+        settle(
+          await checkEnvironment(context, {
+            ...options,
+            name: 'env check',
+            services: SERVICES,
+            files: [file],
+            withProcess: false,
+          }),
+        )
+      },
+    )
   command
     .command('schema')
     .summary('print the contract as a JSON Schema')

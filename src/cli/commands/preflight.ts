@@ -7,6 +7,7 @@ import {
   duration,
   envFileOption,
   formatOption,
+  readersOption,
   serviceOption,
 } from '../options.ts'
 import type { Configure } from '../program.ts'
@@ -16,6 +17,7 @@ interface Options extends ReportOptions {
   readonly envFile: readonly string[]
   readonly service?: readonly Service[]
   readonly dialect?: Dialect
+  readonly readers?: readonly Dialect[]
   readonly deep?: true
   readonly timeout: number
   readonly dkimSelector: readonly string[]
@@ -29,6 +31,7 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(envFileOption())
     .addOption(serviceOption())
     .addOption(dialectOption())
+    .addOption(readersOption())
     .option(
       '--deep',
       'live checks too, of what is configured: names, certificates, keys, mail records, migrations',

@@ -1,5 +1,5 @@
 import type { Report } from '../../core/env/validate.ts'
-import type { Finding } from '../../core/finding.ts'
+import type { Finding, Location } from '../../core/finding.ts'
 import type { Paint } from '../paint.ts'
 import { wrap } from './wrap.ts'
 
@@ -21,7 +21,7 @@ export function reportText(report: Report, options: TextOptions): string {
     `${paint.bold('Services')}  ${report.services.join(', ')}`,
     groupTable(report, paint, options.columns),
     ...(options.live ? [options.live.block] : []),
-    ...shown.map((finding) => findingText(finding, paint, options.columns)),
+    ...blocks(shown).map((block) => blockText(block, paint, options.columns)),
     verdict(report, options),
   ]
   return `${parts.join('\n\n')}\n`
@@ -45,13 +45,46 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
     .join('\n')
 }
 
+/** Warnings of one kind with one fix stand together, where the first of them stands. */
+function blocks(findings: readonly Finding[]): readonly (readonly Finding[])[] {
+  const key = (finding: Finding) =>
+    finding.severity === 'warning' ? `${finding.id} ${finding.fix}` : finding
+  return [...Map.groupBy(findings, key).values()]
+}
+
+function blockText(findings: readonly Finding[], paint: Paint, columns: number): string {
+  const [first, ...more] = findings
+  if (first === undefined || more.length === 0)
+    return findings.map((one) => findingText(one, paint, columns)).join('')
+  const times = paint.dim(`${findings.length} times`)
+  const lines = [`${paint.yellow(MARK[first.severity])} ${paint.bold(first.id)}  ${times}`]
+  const places = findings.map(({ location }) => (location ? placeOf(location) : ''))
+  const width = Math.max(...places.map((place) => place.length)) + 2
+  // Beside its place when there is room for a sentence, else below it.
+  const beside = columns - width - 2 >= 50
+  for (const [index, { cause }] of findings.entries()) {
+    const place = paint.cyan((places[index] ?? '').padEnd(beside ? width : 0))
+    const indent = beside ? width + 2 : 4
+    const [text = '', ...more] = wrap(cause, columns - indent)
+    lines.push(...(beside ? [`  ${place}${text}`] : [`  ${place}`, `    ${text}`]))
+    lines.push(...more.map((line) => ' '.repeat(indent) + line))
+  }
+  const [fix = '', ...rest] = wrap(first.fix, columns - 11)
+  lines.push(`  ${paint.dim('fix'.padEnd(9))}${fix}`, ...rest.map((line) => ' '.repeat(11) + line))
+  return lines.join('\n')
+}
+
+function placeOf({ file, line, column }: Location): string {
+  return `${file}:${line}:${column}`
+}
+
 const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' } as const
 
 export function findingText(finding: Finding, paint: Paint, columns: number): string {
   const colour = { error: paint.red, warning: paint.yellow, notice: paint.dim }[finding.severity]
   const { location } = finding
   const lines = [
-    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${location ? paint.cyan(`  ${location.file}:${location.line}:${location.column}`) : ''}  ${paint.dim(finding.services.join(', '))}`,
+    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${location ? paint.cyan(`  ${placeOf(location)}`) : ''}  ${paint.dim(finding.services.join(', '))}`,
   ]
   if (finding.excerpt !== undefined && location)
     lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)

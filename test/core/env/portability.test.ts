@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { readsAlike } from '../../../src/core/env/plain.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
-
-const READERS = ['node', 'compose', 'docker', 'systemd'] as const
 
 /** Mostly plain lines, so that whole files of them come up, with now and then a character that readers argue about. */
 const line = fc.oneof(
@@ -16,22 +15,61 @@ const line = fc.oneof(
   },
 )
 
-test('a file without a portability warning gives every reader of a deployment the same values', () => {
-  let silent = 0
+test('a file of plain lines is read alike by every reader, and has no portability warning', () => {
+  let plain = 0
   fc.assert(
     fc.property(fc.array(line, { maxLength: 4 }), fc.constantFrom('', '\n'), (lines, end) => {
       const text = lines.join('\n') + end
       const { assignments } = parseEnvFile(text, 'x')
-      if (portability(text, 'x', assignments).length > 0) return
-      silent += 1
-      const read = READERS.map((dialect) => readAs(dialect, text))
+      if (!readsAlike(text, assignments)) return
+      plain += 1
+      const read = DIALECTS.map((dialect) => readAs(dialect, text))
       expect(read.some(({ rejected }) => rejected)).toBe(false)
       for (const { name } of assignments) {
         const seen = new Set(read.map(({ values }) => values.get(name)?.trim() ?? ''))
         expect([...seen], JSON.stringify(text)).toHaveLength(1)
       }
+      expect(portability(text, 'x', assignments)).toEqual([])
     }),
     { numRuns: 5000 },
   )
-  expect(silent).toBeGreaterThan(1000)
+  expect(plain).toBeGreaterThan(1000)
+})
+
+test.each([
+  ['A="b c"', 'docker keeps the quotes', 'Remove the quotes: this value needs none.'],
+  ['A="b$c"', /compose replaces .* and docker keeps the quotes/, /^No form suits all/],
+  [
+    'A=b # c',
+    'docker and systemd take the comment as part of the value',
+    'Put the comment on a line of its own.',
+  ],
+  ['A=b#c', 'node cuts the value at the #', /^No form suits all/],
+  ['A=$2b$10$c', 'compose replaces what follows a dollar sign', /^No form suits all/],
+  ['A="b\nc"', 'docker ends the value with its first line', /^Put the value on one line/],
+  ['A="', /./, /./],
+  ['A=a\\b', /backslash/, /^No form suits all/],
+])('%j is told as: %s', (text, cause, fix) => {
+  const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments).filter(
+    ({ id }) => id === 'reader-difference',
+  )
+  if (typeof cause === 'string')
+    expect(finding?.cause).toBe(`A depends on the reader: ${cause}.`)
+  else expect(finding?.cause ?? 'x').toMatch(cause)
+  expect(finding?.fix ?? 'x').toMatch(fix)
+})
+
+test.each([
+  ['docker, a name with a space', 'A=b\nexport C=d', ['docker'], 2],
+  ['compose, a name that it cannot read', '# note\n\nA=b\nC D=e', ['compose'], 4],
+  ['compose, a quote that nothing closes', "A=b\nC='d\n", ['compose'], 2],
+] as const)('a refusal points at the line that it is for: %s', (_, text, readers, line) => {
+  const findings = portability(text, 'x', parseEnvFile(text, 'x').assignments, readers)
+  expect(findings).toMatchObject([{ id: 'refused-by-reader', location: { line } }])
+})
+
+test('without docker among the readers, quotes are the fix', () => {
+  const text = 'A=b#c'
+  const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments, ['node', 'systemd'])
+  expect(finding?.fix).toBe('Put the value in single quotes.')
 })

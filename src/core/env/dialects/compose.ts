@@ -1,7 +1,6 @@
 import { expand } from './expand.ts'
 import type { DialectResult } from './read.ts'
 
-const REJECTED: DialectResult = { values: new Map(), rejected: true }
 const ESCAPES: Readonly<Record<string, string>> = {
   n: '\n',
   r: '\r',
@@ -35,14 +34,18 @@ export function readCompose(text: string, machine: Readonly<Record<string, strin
       at = end + 1
       continue
     }
-    if (separator !== '=' && separator !== ':') return REJECTED
+    if (separator !== '=' && separator !== ':') return refused(source, at)
     const from = end - line.length + name.length + 1
     const taken = valueAt(source, from, look)
-    if (taken === undefined) return REJECTED
+    if (taken === undefined) return refused(source, at)
     values.set(name.trimEnd(), taken.value)
     at = taken.end + 1
   }
   return { values, rejected: false }
+}
+
+function refused(source: string, at: number): DialectResult {
+  return { values: new Map(), rejected: true, rejectedLine: source.slice(0, at).split('\n').length }
 }
 
 function valueAt(
