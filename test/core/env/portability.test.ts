@@ -53,8 +53,7 @@ test.each([
   const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments).filter(
     ({ id }) => id === 'reader-difference',
   )
-  if (typeof cause === 'string')
-    expect(finding?.cause).toBe(`A depends on the reader: ${cause}.`)
+  if (typeof cause === 'string') expect(finding?.cause).toBe(`A depends on the reader: ${cause}.`)
   else expect(finding?.cause ?? 'x').toMatch(cause)
   expect(finding?.fix ?? 'x').toMatch(fix)
 })
