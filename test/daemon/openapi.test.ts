@@ -71,7 +71,10 @@ beforeAll(async () => {
       PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
       PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
       PAYMENTS_API_URL: `http://127.0.0.1:${(payments.address() as AddressInfo).port}`,
-      NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+      // Deep health asks these, which refuse at once.
+      NEXT_PUBLIC_DATASTORE_URL: 'http://127.0.0.1:1',
+      API_URL: 'http://127.0.0.1:1',
+      AGENT_URL: 'http://127.0.0.1:1',
       NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',
       DATASTORE_JWT_SECRET: 'a-jwt-secret-of-thirty-two-bytes!',
     },

@@ -80,4 +80,21 @@ export async function accountPlatform({
   return { platform, messages, post, file }
 }
 
+/** Records as a host writes them: some for `ada`, some for others. */
+export const RECORDS = `
+  INSERT INTO organisation (id, name, locked_at) VALUES ('lab', 'The lab', NULL), ('lapsed', 'Lapsed', 1);
+  INSERT INTO organisation_admin (organisation, subject) VALUES ('lab', 'ada'), ('lapsed', 'ada');
+  INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES
+    ('open', 'lab', 'grace@example.org', '/invites/open?k=1', NULL),
+    ('closed', 'lab', 'grace@example.org', '/invites/closed', 5),
+    ('unpaid', 'lapsed', 'grace@example.org', '/invites/unpaid', NULL);
+  INSERT INTO login_request (id, address, url, expires_at) VALUES
+    ('fresh', 'alan@example.org', 'https://login.example.com/?once=1', ${NOW + 1}),
+    ('old', 'alan@example.org', 'https://login.example.com/?once=2', ${NOW});
+  INSERT INTO exam_attempt (id, subject, exam, score_percent, url, passed_at) VALUES
+    ('passed', 'ada', 'Gates & wires', 87, '/exams/passed', 5),
+    ('failed', 'ada', 'Gates & wires', 12, '/exams/failed', NULL),
+    ('other', 'eve', 'Gates & wires', 99, '/exams/other', 5);
+`
+
 export const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>

@@ -1,3 +1,4 @@
+import type { JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
 import { PlatformError } from '../errors.ts'
@@ -23,6 +24,7 @@ export type Identify = (request: Request) => Promise<Identity | undefined>
 /** RFC 7519 §4.1.4: "usually no more than a few minutes"; machines with NTP differ by less than this. */
 const CLOCK_TOLERANCE_SECONDS = 5
 const JWKS_DEADLINE_MS = 3000
+const KEY_LIFE_MS = 10 * 60 * 1000
 const LONGEST_SUBJECT = 255
 /** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
 const KEY_SET_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
@@ -32,9 +34,12 @@ const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
 export function jwtIdentify({
   tokens,
   clock,
+  keyLifeMs = KEY_LIFE_MS,
 }: {
   readonly tokens: TokenVerification | undefined
   readonly clock: Clock
+  /** How long a key set is used before it is asked for anew. */
+  readonly keyLifeMs?: number
 }): Identify {
   if (tokens === undefined) return async () => undefined
   let verifier: Promise<(token: string) => Promise<Identity | undefined>> | undefined
@@ -44,12 +49,12 @@ export function jwtIdentify({
     )?.[1]
     if (token === undefined) return undefined
     // Loaded at the first token: a daemon that nobody signs in to never pays for it.
-    verifier ??= openVerifier(tokens, clock)
+    verifier ??= openVerifier(tokens, clock, keyLifeMs)
     return (await verifier)(token)
   }
 }
 
-async function openVerifier(tokens: TokenVerification, clock: Clock) {
+async function openVerifier(tokens: TokenVerification, clock: Clock, keyLifeMs: number) {
   const jose = await import('jose')
   const options = {
     algorithms: tokens.kind === 'secret' ? ['HS256'] : [...KEY_SET_ALGORITHMS, ...EDWARDS_ALGORITHMS],
@@ -64,7 +69,20 @@ async function openVerifier(tokens: TokenVerification, clock: Clock) {
             jose.jwtVerify(token, key, { ...options, currentDate: new Date(clock.now()) })
         })()
       : (() => {
-          const keys = jose.createRemoteJWKSet(new URL(tokens.url), { timeoutDuration: JWKS_DEADLINE_MS })
+          const remote = jose.createRemoteJWKSet(new URL(tokens.url), {
+            timeoutDuration: JWKS_DEADLINE_MS,
+            cacheMaxAge: keyLifeMs,
+          })
+          // A key server that is down signs nobody out: the keys it gave last hold until it is back.
+          const keys: JWTVerifyGetKey = async (header, token) => {
+            try {
+              return await remote(header, token)
+            } catch (error) {
+              const last = remote.jwks()
+              if (last === undefined || isTokenFault(error)) throw error
+              return jose.createLocalJWKSet(last)(header, token)
+            }
+          }
           return (token: string) =>
             jose.jwtVerify(token, keys, { ...options, currentDate: new Date(clock.now()) })
         })()
@@ -72,7 +90,7 @@ async function openVerifier(tokens: TokenVerification, clock: Clock) {
     try {
       return identityOf((await verify(token)).payload)
     } catch (error) {
-      if (error instanceof jose.errors.JOSEError && TOKEN_FAULTS.has(error.code)) return undefined
+      if (isTokenFault(error)) return undefined
       throw new PlatformError(
         'unavailable',
         'The keys that tokens are verified with cannot be had now; try again later.',
@@ -80,6 +98,10 @@ async function openVerifier(tokens: TokenVerification, clock: Clock) {
       )
     }
   }
+}
+
+function isTokenFault(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && TOKEN_FAULTS.has(String(error.code))
 }
 
 /** What jose says of a token that is not good; everything else is a fault of ours or of the key server. */

@@ -93,12 +93,25 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     }
   }
 
-  async function sendOnce(template: TemplateName, { to, slots, about }: Allowed): Promise<MailAnswer> {
+  /** Two clicks meet while the first is being sent: they share its outcome. */
+  const underway = new Map<string, Promise<MailAnswer>>()
+
+  function sendOnce(template: TemplateName, allowed: Allowed): Promise<MailAnswer> {
+    // A hash, because a subject or a record's id is not ours to keep twice.
+    const key = createHash('sha256').update(`${template}.${allowed.about}`).digest('base64url')
+    const sending = underway.get(key) ?? send(key, template, allowed).finally(() => underway.delete(key))
+    underway.set(key, sending)
+    return sending
+  }
+
+  async function send(
+    key: string,
+    template: TemplateName,
+    { to, slots, about }: Allowed,
+  ): Promise<MailAnswer> {
     if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
     const address = parseAddress(to)
     if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }
-    // A hash, because a subject or a record's id is not ours to keep twice.
-    const key = createHash('sha256').update(`${template}.${about}`).digest('base64url')
     const begun = await sentMail.begin({
       key,
       now: clock.now(),

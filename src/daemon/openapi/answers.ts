@@ -58,6 +58,7 @@ export const WebhookAnswer = z.strictObject({
   duplicate: z.boolean().describe('It was handled before; nothing was done.'),
 })
 
+const probeState = z.enum(['ok', 'degraded', 'failing', 'skipped'])
 export const HealthAnswer = z.strictObject({
   service: z.enum(SERVICES),
   state: z.enum(['ok', 'degraded', 'failing']),
@@ -68,7 +69,7 @@ export const HealthAnswer = z.strictObject({
   probes: z.record(
     z.string(),
     z.strictObject({
-      state: z.enum(['ok', 'degraded', 'failing', 'skipped']),
+      state: probeState,
       checked: z.boolean().describe('False: nothing live was tried.'),
       reason: z.string().exactOptional(),
       latencyMs: z.number().min(0).exactOptional(),
@@ -114,13 +115,13 @@ export const HealthJsonAnswer = z.strictObject({
         componentId: z.string(),
         componentType: z.literal('component'),
         status: pass,
-        state: z.enum(['ok', 'degraded', 'failing', 'skipped']),
+        state: probeState,
         checked: z.boolean(),
         time: z.iso.datetime(),
-        observedValue: z.number().optional(),
-        observedUnit: z.literal('ms').optional(),
-        output: z.string().exactOptional().describe('Why it warns or fails.'),
-        reason: z.string().exactOptional().describe('Why it passes without a check.'),
+        observedValue: z.number().exactOptional(),
+        observedUnit: z.literal('ms').exactOptional(),
+        output: z.string().exactOptional().describe('With warn and fail only.'),
+        reason: z.string().exactOptional().describe('With pass only.'),
       }),
     ),
   ),

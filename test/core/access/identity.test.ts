@@ -146,6 +146,22 @@ test.each([
   await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
 })
 
+test('a key server that goes down signs nobody out: the keys it gave last hold', async () => {
+  const set = await keySet()
+  let up = true
+  const url = await keyServer((_, response) => {
+    if (up) response.end(JSON.stringify({ keys: [set.jwk] }))
+    else response.writeHead(500).end()
+  })
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock, keyLifeMs: 0 })
+  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
+  expect(await identify(ask(good))).toEqual(ADA)
+  up = false
+  expect(await identify(ask(good))).toEqual(ADA)
+  const other = await generateKeyPair('ES256')
+  expect(await identify(ask(`Bearer ${await set.sign().sign(other.privateKey)}`))).toBeUndefined()
+})
+
 test('without accounts configured nobody is known', async () => {
   expect(await jwtIdentify({ tokens: undefined, clock })(ask(`Bearer ${await token()}`))).toBeUndefined()
 })

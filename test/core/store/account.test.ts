@@ -1,0 +1,74 @@
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { NOW, RECORDS } from '../../support/accounts.ts'
+import { addressOf, openTestStore, postgresServer, STORES } from '../../support/stores.ts'
+
+async function storeWithRecords(kind: (typeof STORES)[number]) {
+  const address = await addressOf(kind)
+  const store = await openTestStore(address)
+  if (address?.kind === 'postgres')
+    await (await postgresServer()).query(address.url.reveal(), `SET search_path = platformctl; ${RECORDS}`)
+  if (address?.kind === 'sqlite') {
+    const beside = new Database(address.file)
+    beside.exec(RECORDS)
+    beside.close()
+  }
+  return store
+}
+
+describe.each(STORES.filter((kind) => kind !== 'memory'))('the directory on %s', (kind) => {
+  test('gives a record to whom it belongs, and to nobody else', async () => {
+    const { directory } = await storeWithRecords(kind)
+    const lab = {
+      address: 'grace@example.org',
+      organisation: 'The lab',
+      url: '/invites/open?k=1',
+      locked: false,
+    }
+    expect(await directory.findInvite({ id: 'open', admin: 'ada' })).toEqual(lab)
+    expect(await directory.findInvite({ id: 'unpaid', admin: 'ada' })).toMatchObject({ locked: true })
+    expect(await directory.findLoginRequest({ id: 'fresh', now: NOW })).toEqual({
+      address: 'alan@example.org',
+      url: 'https://login.example.com/?once=1',
+    })
+    expect(await directory.findPassedExam({ id: 'passed', subject: 'ada' })).toEqual({
+      exam: 'Gates & wires',
+      scorePercent: 87,
+      url: '/exams/passed',
+    })
+    const none = await Promise.all([
+      directory.findInvite({ id: 'open', admin: 'eve' }),
+      directory.findInvite({ id: 'closed', admin: 'ada' }),
+      directory.findInvite({ id: `open' OR '1'='1`, admin: 'ada' }),
+      directory.findLoginRequest({ id: 'old', now: NOW }),
+      directory.findLoginRequest({ id: 'fresh', now: NOW + 1 }),
+      directory.findPassedExam({ id: 'failed', subject: 'ada' }),
+      directory.findPassedExam({ id: 'other', subject: 'ada' }),
+    ])
+    expect(none).toEqual(Array(7).fill(undefined))
+  })
+})
+
+describe.each(STORES)('payment events on %s', (kind) => {
+  const event = { id: 'evt_1', type: 'checkout.session.completed', leaseMs: 1000 }
+
+  test('an event is claimed by one, and handled once', async () => {
+    const { paymentEvents } = await openTestStore(await addressOf(kind))
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, () => paymentEvents.claim({ ...event, now: NOW })),
+    )
+    expect(claims.filter((claim) => claim === 'claimed')).toHaveLength(1)
+    expect(claims.filter((claim) => claim === 'busy')).toHaveLength(19)
+    await paymentEvents.settle({ id: 'evt_1', handled: true, now: NOW })
+    expect(await paymentEvents.claim({ ...event, now: NOW + 1e9 })).toBe('handled')
+  })
+
+  test('what was given back, or left behind by a crash, is claimed again', async () => {
+    const { paymentEvents } = await openTestStore(await addressOf(kind))
+    expect(await paymentEvents.claim({ ...event, now: NOW })).toBe('claimed')
+    expect(await paymentEvents.claim({ ...event, now: NOW + 999 })).toBe('busy')
+    expect(await paymentEvents.claim({ ...event, now: NOW + 1000 })).toBe('claimed')
+    await paymentEvents.settle({ id: 'evt_1', handled: false, now: NOW + 1001 })
+    expect(await paymentEvents.claim({ ...event, now: NOW + 1001 })).toBe('claimed')
+  })
+})
