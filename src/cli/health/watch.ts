@@ -31,9 +31,9 @@ interface View {
 
 /** Asks again and again until it is interrupted; gives the last whole round. */
 export async function watch(context: Context, ask: Ask, options: WatchOptions): Promise<Verdict | undefined> {
-  const { clock, signal } = context
+  const { clock, env, signal } = context
   const intervalMs = options.interval ?? INTERVAL_MS
-  const live = context.stdout.isTTY === true && options.format === 'text'
+  const live = context.stdout.isTTY === true && options.format === 'text' && env.TERM !== 'dumb' && !env.CI
   const paint = await loadPaint(context.colour.stdout)
   const view = live ? liveView(context, intervalMs, paint) : await linesView(context, options)
   // At once and not when the loop comes round: a second Ctrl-C ends the process on the spot.

@@ -1,4 +1,4 @@
-import { isService, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 import type { CauseCode } from './causes.ts'
 import type { RemoteHealth } from './prober.ts'
 
@@ -30,15 +30,24 @@ export function stateOf(health: RemoteHealth): RemoteState {
 
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
+/** Which services each one asks. Whatever an answer claims beyond this explains nothing, so blame never goes in circles. */
+const NEIGHBOURS: Readonly<Record<Service, readonly Service[]>> = {
+  web: ['api', 'agent'],
+  api: [],
+  agent: ['api'],
+}
+
 /**
  * Tells origin from consequence: a probe that bears the name of another service which is itself in trouble is
  * explained by that one; whatever is left is a root cause.
  */
 export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
   const byService = new Map(results.map((health) => [health.service, health]))
-  const explainedBy = (probe: string, state: RemoteState): Service | undefined => {
-    const other = isService(probe) ? byService.get(probe) : undefined
-    return other && RANK[stateOf(other)] >= RANK[state] ? other.service : undefined
+  const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
+    const other = byService.get(NEIGHBOURS[service].find((name) => name === probe) ?? service)
+    return other && other.service !== service && RANK[stateOf(other)] >= RANK[state]
+      ? other.service
+      : undefined
   }
   const followers = new Map<Service, Service>()
   const roots: RootCause[] = unreached(results)
@@ -46,12 +55,12 @@ export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
     if (!health.reached || health.report.state === 'ok') continue
     const { state, probes } = health.report
     const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
-    const explained = bad.flatMap(([name]) => explainedBy(name, state) ?? [])
+    const explained = bad.flatMap(([name]) => explainedBy(health.service, name, state) ?? [])
     const [first] = explained
     if (first !== undefined && explained.length === bad.length) followers.set(health.service, first)
     for (const [name, probe] of bad) {
-      if (explainedBy(name, state) !== undefined) continue
-      const fine = isService(name) && byService.has(name) ? ', though it answers from here' : ''
+      if (explainedBy(health.service, name, state) !== undefined) continue
+      const fine = results.some(({ service }) => service === name) ? ', though it answers from here' : ''
       roots.push({
         services: [health.service],
         probe: name,

@@ -93,7 +93,7 @@ const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu
 
 function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== ''
-    ? value.slice(0, LONGEST_TEXT).replace(CONTROLS, '')
+    ? value.slice(0, LONGEST_TEXT).toWellFormed().replace(CONTROLS, '')
     : undefined
 }
 

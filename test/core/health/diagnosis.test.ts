@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CAUSES, type CauseCode } from '../../../src/core/health/causes.ts'
 import { diagnose } from '../../../src/core/health/diagnosis.ts'
@@ -150,4 +151,30 @@ test('a certificate that ends within 14 days is a warning, and with strict a fai
     warnings: ['the certificate of web ends in 13 days'],
   })
   expect(verdictOf([ending(13)], { ...LOOSE, strict: true }).outcome).toBe('failed')
+})
+
+const anyState = fc.constantFrom<ProbeState>('ok', 'degraded', 'failing', 'skipped')
+const anyProbes = fc.dictionary(fc.constantFrom('web', 'api', 'agent', 'store', 'circuit'), anyState, {
+  maxKeys: 5,
+})
+const anySeen = fc.oneof(fc.constantFrom<CauseCode>('connect_refused', 'bad_json'), anyProbes)
+
+test('whatever services say: each in trouble is a root cause or follows one, and blame never goes in circles', () => {
+  fc.assert(
+    fc.property(fc.subarray([...SERVICES]), anySeen, anySeen, anySeen, (services, ...all) => {
+      const results = services.map((service, index) => seen(service, (all[index] ?? {}) as Seen))
+      const { diagnosis, outcome } = verdictOf(results, LOOSE)
+      const roots = new Set(diagnosis.rootCauses.flatMap((root) => root.services))
+      for (const health of results) {
+        const troubled = !health.reached || health.report.state !== 'ok'
+        expect(roots.has(health.service) || diagnosis.followers.has(health.service)).toBe(troubled)
+        const leader = diagnosis.followers.get(health.service)
+        if (leader !== undefined) expect(roots.has(leader)).toBe(true)
+      }
+      expect(outcome === 'passed').toBe(
+        results.every((health) => health.reached && health.report.state !== 'failing'),
+      )
+    }),
+    { numRuns: 500 },
+  )
 })
