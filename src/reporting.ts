@@ -23,6 +23,13 @@ export async function startReporting(
   options: ReportingOptions,
 ): Promise<{ readonly outcome: ReportingOutcome; close(withinMs?: number): Promise<void> }> {
   const { outcome, close } = await openErrortrack(options)
+  if (outcome === 'missing')
+    process.emitWarning(
+      'a DSN is set, but @sentry/node is not installed: no error is reported',
+      'RuntimeWarning',
+    )
+  if (outcome === 'refused')
+    process.emitWarning('the DSN is not one, so no error is reported', 'RuntimeWarning')
   return { outcome, close: (withinMs = 1000) => close(withinMs) }
 }
 

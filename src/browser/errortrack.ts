@@ -33,6 +33,8 @@ export function openErrortrack(options: {
     tracesSampleRate: traceSampleRate(false),
     replaysSessionSampleRate: 0,
     replaysOnErrorSampleRate: 0,
+    // A transaction with its spans, which every server understands.
+    traceLifecycle: 'static',
     dataCollection: dataCollection(),
     sendClientReports: false,
     // Headers of a trace would follow a visitor from service to service.

@@ -1,4 +1,5 @@
 import type { Dialect } from '../core/env/dialects/read.ts'
+import { usableValue } from '../core/env/read-settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
@@ -26,9 +27,10 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const { deep, services } = input
   const loaded = await loadEnvironment(context, input.files, input)
   const report = validate(loaded.env, services, loaded.origin)
+  const packages = withProcess ? await packageFindings(loaded, services) : []
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
-  const findings = [...report.findings, ...loaded.findings, ...(live?.findings ?? [])].sort(
+  const findings = [...report.findings, ...loaded.findings, ...packages, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )
   const ok = findings[0]?.severity !== 'error'
@@ -38,4 +40,16 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     { ...report, ok, findings, ...(live && { live: live.results }) },
     input,
   )
+}
+
+/** What the validators cannot know, because they only read: is what the environment asks for installed here? */
+async function packageFindings(
+  { env, origin }: Awaited<ReturnType<typeof loadEnvironment>>,
+  services: readonly Service[],
+): Promise<Finding[]> {
+  // Looked up only where it matters: resolving a package costs every cold start.
+  if (usableValue(env, 'NEXT_PUBLIC_ERRORTRACK_DSN') === undefined) return []
+  const { isInstalled } = await import('../core/installed.ts')
+  const { missingPackages } = await import('../core/env/packages.ts')
+  return missingPackages({ env, services, origin, isInstalled })
 }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { clientKey } from '../core/access/client.ts'
 import { originPolicy } from '../core/access/cors.ts'
 import type { Directory } from '../core/access/directory.ts'
@@ -26,6 +25,7 @@ import {
   type StoreProbe,
   webProbes,
 } from '../core/health/services.ts'
+import { isInstalled } from '../core/installed.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
 import { openMailer } from '../core/mail/open.ts'
@@ -187,7 +187,8 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     store: storeProbe(store),
     jobStore: storeProbe(jobStore),
     verifyMail: (signal) => mailer.verify(signal),
-    hasPackage: canResolve,
+    pingAnalytics: async () => (await analytics?.())?.ping(),
+    hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
   }
   const probes = {
@@ -330,16 +331,6 @@ function once<T>(open: () => Promise<T>): (() => Promise<T>) & { opened: () => P
 
 function storeProbe(open: () => Promise<Store>): StoreProbe {
   return { kind: async () => (await open()).kind, ping: async () => (await open()).ping() }
-}
-
-const { resolve } = createRequire(import.meta.url)
-
-function canResolve(name: string): boolean {
-  try {
-    return resolve(name) !== ''
-  } catch {
-    return false
-  }
 }
 
 /** Probes that are named otherwise than the group that configures them. */

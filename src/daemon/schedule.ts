@@ -1,6 +1,7 @@
 import { createTask } from 'node-cron'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { reportError } from '../core/reporting/facade.ts'
 import type { Store } from '../core/store/store.ts'
 
 export interface ScheduleOptions {
@@ -34,6 +35,7 @@ export function startSchedule({ store, clock, log, run }: ScheduleOptions): { st
         hour,
         fault: error instanceof Error ? error.name : 'unknown',
       })
+      reportError(error, { hour })
       handled = ''
     }
   }

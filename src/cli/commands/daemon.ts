@@ -9,6 +9,9 @@ import { findingText } from '../output/findings-text.ts'
 import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 
+/** What was reported is sent before the end, unless that takes longer. */
+const REPORT_MS = 1000
+
 interface Options {
   readonly service?: readonly Service[]
   readonly host: string
@@ -71,9 +74,14 @@ Examples:
         level: logLevel,
         build: buildStamp,
       })
-      context.onFault?.((error) => {
+      const { openReporting } = await import('../../daemon/reporting.ts')
+      const { reportError } = await import('../../core/reporting/facade.ts')
+      const reporting = await openReporting({ env, log })
+      context.onFault?.(async (error) => {
         log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
         log.flush()
+        reportError(error)
+        await reporting.close(REPORT_MS)
       })
       try {
         const daemon = await startDaemon({
@@ -103,6 +111,7 @@ Examples:
         })
         await systemd.close()
       } finally {
+        await reporting.close(REPORT_MS)
         log.flush()
       }
       settle(EXIT.passed)

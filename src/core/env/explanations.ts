@@ -28,6 +28,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'Readers of env files understand this line differently, so the value depends on who starts the program. platformctl env dialects shows who sees what.',
   'refused-by-reader':
     'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
+  'package-missing':
+    'The environment asks for something that needs an optional package, and that package is not installed where this ran. It is off until it is.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../clock.ts'
+import { ERRORTRACK_SDK } from '../env/packages.ts'
 import type { GroupName, Settings } from '../env/settings.ts'
 import type { Random } from '../random.ts'
 import type { Service } from '../service.ts'
@@ -22,6 +23,8 @@ export interface ProbeDependencies {
   readonly store: StoreProbe
   /** The store of the API's jobs: JOB_STORE_URL where that is set, else the store. */
   readonly jobStore: StoreProbe
+  /** Reads from the table of analytics; nothing to read where none is named. */
+  readonly pingAnalytics: () => Promise<void>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can a provider's SDK be imported here? */
   readonly hasPackage: (name: string) => boolean
@@ -54,6 +57,16 @@ function group(
   }
 }
 
+function errortrackState(dependencies: ProbeDependencies): Probe['run'] {
+  const configuration = group(dependencies, 'errortrack', dependencies.settings.errortrack !== undefined)
+  return async (context) => {
+    const result = await configuration(context)
+    return result.state === 'ok' && !dependencies.hasPackage(ERRORTRACK_SDK)
+      ? degraded('its SDK is not installed')
+      : result
+  }
+}
+
 function sharedStoreState(dependencies: ProbeDependencies): Probe['run'] {
   const configuration = group(dependencies, 'sharedstore', dependencies.settings.sharedStore !== undefined)
   return async (context) =>
@@ -72,7 +85,7 @@ async function storeState(store: StoreProbe, live: boolean, inMemory: string): P
 }
 
 export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
-  const { settings, store, verifyMail } = dependencies
+  const { settings, store, verifyMail, pingAnalytics } = dependencies
   const { datastore, payments, site } = settings
   const live = (url: string) => (context: ProbeContext) => reachable({ ...dependencies, url }, context)
   return [
@@ -123,8 +136,17 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
       run: ({ deep }) => storeState(store, deep, 'in memory: subscriptions end with the process'),
     },
     { name: 'sharedstore', run: sharedStoreState(dependencies) },
-    { name: 'errortrack', run: group(dependencies, 'errortrack', settings.errortrack !== undefined) },
-    { name: 'analytics', run: group(dependencies, 'analytics', settings.groups.analytics === 'configured') },
+    { name: 'errortrack', run: errortrackState(dependencies) },
+    {
+      name: 'analytics',
+      // Counting visitors is no reason to take a service out of rotation.
+      run: group(dependencies, 'analytics', settings.groups.analytics === 'configured', () =>
+        pingAnalytics().then(
+          () => ok(true),
+          () => degraded('its store cannot be read', true),
+        ),
+      ),
+    },
   ]
 }
 

@@ -6,10 +6,10 @@ type Headers = Readonly<Record<string, unknown>>
 type Fields = Record<string, unknown>
 
 /**
- * What may leave at all. Replays, profiles, sessions, attachments, feedback and logs may not, whoever asks the SDK for
- * them; `client_report` counts what was not sent.
+ * What may leave at all: errors, messages, and transactions with their spans. Replays, profiles, sessions, attachments,
+ * feedback and logs may not, whoever asks the SDK for them.
  */
-const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction', 'span', 'client_report'])
+const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction'])
 
 /**
  * The last gate before the wire. Everything the SDK sends passes here: errors, transactions, spans and breadcrumbs
@@ -51,8 +51,6 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
     contexts: isFields(contexts) ? scrubContexts(contexts, scrub) : undefined,
     breadcrumbs: list(breadcrumbs)?.map((crumb) => withData(crumb, scrub)),
     spans: list(spans)?.map((span) => withData(span, scrub)),
-    // Streamed spans come as a list with attributes.
-    items: list(payload.items)?.map((item) => withData(item, scrub)),
   })
 }
 
@@ -71,12 +69,10 @@ function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
 
 function withData(value: unknown, scrub: Scrub): unknown {
   if (!isFields(value)) return undefined
-  const { data, attributes, links, ...rest } = value
+  const { data, ...rest } = value
   return defined({
     ...(deepTexts(rest, scrub) as Fields),
     data: scrub.value(data),
-    attributes: scrub.value(attributes),
-    links,
   })
 }
 

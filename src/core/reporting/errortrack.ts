@@ -16,8 +16,8 @@ export interface ReportingOptions {
   readonly secrets?: readonly string[]
 }
 
-/** `missing`: a DSN is set, but the package of the SDK is not installed, so nothing is reported. */
-export type ReportingOutcome = 'off' | 'on' | 'missing'
+/** `missing`: the package of the SDK is not installed; `refused`: the SDK does not take the DSN. Then nothing is reported. */
+export type ReportingOutcome = 'off' | 'on' | 'missing' | 'refused'
 
 export interface Reporting {
   readonly outcome: ReportingOutcome
@@ -37,11 +37,13 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
   })
   if (sdk === undefined) return { outcome: 'missing', ...NOTHING }
   const scrub = createScrub({ secrets })
-  sdk.initWithoutDefaultIntegrations({
+  const client = sdk.initWithoutDefaultIntegrations({
     dsn,
     ...(build && { release: build }),
     ...(environment && { environment }),
     tracesSampleRate: traceSampleRate(edge),
+    // A transaction with its spans, which every server understands.
+    traceLifecycle: 'static',
     dataCollection: dataCollection(),
     // Module hooks slow every later import; what Node itself announces is enough.
     enableRuntimeChannelInjection: false,
@@ -64,6 +66,7 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
       }
     },
   })
+  if (client?.getDsn() === undefined) return { outcome: 'refused', ...NOTHING }
   setReporter(scrubbing(sdkReporter(sdk), scrub))
   return {
     outcome: 'on',

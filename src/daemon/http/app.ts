@@ -3,6 +3,7 @@ import { type Context, Hono } from 'hono'
 import type { Peer } from '../../core/access/client.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { reportError } from '../../core/reporting/facade.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
@@ -67,6 +68,11 @@ export function createApp({
         requestId: factsOf(context.req.raw).id,
         fault: error.name,
         at: firstFrame(error),
+      })
+      reportError(error, {
+        service,
+        route: factsOf(context.req.raw).route,
+        requestId: factsOf(context.req.raw).id,
       })
     }
     return errorResponse(error, routeRequest(context, clientOf))

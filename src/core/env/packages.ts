@@ -1,0 +1,35 @@
+import type { Finding } from '../finding.ts'
+import type { Service } from '../service.ts'
+import { readSettings } from './read-settings.ts'
+import type { Environment } from './settings.ts'
+import type { Origin } from './validate.ts'
+
+export const ERRORTRACK_SDK = '@sentry/node'
+
+/** Warnings for optional packages that the environment asks for and that are not installed where this runs. */
+export function missingPackages({
+  env,
+  services,
+  origin,
+  isInstalled,
+}: {
+  readonly env: Environment
+  readonly services: readonly Service[]
+  readonly origin: Origin
+  readonly isInstalled: (name: string) => boolean
+}): Finding[] {
+  if (readSettings(env).errortrack === undefined || isInstalled(ERRORTRACK_SDK)) return []
+  return [
+    {
+      id: 'package-missing',
+      severity: 'warning',
+      services,
+      group: 'errortrack',
+      present: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
+      missing: [],
+      cause: `NEXT_PUBLIC_ERRORTRACK_DSN is set, but the package ${ERRORTRACK_SDK} is not installed here: the services report no errors.`,
+      fix: `Install it beside platformctl (npm install ${ERRORTRACK_SDK}), or remove the DSN.`,
+      ...origin('NEXT_PUBLIC_ERRORTRACK_DSN'),
+    },
+  ]
+}

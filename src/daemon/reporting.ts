@@ -1,0 +1,40 @@
+import { VARIABLES } from '../core/env/contract.ts'
+import { ERRORTRACK_SDK } from '../core/env/packages.ts'
+import { readSettings } from '../core/env/read-settings.ts'
+import type { Environment } from '../core/env/settings.ts'
+import type { Log } from '../core/log.ts'
+import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
+
+/**
+ * Error reporting of a process of our own. The SDK is loaded when there is a DSN, and only then; what is in its way is
+ * a line in the log and no reason not to start.
+ */
+export async function openReporting({
+  env,
+  log,
+}: {
+  readonly env: Environment
+  readonly log: Log
+}): Promise<Reporting> {
+  const { errortrack, site } = readSettings(env)
+  const reporting = await openErrortrack({
+    dsn: errortrack?.dsn,
+    build: site.buildStamp,
+    environment: site.environment,
+    secrets: VARIABLES.flatMap(({ name, secret }) => (secret && env[name]?.trim()) || []),
+  })
+  if (reporting.outcome === 'missing') {
+    log.warn(
+      'errortrack_missing',
+      `NEXT_PUBLIC_ERRORTRACK_DSN is set, but ${ERRORTRACK_SDK} is not installed: no error is reported`,
+      { fix: `npm install ${ERRORTRACK_SDK}` },
+    )
+  }
+  if (reporting.outcome === 'refused') {
+    log.warn(
+      'errortrack_refused',
+      'NEXT_PUBLIC_ERRORTRACK_DSN is no DSN (https://KEY@HOST/PROJECT): no error is reported',
+    )
+  }
+  return reporting
+}
