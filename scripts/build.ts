@@ -105,10 +105,6 @@ const { output } = await build.write({
     ],
   },
 })
-writeFileSync(
-  `${root}dist/THIRD-PARTY-NOTICES.txt`,
-  thirdPartyNotices(output.flatMap((part) => (part.type === 'chunk' ? Object.keys(part.modules) : []))),
-)
 await build.close()
 
 // Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.
@@ -119,7 +115,7 @@ const forBrowsers = await rolldown({
   preserveEntrySignatures: 'allow-extension',
   platform: 'browser',
 })
-await forBrowsers.write({
+const { output: browserOutput } = await forBrowsers.write({
   dir: 'dist',
   format: 'esm',
   minify: true,
@@ -130,7 +126,11 @@ await forBrowsers.close()
 
 // The page of /insights carries its script and its style in itself.
 const insights = await rolldown({ cwd: root, input: 'src/browser/insights/main.ts', platform: 'browser' })
-await insights.write({ file: 'dist/insights.js', format: 'esm', minify: true })
+const { output: insightsOutput } = await insights.write({
+  file: 'dist/insights.js',
+  format: 'esm',
+  minify: true,
+})
 await insights.close()
 writeFileSync(
   `${root}dist/insights.css`,
@@ -138,6 +138,15 @@ writeFileSync(
     .map((file) => readFileSync(`${root}${file}`, 'utf8'))
     .join('\n'),
 )
+writeFileSync(
+  `${root}dist/THIRD-PARTY-NOTICES.txt`,
+  thirdPartyNotices(
+    [...output, ...browserOutput, ...insightsOutput].flatMap((part) =>
+      part.type === 'chunk' ? Object.keys(part.modules) : [],
+    ),
+  ),
+)
+
 if (process.argv.includes('--types')) {
   for (const project of ['tsconfig.build.json', 'tsconfig.browser.build.json']) {
     execFileSync('npx', ['tsc', '-p', project], {

@@ -27,7 +27,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const { deep, services } = input
   const loaded = await loadEnvironment(context, input.files, input)
   const report = validate(loaded.env, services, loaded.origin)
-  const packages = withProcess ? await packageFindings(loaded, services) : []
+  const packages = input.withProcess ? await packageFindings(loaded, services) : []
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   const findings = [...report.findings, ...loaded.findings, ...packages, ...(live?.findings ?? [])].sort(

@@ -28,6 +28,7 @@ const CONTENTS = [
   /^bin\/platformctl\.js$/,
   /^man\/platformctl\.1$/,
   /^dist\/(?:cli\/main|index|env|reporting|browser)\.js(?:\.map)?$/,
+  /^dist\/insights\.(?:js|css)$/,
   /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
@@ -133,6 +134,49 @@ await platform.close()
   })
 })
 
+test('a DSN without the SDK, which is an optional peer, is a visible degradation and no fault', async () => {
+  const env = { NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1' }
+  const preflight = await run(['preflight'], { env })
+  expect(preflight.exitCode).toBe(0)
+  expect(preflight.stdout).toMatch(/warning package-missing[\s\S]*npm install @sentry\/node/)
+  await writeFile(
+    path.join(installed.folder, 'report.js'),
+    `import { openPlatform } from 'platformctl'
+import { reportError, startReporting } from 'platformctl/reporting'
+const { outcome } = await startReporting({ dsn: process.env.NEXT_PUBLIC_ERRORTRACK_DSN })
+reportError(new Error('x'))
+const platform = openPlatform({ env: process.env })
+const { probes } = await platform.health('web')
+console.log(JSON.stringify({ outcome, errortrack: probes.errortrack }))
+await platform.close()
+`,
+  )
+  const program = await execa(process.execPath, ['report.js'], { cwd: installed.folder, env })
+  expect(JSON.parse(program.stdout)).toEqual({
+    outcome: 'missing',
+    errortrack: { state: 'degraded', checked: false, reason: 'its SDK is not installed' },
+  })
+  expect(program.stderr).toMatch(/RuntimeWarning: .*@sentry\/node is not installed/)
+})
+
+test('the browser part and its types are in the package, without a package to install for it', async () => {
+  await writeFile(
+    path.join(installed.folder, 'page.js'),
+    `import * as browser from 'platformctl/browser'
+browser.start({ endpoint: '/api/analytics', dsn: 'https://key@errors.example.com/1' })
+browser.track('lesson.viewed', { lesson: 3 })
+browser.reportError(new Error('x'))
+console.log(Object.keys(browser).filter((name) => name.length > 2).sort().join(' '))
+`,
+  )
+  const program = await execa(process.execPath, ['page.js'], { cwd: installed.folder })
+  // Where there is no browser, as when a page is rendered on a server, everything is a no-op.
+  expect(program).toMatchObject({
+    stdout: 'optOut reportError reportMessage setUserContext start track withErrorReporting',
+    stderr: '',
+  })
+})
+
 test('its types hold a consumer to the documented shapes', async () => {
   await writeFile(
     path.join(installed.folder, 'right.ts'),
@@ -144,11 +188,11 @@ const ok: boolean = validateWeb({}).ok
 const sent = await platform.sendEmail({ template: 'welcome', to: 'a@example.com', slots: { startUrl: 'https://www.example.com/' }, about: 'user.1' })
 if (sent.sent) { const id: string = sent.id; void id } else { const reason: string = sent.reason; void reason }
 void answer; void ok
-`,
+${REPORTING}`,
   )
   await writeFile(
     path.join(installed.folder, 'wrong.ts'),
-    `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\n`,
+    `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\nimport { track } from 'platformctl/browser'\ntrack('lesson.deleted')\n`,
   )
   const tsc = (file: string) =>
     execa(
@@ -171,8 +215,23 @@ void answer; void ok
       },
     )
   expect((await tsc('right.ts')).stdout).toBe('')
-  expect((await tsc('wrong.ts')).stdout).toMatch(/wrong\.ts\(2,\d+\): error TS/)
+  expect((await tsc('wrong.ts')).stdout).toMatch(
+    /wrong\.ts\(2,\d+\): error TS[\s\S]*wrong\.ts\(4,\d+\): error TS/,
+  )
 })
+
+/** The subpaths of reporting and of the browser, used as they are meant to be. */
+const REPORTING = `
+import { registerReporter, reportError, startReporting, withErrorReporting } from 'platformctl/reporting'
+import { start, track } from 'platformctl/browser'
+const outcome: 'on' | 'off' | 'missing' | 'refused' = (await startReporting({ dsn: process.env.NEXT_PUBLIC_ERRORTRACK_DSN, build: 'x' })).outcome
+registerReporter({ report: (report) => { if (report.kind === 'user') { const id: string | undefined = report.user?.id; void id } } })
+const doubled: number = withErrorReporting((value: number) => value * 2)(21)
+reportError(new Error('x'), { lesson: 3 })
+start({ endpoint: process.env.NEXT_PUBLIC_ANALYTICS_ENDPOINT })
+track('lesson.viewed', { lesson: 3 })
+void outcome; void doubled
+`
 
 const typescript = () =>
   path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')

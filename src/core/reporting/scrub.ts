@@ -29,11 +29,12 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
     /((?:key|token|secret|passw(?:or)?d|pwd|cookie|authorization)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
     '$1[secret]',
   ],
-  [/[^\s@＠<>"'(),:;=/]+(?:@|＠|%40)[^\s@＠<>"'(),:;=/]+/gi, '[address]'],
+  // Not `npm:@scope/name`, and not `/@name` in a path.
+  [/[^\s@＠<>"(),;=]*[^\s@＠:/](?:@|＠|%40)[^\s@＠<>"'(),:;=/]+/gi, '[address]'],
   // The machine itself tells nothing about anybody.
   [/\b(?!127\.0\.0\.1\b)(?:\d{1,3}\.){3}\d{1,3}\b/g, '[address]'],
   [
-    /(?<![\w:])(?:[\da-f]{1,4}:){3,7}(?::?[\da-f]{1,4})(?![\w:])|(?<![\w:])[\da-f]{1,4}(?::[\da-f]{1,4})*::(?:[\da-f]{1,4}(?::[\da-f]{1,4})*)?(?![\w:])/gi,
+    /(?<![\w:])(?:[\da-f]{1,4}:){3,7}(?::?[\da-f]{1,4})(?![\w:])|(?<![\w:])[\da-f]{1,4}(?::[\da-f]{1,4})*::(?:[\da-f]{1,4}(?::[\da-f]{1,4})*)?(?![\w:])|(?<![\w:])::[\da-f]{1,4}(?::[\da-f]{1,4})*(?![\w:])/gi,
     '[address]',
   ],
 ]

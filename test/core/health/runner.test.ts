@@ -161,6 +161,7 @@ test('a name that is never resolved holds a deep check no longer than its deadli
     store: { kind: async () => 'sqlite', ping: async () => {} },
     jobStore: { kind: async () => 'sqlite', ping: async () => {} },
     verifyMail: async () => {},
+    pingAnalytics: async () => {},
     hasPackage: () => false,
     network: {
       lookup: (host) => {

@@ -1,0 +1,184 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { createScrub } from '../../../src/core/reporting/scrub.ts'
+import { openPlatform } from '../../../src/daemon/index.ts'
+import {
+  type Report,
+  registerReporter,
+  reportError,
+  reportMessage,
+  setUserContext,
+  startReporting,
+  withErrorReporting,
+} from '../../../src/reporting.ts'
+
+function listening(): Report[] {
+  const reports: Report[] = []
+  registerReporter({ report: (report) => void reports.push(report) })
+  onTestFinished(() => registerReporter(undefined))
+  return reports
+}
+
+test('without a reporter every operation is a no-op', async () => {
+  expect(reportError(new Error('x'), { a: 1 })).toBeUndefined()
+  expect(reportMessage('x')).toBeUndefined()
+  expect(setUserContext({ id: 'x' })).toBeUndefined()
+  expect(withErrorReporting((a: number, b: number) => a + b)(1, 2)).toBe(3)
+  const { outcome, close } = await startReporting({ dsn: undefined })
+  expect(outcome).toBe('off')
+  await close()
+})
+
+test('a reporter is told what happened, with scrubbed context and nothing of a user but the id', () => {
+  const reports = listening()
+  const error = new Error('x')
+  reportError(error, { page: '/play?c=canary', email: 'a@example.com', lesson: 3 })
+  reportMessage('see https://user:pass@www.example.com/a?b=c#d', 'warning')
+  setUserContext({ id: 'user-17', name: 'Anna' } as { id: string })
+  setUserContext(undefined)
+  expect(reports).toEqual([
+    { kind: 'error', error, context: { page: '/play', email: '[removed]', lesson: 3 } },
+    { kind: 'message', message: 'see https://www.example.com/a', level: 'warning', context: undefined },
+    { kind: 'user', user: { id: 'user-17' } },
+    { kind: 'user', user: undefined },
+  ])
+})
+
+test('withErrorReporting reports what is thrown and what is rejected, and hands it on as it is', async () => {
+  const reports = listening()
+  const thrown = new Error('thrown')
+  const rejected = new Error('rejected')
+  const calls = withErrorReporting(
+    function (this: { name: string }, how: 'throw' | 'reject' | 'resolve') {
+      if (how === 'throw') throw thrown
+      return how === 'reject' ? Promise.reject(rejected) : Promise.resolve(this.name)
+    },
+    { lesson: 3 },
+  )
+  expect(() => calls.call({ name: 'x' }, 'throw')).toThrow(thrown)
+  await expect(calls.call({ name: 'x' }, 'reject')).rejects.toBe(rejected)
+  expect(await calls.call({ name: 'x' }, 'resolve')).toBe('x')
+  expect(reports).toEqual([
+    { kind: 'error', error: thrown, context: { lesson: 3 } },
+    { kind: 'error', error: rejected, context: { lesson: 3 } },
+  ])
+})
+
+const hostile: Record<string, unknown> = {
+  'a getter that throws': Object.defineProperty({}, 'x', {
+    enumerable: true,
+    get: () => {
+      throw new Error('no')
+    },
+  }),
+  'a revoked proxy': (() => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  })(),
+  'a proxy without keys': new Proxy(
+    {},
+    {
+      ownKeys: () => {
+        throw new Error('no')
+      },
+    },
+  ),
+  'a value that cannot be a text': Object.create(null),
+  'a text that throws': {
+    toString: () => {
+      throw new Error('no')
+    },
+    toJSON: () => {
+      throw new Error('no')
+    },
+  },
+  'a circle': (() => {
+    const one: Record<string, unknown> = {}
+    one.one = one
+    return one
+  })(),
+  'great depth': Array.from({ length: 10_000 }).reduce<unknown>((inner) => ({ inner }), 'x'),
+  'great width': Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index])),
+  'a long text': 'x'.repeat(5_000_000),
+  'a symbol': Symbol('x'),
+  'an invalid date': new Date(Number.NaN),
+  null: null,
+  'a function': () => {},
+  'a bigint': 10n,
+}
+
+test.each(Object.keys(hostile))('%s anywhere makes nothing throw', (name) => {
+  const value = hostile[name] as never
+  for (const report of [
+    () => {},
+    () => {
+      throw new Error('a broken reporter')
+    },
+  ]) {
+    registerReporter({ report })
+    onTestFinished(() => registerReporter(undefined))
+    reportError(value, value)
+    reportError(new Error('x', { cause: value }), { value })
+    reportMessage(value, value, value)
+    setUserContext(value)
+    setUserContext({ id: value })
+    expect(withErrorReporting(() => 5, value)()).toBe(5)
+  }
+})
+
+test('scrubbing never throws and leaves no address, whatever it is given', () => {
+  const scrub = createScrub({ secrets: ['hunter2-hunter2'] })
+  fc.assert(
+    fc.property(fc.anything(), fc.emailAddress(), fc.ipV4(), (anything, email, ip) => {
+      // A slash before the sign is taken for a path.
+      fc.pre(!email.includes('/@'))
+      scrub.value({ anything })
+      const text = JSON.stringify(scrub.value([`${email} hunter2-hunter2`, { deep: `from ${ip}` }]))
+      expect(text).not.toContain('hunter2')
+      expect(text).not.toContain(email)
+      if (ip !== '127.0.0.1') expect(text).not.toContain(` ${ip}"`)
+    }),
+  )
+})
+
+test.each([
+  ['GET /play?c=abc&x=1 took 5 ms', 'GET /play took 5 ms'],
+  ['really? yes: 12:34:56', 'really? yes: 12:34:56'],
+  ['https://www.example.com/play?c=abc#x failed', 'https://www.example.com/play failed'],
+  ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],
+  ['postgres://user:hunter2@db.example.com/x', 'postgres://db.example.com/x'],
+  ['Authorization: Bearer abc.def-123', 'Authorization: [secret]'],
+  ['api_key="abc def" next', 'api_key=[secret] next'],
+  ['from ::1, fe80::1 and 10.0.0.1', 'from [address], [address] and [address]'],
+  ['version 1.2.3 of npm:@scope/package', 'version 1.2.3 of npm:@scope/package'],
+  ['at std::fade', 'at std::fade'],
+])('of %j remains %j', (given, expected) => {
+  expect(createScrub().text(given)).toBe(expected)
+})
+
+test('a fault of a request is reported with its route, and never with what it was asked', async () => {
+  const reports = listening()
+  const platform = openPlatform({
+    env: {},
+    identify: async () => {
+      throw new TypeError('a fault')
+    },
+  })
+  onTestFinished(() => platform.close())
+  const response = await platform.web.fetch(
+    new Request('http://web.example/api/email?c=canary', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'given-by-caller-1' },
+      body: '{"template":"welcome","inputs":{}}',
+    }),
+  )
+  expect(response.status).toBe(500)
+  expect(reports).toEqual([
+    {
+      kind: 'error',
+      error: expect.any(TypeError),
+      context: { service: 'web', route: 'email', requestId: 'given-by-caller-1' },
+    },
+  ])
+})
