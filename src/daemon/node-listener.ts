@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { rawErrorResponse } from './http/raw-problem.ts'
 import type { Handler } from './platform.ts'
 
 /**
@@ -15,6 +16,11 @@ export function nodeListener(
     listener ??= import('@hono/node-server').then(({ getRequestListener }) =>
       getRequestListener((request, environment) => handler.fetch(request, environment), {
         overrideGlobalObjects: false,
+        // What is no request for the adapter (a Host that is none) gets the one error shape too.
+        errorHandler: () => {
+          const { status, headers, body } = rawErrorResponse('bad_request')
+          return new Response(body, { status, headers })
+        },
       }),
     )
     await (await listener)(incoming, outgoing)

@@ -84,6 +84,8 @@ describe.runIf(hasChromium())('in Chromium', () => {
         '/api/email/unsubscribe?s=forged&t=forged',
         '/api/email/confirm?token=forged',
         '/nowhere',
+        '/lessons/8',
+        '/api/checkout',
       ]) {
         const { page, faults } = await open(`http://127.0.0.1:${listener.port}${route}`, screen)
         expect(await page.getByRole('heading', { level: 1 }).count(), route).toBe(1)

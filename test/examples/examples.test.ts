@@ -137,6 +137,18 @@ describe.each(['node-http', 'express', 'fastify', 'hono', 'next'])('%s', (name) 
     expect(wrong.headers.get('allow')).toBe('GET, HEAD')
   })
 
+  test.skipIf(name === 'next')('serves its OpenAPI document', async () => {
+    const response = await ask('/openapi.json')
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ openapi: '3.1.1' })
+  })
+
+  test('says that checkout is not configured', async () => {
+    const response = await ask('/api/checkout', { method: 'POST' })
+    expect(response.status).toBe(503)
+    expect(await response.json()).toMatchObject({ code: 'payments_not_configured' })
+  })
+
   test('answers a hundred at once', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask('/api/health')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))

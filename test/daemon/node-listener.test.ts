@@ -1,0 +1,66 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { nodeListener, openPlatform } from '../../src/daemon/index.ts'
+
+/** A host's own server, with a path of its own beside the platform. */
+async function host(before?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean) {
+  const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '2' } })
+  const listener = nodeListener(platform.web)
+  const server = createServer((incoming, outgoing) => {
+    if (!before?.(incoming, outgoing)) void listener(incoming, outgoing)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await platform.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Bytes on a socket, and everything that comes back until the server ends it. */
+function speak(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += String(chunk)
+    })
+    socket.on('end', () => resolve(answer))
+    socket.on('error', reject)
+  })
+}
+
+test('a host’s paths stay its own, and the platform answers the rest', async () => {
+  const port = await host((incoming, outgoing) => {
+    if (incoming.url !== '/hello') return false
+    outgoing.end('hello')
+    return true
+  })
+  const at = `http://127.0.0.1:${port}`
+  expect(await (await fetch(`${at}/hello`)).text()).toBe('hello')
+  expect((await fetch(`${at}/api/health`)).status).toBe(200)
+  expect((await fetch(`${at}/nowhere`)).status).toBe(404)
+  const head = await fetch(`${at}/api/health`, { method: 'HEAD' })
+  expect([head.status, await head.text()]).toEqual([200, ''])
+})
+
+test('clients are told apart by the socket, as in the daemon', async () => {
+  const port = await host()
+  const ask = (from: string) =>
+    speak(
+      port,
+      `GET /lessons/1 HTTP/1.1\r\nHost: web.example\r\nX-Forwarded-For: ${from}\r\nConnection: close\r\n\r\n`,
+    )
+  // Nobody is trusted to say another address, so all three count for the one at the socket.
+  const statuses = []
+  for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) statuses.push((await ask(from)).slice(9, 12))
+  expect(statuses).toEqual(['200', '200', '429'])
+})
+
+test('a request that is none gets the one error shape', async () => {
+  const answer = await speak(await host(), 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n')
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer).toContain('"code":"bad_request"')
+})
