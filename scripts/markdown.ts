@@ -46,17 +46,21 @@ export function commandLines(code: string): string[][] {
     .replace(/(^|\s)#.*$/, '')
     .split(/\|\||&&|[|;(){}]|`|<\(|\$\(/)
     .map((part) => part.trim().split(/\s+/))
-    .map((words) =>
-      words.slice(
-        Math.max(
-          0,
-          words.findIndex((word) => word === 'platformctl' || word === 'npm'),
-        ),
-      ),
-    )
+    .map((words) => words.slice(Math.max(0, startOf(words))))
+    .map(([first = '', ...rest]) => [first.endsWith('/platformctl.js') ? 'platformctl' : first, ...rest])
     .filter(([first, second]) => (first === 'platformctl' || first === 'npm') && second !== undefined)
     .map((words) => words.map((word) => word.replace(/^["']|["',.]+$/g, '')))
     .map((words) => words.filter((word) => word !== '' && word !== '…' && word !== '\\'))
+}
+
+/** Where the program's name stands: first, behind variables and `npx`, or as the file that a container starts. */
+function startOf(words: readonly string[]): number {
+  const name = words.findIndex(
+    (word) => word === 'platformctl' || word === 'npm' || word.endsWith('/platformctl.js'),
+  )
+  if (words[name]?.endsWith('.js')) return name
+  const led = words.slice(0, Math.max(0, name)).every((word) => /^(?:\w+=.*|npx|exec|sudo|--yes)$/.test(word))
+  return led ? name : -1
 }
 
 interface Line {

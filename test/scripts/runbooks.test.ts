@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { sameShape, shapeOf, stepsOf } from '../../scripts/runbooks/session.ts'
+
+test('the steps of a runbook are the prompts of its console blocks, with output and exit code', () => {
+  const text = '# A\n```sh\n$ not run\n```\n```console\n$ one\nfirst\n$ two # exit code 1\n```\n'
+  expect(stepsOf(text)).toEqual([
+    { line: 6, command: 'one', output: ['first'], exitCode: 0 },
+    { line: 8, command: 'two # exit code 1', output: [], exitCode: 1 },
+  ])
+})
+
+test.each([
+  ['took 12 ms at 2026-11-21T07:26:00.123Z', 'took 3.5 ms at 2027-01-02T00:00:00Z'],
+  ['schema 2, 48.1 kB', 'schema 13, 5 MB'],
+  ['id  MTIzNDU2Nzg5MGFiY2Rl', 'id aaaaaaaa9bbbbbbbbbbb'],
+])('%j and %j have one shape', (a, b) => {
+  expect(shapeOf(a)).toBe(shapeOf(b))
+})
+
+test('another word is another shape, and … stands for any lines', () => {
+  expect(sameShape(['web ok'], ['web failing'])).toBe(false)
+  expect(sameShape(['a', '…', 'c'], ['a', 'b', 'b', 'c'])).toBe(true)
+  expect(sameShape(['a', '…', 'c'], ['a', 'c'])).toBe(true)
+  expect(sameShape(['a'], ['a', 'b'])).toBe(false)
+  expect(sameShape(['…'], [])).toBe(true)
+})
