@@ -247,6 +247,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       // SHAREDSTORE_REST_* belongs to web and api (CONTRACT §2): the agent counts for itself.
       gate: createGate({ limiter: service === 'agent' ? local : limiter, local, policies }),
       clientOf,
+      pagesAt: service === 'web' ? '' : settings.site.siteUrl,
       allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
       log,
       monotonic: clock.monotonic,

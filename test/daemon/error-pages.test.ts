@@ -145,3 +145,16 @@ test('a page of a route says more than the code where it can', async () => {
   expect(await page('/api/email/confirm?token=old')).toContain('another link comes')
   expect(await page('/api/checkout')).toContain('This address is for programs')
 })
+
+test('the links of an error page lead to the web service, on whichever service it stands', async () => {
+  const platform = openPlatform({ env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' } })
+  onTestFinished(() => platform.close())
+  const links = async (service: Service) => {
+    const request = new Request('http://platform.example/nowhere', { headers: { Accept: BROWSER } })
+    const html = await (await platform[service].fetch(request)).text()
+    return [...html.matchAll(/<a href="([^"]*)"/g)].map(([, href]) => href)
+  }
+  expect(await links('web')).toEqual(['/'])
+  expect(await links('api')).toEqual(['https://www.example.com/'])
+  expect(await links('agent')).toEqual(['https://www.example.com/'])
+})

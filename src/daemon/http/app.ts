@@ -20,6 +20,8 @@ export interface AppOptions {
   readonly clientOf: (peer: Peer) => string
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
   readonly allowsOrigin?: AllowsOrigin | undefined
+  /** What stands before a path of the web service in links: nothing on that service itself. */
+  readonly pagesAt: string
   readonly table: RouteTable
   readonly log: Log
   readonly monotonic: () => number
@@ -34,6 +36,7 @@ export function createApp({
   gate,
   clientOf,
   allowsOrigin,
+  pagesAt,
   log,
   monotonic,
   onAnswer,
@@ -46,20 +49,20 @@ export function createApp({
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
       factsOf(context.req.raw).route = name
-      return gate(name, routeRequest(context, clientOf), handler)
+      return gate(name, routeRequest(context, { clientOf, pagesAt }), handler)
     })
   }
   for (const [path, { name, allowed }] of methods) {
     app.all(path, (context) => {
       factsOf(context.req.raw).route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, routeRequest(context, clientOf), { Allow: allowed.join(', ') })
+      return errorResponse(error, routeRequest(context, { clientOf, pagesAt }), { Allow: allowed.join(', ') })
     })
   }
   app.notFound((context) =>
     errorResponse(
       new PlatformError('not_found', 'There is no such page or route.'),
-      routeRequest(context, clientOf),
+      routeRequest(context, { clientOf, pagesAt }),
     ),
   )
   app.onError((error, context) => {
@@ -75,7 +78,7 @@ export function createApp({
         requestId: factsOf(context.req.raw).id,
       })
     }
-    return errorResponse(error, routeRequest(context, clientOf))
+    return errorResponse(error, routeRequest(context, { clientOf, pagesAt }))
   })
 
   return async (request, environment) => {
@@ -86,6 +89,7 @@ export function createApp({
       ? errorResponse(refusal, {
           requestId: facts.id,
           route: undefined,
+          pagesAt,
           wantsHtml: prefersHtml(request.headers.get('accept') ?? ''),
         })
       : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
@@ -145,7 +149,10 @@ function factsOf(request: Request): Facts {
   return facts
 }
 
-function routeRequest(context: Context, clientOf: AppOptions['clientOf']): RouteRequest {
+function routeRequest(
+  context: Context,
+  { clientOf, pagesAt }: Pick<AppOptions, 'clientOf' | 'pagesAt'>,
+): RouteRequest {
   const request = context.req.raw
   const headers = request.headers
   const prefetch = [
@@ -162,6 +169,7 @@ function routeRequest(context: Context, clientOf: AppOptions['clientOf']): Route
     requestId: factsOf(request).id,
     route: factsOf(request).route,
     client: clientOf({ socket: socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
+    pagesAt,
     wantsHtml: prefersHtml(headers.get('accept') ?? ''),
     isPassive:
       request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),

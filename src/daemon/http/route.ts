@@ -10,6 +10,8 @@ export interface RouteRequest {
   readonly route: RouteName | undefined
   /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
+  /** What stands before a path of the web service in links. */
+  readonly pagesAt: string
   /** A person's browser asked: pages for it, JSON for programs. */
   readonly wantsHtml: boolean
   /** HEAD and prefetches must change nothing. */

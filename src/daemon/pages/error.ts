@@ -46,8 +46,7 @@ const FOR_PROGRAMS: Wording = {
   heading: 'This address is for programs',
   help: `<a href="/openapi.json">What it takes</a>. ${START}.`,
 }
-const NEW_LINK =
-  'Only the link of the newest mail works. If you have no newer one, ask for the course again with your address, and another link comes.'
+const NEW_LINK = 'Ask for the course again with your address, and another link comes.'
 
 /** Where a route can say more than the code. */
 const ON_ROUTE: Readonly<Partial<Record<RouteName, Readonly<Partial<Record<ErrorCode, Wording>>>>>> = {
@@ -80,11 +79,14 @@ export function errorPage({
   message,
   requestId,
   route,
+  pagesAt,
 }: {
   readonly code: ErrorCode
   readonly message: string
   readonly requestId: string
   readonly route: RouteName | undefined
+  /** What stands before a path of the web service in links. */
+  readonly pagesAt: string
 }): Page {
   const { heading, help } =
     (route && ON_ROUTE[route]?.[code]) ??
@@ -93,7 +95,7 @@ export function errorPage({
     title: heading,
     body: `<h1>${escapeHtml(heading)}</h1>
 <p>${escapeHtml(message)}</p>
-<p>${help}</p>
+<p>${help.replaceAll('href="/', `href="${escapeHtml(pagesAt)}/`)}</p>
 <p class="quiet">Error ${ERRORS[code].status} · request ${escapeHtml(requestId)}</p>`,
   })
 }
