@@ -56,8 +56,7 @@ async function liveBlock(
   { paint, columns }: Pick<TextOptions, 'paint' | 'columns'>,
 ): Promise<TextOptions['live']> {
   if (live === undefined) return undefined
-  const { liveCounts, liveText } = await import('./output/live-text.ts')
-  return { block: liveText(live, paint, columns), counts: liveCounts(live) }
+  return (await import('./output/live-text.ts')).liveText(live, paint, columns)
 }
 
 /** Nothing is wrong here but that the other side was not reached, or refused us. */

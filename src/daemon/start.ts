@@ -91,6 +91,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     log.warn(
       'cors_at_localhost',
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
+      { warning: 'RuntimeWarning' },
     )
   }
   if (sharedStore === undefined)

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { VARIABLES } from '../../src/core/env/contract.ts'
-import { WARNINGS } from '../../src/core/env/explanations.ts'
+import { LIVE_FINDINGS, WARNINGS } from '../../src/core/env/explanations.ts'
 import { RULES } from '../../src/core/env/rules.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -31,14 +31,16 @@ test('every value of the example is well-formed once its line is uncommented', a
   expect(report.findings.filter(({ id }) => id === 'malformed-value' || id === 'unreadable-line')).toEqual([])
 })
 
-test.each([...VARIABLES.map(({ name }) => name), ...RULES.map(({ id }) => id), ...Object.keys(WARNINGS)])(
-  'explains %s',
-  async (name) => {
-    const { code, stdout } = await run(['env', 'explain', name])
-    expect(code).toBe(0)
-    expect(stdout.split('\n').length).toBeGreaterThan(2)
-  },
-)
+test.each([
+  ...VARIABLES.map(({ name }) => name),
+  ...RULES.map(({ id }) => id),
+  ...Object.keys(WARNINGS),
+  ...Object.keys(LIVE_FINDINGS),
+])('explains %s', async (name) => {
+  const { code, stdout } = await run(['env', 'explain', name])
+  expect(code).toBe(0)
+  expect(stdout.split('\n').length).toBeGreaterThan(2)
+})
 
 test('explaining an unknown name is wrong usage and names the nearest', async () => {
   expect(await run(['env', 'explain', 'MAILER_FORM'])).toMatchObject({

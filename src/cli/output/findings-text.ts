@@ -7,7 +7,7 @@ export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
   /** What the live checks gave, as a block of its own. */
-  readonly live?: { readonly block: string; readonly counts: string } | undefined
+  readonly live?: string | undefined
   /** Notices too: what is absent and what that means. */
   readonly notices: boolean
   readonly strict: boolean
@@ -20,7 +20,7 @@ export function reportText(report: Report, options: TextOptions): string {
   const parts = [
     `${paint.bold('Services')}  ${report.services.join(', ')}`,
     groupTable(report, paint, options.columns),
-    ...(options.live ? [options.live.block] : []),
+    ...(options.live ? [options.live] : []),
     ...blocks(shown).map((block) => blockText(block, paint, options.columns)),
     verdict(report, options),
   ]
@@ -101,12 +101,12 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   return lines.join('\n')
 }
 
-function verdict(report: Report, { paint, strict, live }: TextOptions): string {
+function verdict(report: Report, { paint, strict }: TextOptions): string {
   const count = (severity: Finding['severity']) =>
     report.findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
   const configured = report.groups.filter(({ state }) => state === 'configured').length
-  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured${live ? `; ${live.counts}` : ''}`
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured`
   return errors > 0 || (strict && warnings > 0)
     ? paint.red(paint.bold(`✖ failed: ${found}`))
     : paint.green(paint.bold(`✔ passed: ${found}`))

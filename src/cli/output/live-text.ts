@@ -42,7 +42,7 @@ export function liveText(results: readonly LiveResult[], paint: Paint, columns: 
     )
     lines.push(paint.dim(`${SIGN.skipped} ${first}`), ...rest.map((more) => paint.dim(`  ${more}`)))
   }
-  return `${paint.bold('Live checks')}\n\n${lines.join('\n')}`
+  return `${paint.bold('Live checks')}  ${liveCounts(results)}\n\n${lines.join('\n')}`
 }
 
 /** Below a millisecond nothing was waited for. */
@@ -50,7 +50,7 @@ function took(latencyMs = 0): string {
   return latencyMs < 1 ? '' : `, ${Math.round(latencyMs)} ms`
 }
 
-/** `live checks: 12 passed, 1 failed, 4 skipped`: states that did not occur are left out, but never that nothing passed. */
+/** `12 passed, 1 failed, 4 skipped`: states that did not occur are left out, but never that nothing passed. */
 export function liveCounts(results: readonly LiveResult[]): string {
   const count = (state: LiveState) => results.filter((result) => result.state === state).length
   const parts = [`${count('passed')} passed`]
@@ -60,5 +60,5 @@ export function liveCounts(results: readonly LiveResult[]): string {
     ['skipped', 'skipped'],
   ] as const)
     if (count(state) > 0) parts.push(`${count(state)} ${word}`)
-  return `live checks: ${parts.join(', ')}`
+  return parts.join(', ')
 }

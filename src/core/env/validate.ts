@@ -5,7 +5,7 @@ import { judge, rawValue, usableValue } from './read-settings.ts'
 import { variablesOf } from './rules.ts'
 import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
-import { valueWarnings } from './warnings.ts'
+import { looksSecret, valueWarnings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
 export interface Report {
@@ -65,6 +65,9 @@ export function validate(
       ])
     }
   }
+  for (const secret of services.includes('web') ? publicSecrets(env) : []) {
+    add({ severity: 'warning', group: 'site', missing: [], ...secret }, ['NEXT_PUBLIC_SITE_URL'])
+  }
   for (const name of Object.keys(env)) {
     if (rawValue(env, name) === undefined || findVariable(name)) continue
     const near = nearestName(name)
@@ -117,6 +120,35 @@ export function validate(
 
   findings.sort((a, b) => RANK[a.severity] - RANK[b.severity])
   return { version: 1, ok: findings[0]?.severity !== 'error', services, groups, findings }
+}
+
+/** Secrets under a public name that is not one of ours, or that stand under a public and a secret name alike. */
+function publicSecrets(env: Environment): Pick<Finding, 'id' | 'present' | 'cause' | 'fix'>[] {
+  const secrets = new Map(
+    VARIABLES.flatMap(({ name, secret }) => {
+      const value = secret ? rawValue(env, name) : undefined
+      return value === undefined ? [] : [[value, name]]
+    }),
+  )
+  return Object.keys(env).flatMap((name) => {
+    const value = name.startsWith('NEXT_PUBLIC_') ? rawValue(env, name) : undefined
+    if (value === undefined) return []
+    const twin = secrets.get(value)
+    const known = findVariable(name) !== undefined
+    const namesake = findVariable(name.slice('NEXT_PUBLIC_'.length))?.secret === true
+    if (twin === undefined && (known || !(namesake || looksSecret(value)))) return []
+    return [
+      {
+        id: 'public-secret',
+        present: twin === undefined ? [name] : [name, twin],
+        cause:
+          twin === undefined
+            ? `${name} holds a secret, and every browser can read it.`
+            : `${name} holds the same value as ${twin}, and every browser can read it.`,
+        fix: 'Revoke that key at the provider, and keep its successor out of every NEXT_PUBLIC_ variable.',
+      },
+    ]
+  })
 }
 
 const RANK = { error: 0, warning: 1, notice: 2 } as const

@@ -4,9 +4,25 @@ import { malformed } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
 
-/** Values that people leave behind when they copy an example. */
-const PLACEHOLDER =
-  /^(?:change[-_ ]?me|replace[-_ ]?me|x{3,}|todo|tbd|dummy|placeholder|example|password|secret|your[-_ ].*|<.*>|\[.*\]|\$\{.*\}|\.{3,})$/i
+/** Values that people leave behind when they copy an example, or that a template leaves when it has nothing to fill in. */
+const PLACEHOLDER = new RegExp(
+  [
+    'change[-_ ]?(?:me|this|it)\\W*\\d{0,4}',
+    'replace[-_ ]?(?:me|this|it)',
+    'replace[-_ ]with[-_ ].*',
+    'todo|tbd|fixme|dummy|placeholder|example|sample|password|secret',
+    'your[-_ ].*',
+    'my[-_ ](?:key|secret|token|password)',
+    '(?:insert|enter|paste|put)[-_ ].*[-_ ]here',
+    // The prefix of a provider, and nothing real behind it.
+    '(?:[a-z]{2,6}[-_])?(?:live[-_]|test[-_])?(?:x{3,}|\\.{3,}|\\*{3,}|…)',
+    '<.*>|\\[.*\\]|\\{\\{.*\\}\\}|\\$\\{.*\\}|%[A-Z_]+%',
+    'undefined|null|nil|none|nan',
+  ]
+    .map((pattern) => `^(?:${pattern})$`)
+    .join('|'),
+  'i',
+)
 
 /** Shorter than this, a secret can be guessed by trying (NIST SP 800-131A asks 112 bits; 16 base64 characters hold 96). */
 const SHORTEST_SECRET = 16
@@ -20,7 +36,17 @@ const CHOSEN_BY_US = new Set([
 ])
 
 /** Keys that are secret whatever variable they stand in. */
-const SECRET_KEY = /^(?:sk_(?:live|test)_|rk_(?:live|test)_|whsec_)/
+const SECRET_KEY =
+  /^(?:sk[-_](?:live|test|ant|proj)[-_]|rk_(?:live|test)_|whsec_|gh[pousr]_|xox[abpr]-|-----BEGIN [A-Z ]*PRIVATE KEY)/
+
+/** A secret key, or a token of the data store that was signed for its servers (RFC 7519: the claims are readable). */
+export function looksSecret(value: string): boolean {
+  if (SECRET_KEY.test(value)) return true
+  const claims = /^eyJ[\w-]+\.(eyJ[\w-]+)\.[\w-]*$/.exec(value)?.[1]
+  return (
+    claims !== undefined && /"role"\s*:\s*"service_role"/.test(Buffer.from(claims, 'base64url').toString())
+  )
+}
 
 /** What can be said against one value without ever repeating it (CONTRACT §2, warnings). */
 export function valueWarnings(variable: Variable, value: string, environment: string | undefined): Warning[] {
@@ -45,7 +71,7 @@ export function valueWarnings(variable: Variable, value: string, environment: st
     ]
   }
   const warnings: Warning[] = []
-  if (name.startsWith('NEXT_PUBLIC_') && SECRET_KEY.test(value)) {
+  if (name.startsWith('NEXT_PUBLIC_') && looksSecret(value)) {
     warnings.push({
       id: 'public-secret',
       cause: `${name} holds a secret key, and every browser can read it.`,

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { validateAll } from '../../../src/env.ts'
+
+const warned = (env: Record<string, string>) =>
+  validateAll(env)
+    .findings.filter(({ severity }) => severity === 'warning')
+    .map(({ id, present }) => `${id} ${present.join(' ')}`)
+
+test.each([
+  'changeme',
+  'CHANGE_ME',
+  'change-me-123',
+  'replace me',
+  'xxx',
+  'XXXXXXXX',
+  'sk_test_xxxxxxxxxxxx',
+  'whsec_...',
+  '<your-key>',
+  'your-api-key',
+  'your_secret_here',
+  'insert-key-here',
+  '[key]',
+  '{{ key }}',
+  '${KEY}',
+  '%KEY%',
+  'todo',
+  'undefined',
+  'null',
+  'my-secret',
+  'secret',
+  'password',
+  '***',
+  '…',
+])('%j is a placeholder', (value) => {
+  expect(warned({ MODEL_A_API_KEY: value })).toEqual(['placeholder-value MODEL_A_API_KEY'])
+})
+
+test.each([
+  'sk-4f9a8bxxxx12',
+  'example-4711-key',
+  'AIzaSyD-xxl',
+  'changeless',
+  'nullable',
+  'secretly-good-4711',
+  'k3y',
+  'test',
+])('%j may be a real key', (value) => {
+  expect(warned({ MODEL_A_API_KEY: value })).toEqual([])
+})
+
+const token = (claims: object) =>
+  ['{"alg":"HS256"}', JSON.stringify(claims), 'signature']
+    .map((part) => Buffer.from(part).toString('base64url'))
+    .join('.')
+
+test('a secret under a public name is told, also one that is not of the contract or is only a copy', () => {
+  const datastore = { NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com' }
+  expect(warned({ ...datastore, NEXT_PUBLIC_DATASTORE_ANON_KEY: token({ role: 'service_role' }) })).toEqual([
+    'public-secret NEXT_PUBLIC_DATASTORE_ANON_KEY',
+  ])
+  expect(warned({ ...datastore, NEXT_PUBLIC_DATASTORE_ANON_KEY: token({ role: 'anon' }) })).toEqual([])
+  expect(warned({ NEXT_PUBLIC_MAILER_API_KEY: 'any-key-4711' })).toContain(
+    'public-secret NEXT_PUBLIC_MAILER_API_KEY',
+  )
+  expect(warned({ NEXT_PUBLIC_MY_OWN: 'sk_live_4711' })).toEqual(['public-secret NEXT_PUBLIC_MY_OWN'])
+  expect(warned({ NEXT_PUBLIC_MY_OWN: 'harmless' })).toEqual([])
+  expect(
+    warned({
+      ...datastore,
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: 'the-same-key',
+      DATASTORE_SERVICE_ROLE_KEY: 'the-same-key',
+    }),
+  ).toEqual(['public-secret NEXT_PUBLIC_DATASTORE_ANON_KEY DATASTORE_SERVICE_ROLE_KEY'])
+})
+
+test('a public secret concerns the web service, which alone hands it out', () => {
+  const [finding] = validateAll({ NEXT_PUBLIC_MY_OWN: 'sk_live_4711' }).findings
+  expect(finding).toMatchObject({ id: 'public-secret', services: ['web'] })
+})
