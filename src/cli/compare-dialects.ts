@@ -1,4 +1,5 @@
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
+import { parseEnvFile } from '../core/env/reader.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -14,7 +15,8 @@ export async function compareDialects(
 ): Promise<ExitCode> {
   const text = readText(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
-  const names = [...new Set(read.flatMap(({ values }) => [...values.keys()]))].sort()
+  // Only names that our own reader finds: what another takes for a name may be a line of somebody's key.
+  const names = [...new Set(parseEnvFile(text, file).assignments.map(({ name }) => name))].sort()
   const rows = names.map((name) => ({
     name,
     readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),

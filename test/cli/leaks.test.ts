@@ -172,3 +172,33 @@ test('a fault inside a command is told by its kind and its place, never by its t
   expect(stderr()).toMatch(/^RangeError\n\s+at /m)
   expect(stderr()).not.toMatch(/canary/i)
 })
+
+const KEY =
+  '-----BEGIN PRIVATE KEY-----\nCANARYCANARYCANARY\nCANARYCANARY==\nCANARY/CANARY+CANARY=\n-----END PRIVATE KEY-----'
+
+test.each([
+  ['a key of several lines in quotes', `GOOGLE_KEY="${KEY}"\n`],
+  ['a key of several lines without quotes', `GOOGLE_KEY=${KEY}\nLOG_LEVEL=info\n`],
+  [
+    'a key that never ends',
+    `GOOGLE_KEY=${KEY.slice(0, -30)}\nLOG_LEVEL=info\n`.replace(/^CANARYCANARY==$/m, 'CANARY'),
+  ],
+  ['a value that goes on in the next line', 'EMAIL_LINK_SECRET=abc-\\\nCANARY-CANARY\n'],
+  ['a secret on a line of its own', 'EMAIL_LINK_SECRET\nCANARY\n'],
+])('no line of %s is taken for a name that may be shown', async (_, text) => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'a.env'), text)
+  await writeFile(path.join(cwd, 'b.env'), '')
+  for (const args of [
+    ['env', 'check', 'a.env', '--format', 'json'],
+    ['env', 'check', 'a.env', '--dialect', 'systemd', '--notices'],
+    ['env', 'check', 'a.env', '--dialect', 'dotenv'],
+    ['env', 'dialects', 'a.env'],
+    ['env', 'dialects', 'a.env', '--format', 'json'],
+    ['env', 'diff', 'a.env', 'b.env'],
+  ]) {
+    const { context, stdout, stderr } = testContext({ cwd })
+    await runProgram(args, context)
+    expect(stdout() + stderr(), args.join(' ')).not.toMatch(/CANARY/)
+  }
+})

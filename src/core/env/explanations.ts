@@ -23,6 +23,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'The line is neither an assignment nor a comment. Some readers skip it, others refuse the file.',
   'unterminated-quote':
     'A quote is opened and never closed. Some readers take the rest of the file as the value.',
+  'unquoted-lines':
+    'A key of several lines (PEM) stands without quotes. Readers take its first line as the value and the others as lines of their own.',
   'text-after-quote': 'Text follows a closing quote. Readers disagree whether it belongs to the value.',
   'reader-difference':
     'Readers of env files understand this line differently, so the value depends on who starts the program. platformctl env dialects shows who sees what.',

@@ -1,5 +1,6 @@
 import type { Finding, Location } from '../finding.ts'
 import { SERVICES } from '../service.ts'
+import { findVariable } from './contract.ts'
 
 /** One assignment of an env file, with where it stands. */
 export interface Assignment {
@@ -43,13 +44,30 @@ export function parseEnvFile(text: string, file: string): EnvFile {
           location,
           'This line is not an assignment, and readers skip or refuse it.',
           'Write it as NAME=value, or put a # before it.',
-          name,
+          // What stands there may as well be the rest of a secret: only a name of ours is repeated.
+          name !== undefined && findVariable(name) ? name : undefined,
         ),
       )
       continue
     }
     const excerpt = `${line.slice(0, lead)}${name}=${MASK}`
     const start = rest.slice(name.length + equals.length)
+    const end = start.startsWith('-----BEGIN ') ? endOfKey(lines, index) : index
+    if (end > index) {
+      findings.push(
+        complaint(
+          'unquoted-lines',
+          location,
+          `The value of ${name} has several lines and no quotes, so only its first line is read.`,
+          'Put the whole value in double quotes, or in a file of its own.',
+          name,
+        ),
+      )
+      assignments.push({ name, value: start.trim(), location, excerpt })
+      // Not looked at as lines of their own: each holds a part of the key.
+      index = end
+      continue
+    }
     const quote = start[0]
     if (quote !== '"' && quote !== "'" && quote !== '`') {
       assignments.push({ name, value: start.replace(/(^|\s)#.*$/, '').trim(), location, excerpt })
@@ -84,6 +102,17 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     index = quoted.lastLine
   }
   return { assignments, findings: [...findings, ...duplicates(assignments)] }
+}
+
+/** Where a key in PEM (RFC 7468) that begins here ends; the line itself when it does not. */
+function endOfKey(lines: readonly string[], first: number): number {
+  for (let index = first; index < lines.length; index += 1) {
+    const line = lines[index] ?? ''
+    if (line.includes('-----END ')) return index
+    // At the next beginning at the latest, so that no line is looked at twice.
+    if (index > first && (line.includes('-----BEGIN ') || !/^[A-Za-z0-9+/=:, -]*$/.test(line))) return first
+  }
+  return first
 }
 
 function readQuoted(

@@ -69,6 +69,7 @@ const GIVES: Readonly<Record<string, string>> = {
   'duplicate-name': `EMAIL_LINK_SECRET=${LONG}\nEMAIL_LINK_SECRET=${LONG}2`,
   'unreadable-line': 'what is this',
   'unterminated-quote': 'BUILD_STAMP="open',
+  'unquoted-lines': 'X=-----BEGIN KEY-----\nabcd\n-----END KEY-----',
   'text-after-quote': "BUILD_STAMP='a' b",
   'reader-difference': 'BUILD_STAMP=$2b$10$abc',
   'refused-by-reader': 'BUILD_STAMP = a',

@@ -21,7 +21,7 @@ test.each([
   'insert-key-here',
   '[key]',
   '{{ key }}',
-  '${KEY}',
+  '$' + '{KEY}',
   '%KEY%',
   'todo',
   'undefined',
