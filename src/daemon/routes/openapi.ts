@@ -2,10 +2,11 @@ import type { Service } from '../../core/service.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
-/** Made at the first request: most processes are never asked. */
+/** Made once, at the first request: most processes are never asked. */
 export function openapiRoute(urls: Readonly<Record<Service, string>>): Handler {
+  let made: Promise<unknown> | undefined
   return async ({ requestId }) => {
-    const { openapiDocument } = await import('../openapi/document.ts')
-    return jsonResponse(openapiDocument(urls), { requestId })
+    made ??= import('../openapi/document.ts').then(({ openapiDocument }) => openapiDocument(urls))
+    return jsonResponse(await made, { requestId })
   }
 }
