@@ -12,6 +12,7 @@ import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
 import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
+import { eventsPage } from './events-page.ts'
 import { findingsPage } from './findings-page.ts'
 
 /**
@@ -30,6 +31,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
         agent: 'http://127.0.0.1:8100',
       }),
     ),
+  'docs/reference/events.md': eventsPage,
   'docs/reference/variables.md': referencePage,
   'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(), null, 2)}\n`,
   'docs/reference/commands.md': commandsPage,

@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { VARIABLES } from '../../../src/core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
+import { missingPackages } from '../../../src/core/env/packages.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { RULES } from '../../../src/core/env/rules.ts'
+import { SERVICES } from '../../../src/core/service.ts'
 import { validateAll } from '../../../src/env.ts'
 
 const EXPLAINED = new Set([
@@ -16,9 +18,18 @@ const EXPLAINED = new Set([
 function idsOf(text: string): string[] {
   const { assignments, findings } = parseEnvFile(text, '.env')
   const env = Object.fromEntries(assignments.map(({ name, value }) => [name, value]))
-  return [...findings, ...portability(text, '.env', assignments), ...validateAll(env).findings].map(
-    ({ id }) => id,
-  )
+  const packages = missingPackages({
+    env,
+    services: SERVICES,
+    origin: () => undefined,
+    isInstalled: () => false,
+  })
+  return [
+    ...findings,
+    ...portability(text, '.env', assignments),
+    ...validateAll(env).findings,
+    ...packages,
+  ].map(({ id }) => id)
 }
 
 test('whatever a file holds, every finding has an explanation', () => {
@@ -73,6 +84,7 @@ const GIVES: Readonly<Record<string, string>> = {
   'text-after-quote': "BUILD_STAMP='a' b",
   'reader-difference': 'BUILD_STAMP=$2b$10$abc',
   'refused-by-reader': 'BUILD_STAMP = a',
+  'package-missing': 'NEXT_PUBLIC_ERRORTRACK_DSN=https://key@errors.example.com/1',
   'group-absent': '',
 }
 
