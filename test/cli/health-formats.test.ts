@@ -54,11 +54,11 @@ test('json says what was seen, what follows from what, and which builds run', as
       {
         service: 'web',
         state: 'failing',
-        because: 'api',
+        because: ['api'],
         phases: { tcp: expect.any(Number), firstByte: expect.any(Number), total: expect.any(Number) },
         report: { build: 'b"1' },
       },
-      { service: 'api', state: 'failing', because: null },
+      { service: 'api', state: 'failing', because: [] },
       {
         service: 'agent',
         state: 'unreached',

@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import type { HealthOptions } from '../health/run.ts'
 import { collect, duration, envFileOption, formatOption, serviceOption, wholeNumber } from '../options.ts'
 import type { Configure } from '../program.ts'
@@ -8,11 +9,13 @@ export const configure: Configure = (command, context, settle) => {
       'Ask the running services for their health. With --wait and --expect-build it is the smoke test of a deployment, with --watch a live view.',
     )
     .option('--deep', 'live checks of what the web service depends on')
-    .option(
-      '--url <service=url...>',
-      'addresses, as web=https://www.example.com api=…; else those of the env files, else this machine',
-      collect,
-      [],
+    .addOption(
+      new Option(
+        '--url <service=url...>',
+        'addresses, as web=https://www.example.com api=…; else those of the env files, else this machine',
+      )
+        .argParser(collect)
+        .default([], 'none'),
     )
     .addOption(serviceOption())
     .addOption(envFileOption())
@@ -21,7 +24,11 @@ export const configure: Configure = (command, context, settle) => {
       'the variable that holds the token for deep checks (default: HEALTH_DEEP_TOKEN)',
     )
     .option('--token-file <file>', 'a file that holds the token')
-    .option('--timeout <duration>', 'how long one service may take', duration, 5000)
+    .addOption(
+      new Option('--timeout <duration>', 'how long one service may take')
+        .argParser(duration)
+        .default(5000, '5s'),
+    )
     .option('--wait <duration>', 'keep asking until all pass, at most this long (60s, 2m)', duration)
     .option('--consecutive <n>', 'how many passes in a row --wait wants (default: 1)', wholeNumber(1, 100))
     .option('--expect-build <stamp>', 'fail unless every service runs this build')

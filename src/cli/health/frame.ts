@@ -1,4 +1,4 @@
-import { stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf, stateOf } from '../../core/health/diagnosis.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 import { SIGN, STYLE } from '../output/health-text.ts'
@@ -55,14 +55,14 @@ const WORDS = 70
 function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: FrameInput): Line[] {
   const state = stateOf(health)
   const track = input.tracks.get(health.service)
-  const leader = diagnosis.followers.get(health.service)
+  const because = becauseOf(diagnosis, health.service)
   const width = Math.min(40, Math.max(8, input.columns - WORDS))
   const head: Line = [
     [`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`, STYLE[state]],
     [`${health.phases.total.toFixed(1).padStart(8)} ms  `],
     ...sparkline(track, width),
     [`  ${lasting(input.now - (track?.since ?? input.now))}`.padEnd(15)],
-    ...(leader === undefined ? [] : ([[`because ${leader}  `, 'bold']] as const)),
+    ...(because === undefined ? [] : ([[`${because}  `, 'bold']] as const)),
     [health.reached ? `build ${health.report.build ?? 'unstamped'}` : health.cause, 'dim'],
   ]
   if (!health.reached) return [head]

@@ -1,4 +1,4 @@
-import { stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf, stateOf } from '../../core/health/diagnosis.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 import type { Context } from '../context.ts'
 import { healthText } from '../output/health-text.ts'
@@ -123,11 +123,11 @@ async function linesView({ stdout, clock }: Context, { format }: WatchOptions): 
 /** What a line says of each service: only that which is news when it changes. */
 function changes({ results, diagnosis }: Verdict): (readonly [string, string])[] {
   return results.map((health) => {
-    const leader = diagnosis.followers.get(health.service)
+    const because = becauseOf(diagnosis, health.service)
     const own = diagnosis.rootCauses
       .filter(({ services }) => services.includes(health.service))
       .map(({ probe, reason }) => (probe === undefined ? reason : `${probe}: ${reason}`))
-    const why = leader === undefined ? own : [`because ${leader}`, ...own]
+    const why = because === undefined ? own : [because, ...own]
     const build = health.reached ? ` build ${health.report.build ?? 'unstamped'}` : ''
     return [health.service, `${stateOf(health)}${build}${why.length === 0 ? '' : ` (${why.join('; ')})`}`]
   })

@@ -12,7 +12,7 @@ export function healthJson(verdict: Verdict, passed: boolean, now: number): Reco
     time: new Date(now).toISOString(),
     services: results.map((health) => ({
       state: stateOf(health),
-      because: diagnosis.followers.get(health.service) ?? null,
+      because: diagnosis.followers.get(health.service) ?? [],
       ...health,
     })),
     rootCauses: diagnosis.rootCauses,

@@ -1,3 +1,4 @@
+import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
@@ -14,7 +15,7 @@ interface Case {
 export function healthJunit({ results, diagnosis, sentence }: Verdict): string {
   const suites = results.map((health) => ({
     health,
-    cases: casesOf(health, diagnosis.followers.get(health.service)),
+    cases: casesOf(health, becauseOf(diagnosis, health.service)),
   }))
   const all = suites.flatMap(({ cases }) => cases)
   const count = (cases: readonly Case[], kind: Case['kind']) =>
@@ -50,7 +51,7 @@ function casesOf(health: RemoteHealth, because: string | undefined): Case[] {
 
 function caseOf(name: string, probe: ProbeResult, because: string | undefined): Case {
   const seconds = (probe.latencyMs ?? 0) / 1000
-  const reason = escapeXml(`${probe.reason ?? probe.state}${because ? ` (because ${because})` : ''}`)
+  const reason = escapeXml(`${probe.reason ?? probe.state}${because ? ` (${because})` : ''}`)
   switch (probe.state) {
     case 'failing':
       return { name, seconds, kind: 'failure', inside: `<failure type="failing" message="${reason}"/>` }

@@ -1,4 +1,4 @@
-import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf, type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
 import type { Phases } from '../../core/health/get.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
@@ -42,8 +42,8 @@ export function healthText(verdict: Verdict, passed: boolean, paint: Paint): str
 
 function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint): string {
   const state = stateOf(health)
-  const leader = diagnosis.followers.get(health.service)
-  const head = `${paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`)}${leader === undefined ? '' : `because ${leader}  `}${health.reached ? `build ${health.report.build ?? 'unstamped'}  ` : ''}${paint.dim(health.url)}`
+  const because = becauseOf(diagnosis, health.service)
+  const head = `${paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`)}${because === undefined ? '' : `${because}  `}${health.reached ? `build ${health.report.build ?? 'unstamped'}  ` : ''}${paint.dim(health.url)}`
   const timing = paint.dim(
     `    ${[phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')}`,
   )

@@ -11,7 +11,8 @@ export function announced(health: Health, log: Log): Health {
   return {
     async check(options) {
       const report = await health.check(options)
-      const depth = options.deep ? 'deep' : 'shallow'
+      // Only web has two kinds of health.
+      const depth = options.deep && report.service === 'web' ? 'deep' : 'shallow'
       if (report.state !== before[depth]) announce(report, depth, before[depth], log)
       before[depth] = report.state
       return report

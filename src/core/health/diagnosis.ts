@@ -16,8 +16,8 @@ export interface RootCause {
 
 export interface Diagnosis {
   readonly rootCauses: readonly RootCause[]
-  /** Services of which nothing is wrong but that another is: follower → the one it waits for. */
-  readonly followers: ReadonlyMap<Service, Service>
+  /** Services of which nothing is wrong but that others are: follower → those at the origin of it. */
+  readonly followers: ReadonlyMap<Service, readonly Service[]>
   /** The stamp of each service that answered; null: it has none. */
   readonly builds: ReadonlyMap<Service, string | null>
   /** Services that answered run different builds. */
@@ -49,15 +49,14 @@ export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
       ? other.service
       : undefined
   }
-  const followers = new Map<Service, Service>()
+  const followers = new Map<Service, readonly Service[]>()
   const roots: RootCause[] = unreached(results)
   for (const health of results) {
     if (!health.reached || health.report.state === 'ok') continue
     const { state, probes } = health.report
     const bad = Object.entries(probes).filter(([, probe]) => probe.state === state)
     const explained = bad.flatMap(([name]) => explainedBy(health.service, name, state) ?? [])
-    const [first] = explained
-    if (first !== undefined && explained.length === bad.length) followers.set(health.service, first)
+    if (bad.length > 0 && explained.length === bad.length) followers.set(health.service, explained)
     for (const [name, probe] of bad) {
       if (explainedBy(health.service, name, state) !== undefined) continue
       const fine = results.some(({ service }) => service === name) ? ', though it answers from here' : ''
@@ -76,7 +75,9 @@ export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
   )
   return {
     rootCauses: roots,
-    followers: new Map([...followers].map(([follower, leader]) => [follower, origin(leader, followers)])),
+    followers: new Map(
+      [...followers].map(([follower]) => [follower, [...new Set(origins(follower, followers))]]),
+    ),
     builds,
     skew: new Set(builds.values()).size > 1,
   }
@@ -95,7 +96,12 @@ function unreached(results: readonly RemoteHealth[]): RootCause[] {
   return [...groups.values()]
 }
 
-function origin(service: Service, followers: ReadonlyMap<Service, Service>): Service {
-  const next = followers.get(service)
-  return next === undefined ? service : origin(next, followers)
+function origins(service: Service, followers: ReadonlyMap<Service, readonly Service[]>): readonly Service[] {
+  return followers.get(service)?.flatMap((next) => origins(next, followers)) ?? [service]
+}
+
+/** `because api`, for a service that only follows others. */
+export function becauseOf({ followers }: Diagnosis, service: Service): string | undefined {
+  const leaders = followers.get(service)
+  return leaders && `because ${leaders.join(', ')}`
 }

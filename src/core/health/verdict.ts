@@ -1,5 +1,5 @@
 import type { Service } from '../service.ts'
-import { type Diagnosis, diagnose, type RemoteState, stateOf } from './diagnosis.ts'
+import { becauseOf, type Diagnosis, diagnose, type RemoteState, stateOf } from './diagnosis.ts'
 import type { RemoteHealth } from './prober.ts'
 
 export interface Expectations {
@@ -43,8 +43,8 @@ export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuil
     (strict && (states.includes('degraded') || warnings.length > 0))
   const named = (state: RemoteState) => results.filter((health) => stateOf(health) === state).map(nameOf)
   const nameOf = ({ service }: RemoteHealth) => {
-    const leader = diagnosis.followers.get(service)
-    return leader === undefined ? service : `${service} (because ${leader})`
+    const because = becauseOf(diagnosis, service)
+    return because === undefined ? service : `${service} (${because})`
   }
   const list = (label: string, names: readonly string[]) =>
     names.length === 0 ? [] : [`${label}: ${names.join(', ')}`]

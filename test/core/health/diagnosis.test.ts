@@ -62,7 +62,7 @@ test.each([
     'the API does not answer, and both others say so',
     { web: { api: 'failing', agent: 'failing' }, api: 'connect_refused', agent: { api: 'failing' } },
     ['api'],
-    { web: 'api', agent: 'api' },
+    { web: ['api'], agent: ['api'] },
   ],
   [
     'the API’s job store fails, the agent fails because of it, and web because of both',
@@ -72,7 +72,17 @@ test.each([
       agent: { api: 'failing' },
     },
     ['api.job_store'],
-    { web: 'api', agent: 'api' },
+    { web: ['api'], agent: ['api'] },
+  ],
+  [
+    'the API and the agent are both in trouble, and web because of both',
+    {
+      web: { api: 'failing', agent: 'failing' },
+      api: { job_store: 'failing' },
+      agent: { api: 'failing', course_index: 'failing' },
+    },
+    ['api.job_store', 'agent.course_index'],
+    { web: ['api', 'agent'] },
   ],
   [
     'web has a trouble of its own beside',
@@ -86,7 +96,7 @@ test.each([
     'a degraded API degrades its followers',
     { web: { api: 'degraded' }, api: { limiter: 'degraded' }, agent: { api: 'degraded' } },
     ['api.limiter'],
-    { web: 'api', agent: 'api' },
+    { web: ['api'], agent: ['api'] },
   ],
   [
     'a degraded API is not why a service fails',
@@ -168,8 +178,8 @@ test('whatever services say: each in trouble is a root cause or follows one, and
       for (const health of results) {
         const troubled = !health.reached || health.report.state !== 'ok'
         expect(roots.has(health.service) || diagnosis.followers.has(health.service)).toBe(troubled)
-        const leader = diagnosis.followers.get(health.service)
-        if (leader !== undefined) expect(roots.has(leader)).toBe(true)
+        for (const leader of diagnosis.followers.get(health.service) ?? [])
+          expect(roots.has(leader)).toBe(true)
       }
       expect(outcome === 'passed').toBe(
         results.every((health) => health.reached && health.report.state !== 'failing'),

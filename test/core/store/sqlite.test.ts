@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -92,3 +93,12 @@ test('a schema that a newer version wrote is refused, and left as it was', async
   )
   expect(beside.pragma('user_version', { simple: true })).toBe(99)
 })
+
+test.runIf(existsSync('/proc/self'))(
+  'a folder that nobody can make is one sentence, and not a loop without end',
+  async () => {
+    await expect(openStore({ kind: 'sqlite', file: '/proc/nowhere/store.sqlite' })).rejects.toThrow(
+      /store\.sqlite cannot be opened for writing: check that its folder exists/,
+    )
+  },
+)

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { PlatformError } from '../../errors.ts'
@@ -13,6 +13,18 @@ const BUSY_MS = 1000
 
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
+
+/** Node's own recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    // Another process that starts beside this one may have made it.
+    if (!existsSync(folder)) throw error
+  }
+}
 
 /**
  * Opens (and creates) an SQLite file in WAL mode and brings its schema up to date. `synchronous: 'FULL'` survives a
@@ -46,7 +58,7 @@ export function connect({
   let database: SqliteDatabase | undefined
   try {
     return asOpening(file, () => {
-      mkdirSync(path.dirname(file), { recursive: true })
+      makeFolder(path.dirname(path.resolve(file)))
       database = new Database(file, { timeout: busyMs })
       assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
       // Before the first pragma that writes: not a byte of a foreign file is changed.
