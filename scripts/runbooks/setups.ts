@@ -1,10 +1,27 @@
-/** What must be on the machine before a runbook's commands mean something: bash, by the runbook's name. */
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The pages whose console blocks are run. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  'docs/getting-started.md',
+  ...readdirSync(path.join(root, 'runbooks'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `runbooks/${name}`),
+]
+
+/** What must be on the machine before a runbook's commands mean something: bash, by the page's name. */
 export const SETUPS: Readonly<Record<string, string>> = {
-  'dispatch-stalled': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
-  'backlog-growing': '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=due',
-  'unknown-deliveries': '$SEED /var/lib/platformctl/platform.sqlite ada=unknown grace=parked edsger=sent',
-  'bounce-rate': '$SEED /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent',
-  'store-full': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
-  store: '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=sent',
-  rollback: '$SEED /var/lib/platformctl/platform.sqlite ada=due',
+  'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
+  'runbooks/dispatch-stalled.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
+  'runbooks/backlog-growing.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=due',
+  'runbooks/unknown-deliveries.md':
+    '$SEED /var/lib/platformctl/platform.sqlite ada=unknown grace=parked edsger=sent',
+  'runbooks/bounce-rate.md': '$SEED /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent',
+  'runbooks/store-full.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
+  'runbooks/store.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=sent',
+  'runbooks/rollback.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
 }

@@ -1,12 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { runSteps, sameShape, stepsOf } from '../../scripts/runbooks/session.ts'
-import { SETUPS } from '../../scripts/runbooks/setups.ts'
+import { PAGES, root, SETUPS } from '../../scripts/runbooks/setups.ts'
 import { hasProgram } from '../support/programs.ts'
 
-const folder = fileURLToPath(new URL('../../runbooks', import.meta.url))
 const here =
   hasProgram(
     ['unshare', '--user', '--map-root-user', '--mount', '--net', 'ip', 'link'],
@@ -15,18 +13,15 @@ const here =
   hasProgram(['jq', '--version'], 'jq') &&
   hasProgram(['curl', '--version'], 'curl')
 
-const runbooks = readdirSync(folder)
-  .map((file) => ({ name: path.basename(file, '.md'), text: readFileSync(path.join(folder, file), 'utf8') }))
-  .filter(({ text }) => stepsOf(text).length > 0)
+const pages = PAGES.map((page) => ({ page, steps: stepsOf(readFileSync(path.join(root, page), 'utf8')) }))
 
-test.skipIf(!here).each(runbooks)(
-  'the commands of the runbook $name do what it shows',
-  async ({ name, text }) => {
-    const steps = stepsOf(text)
-    const done = await runSteps(steps, SETUPS[name] ?? 'true')
+test.skipIf(!here).each(pages.filter(({ steps }) => steps.length > 0))(
+  'the commands of $page do what it shows',
+  async ({ page, steps }) => {
+    const done = await runSteps(steps, SETUPS[page] ?? 'true')
     for (const [index, shown] of steps.entries()) {
       const { command, output, exitCode } = done[index] ?? shown
-      const where = `runbooks/${name}.md:${shown.line} ${command}`
+      const where = `${page}:${shown.line} ${command}`
       expect({ where, exitCode, output }).toMatchObject({ where, exitCode: shown.exitCode })
       if (!sameShape(shown.output, output)) expect(output, where).toEqual(shown.output)
     }

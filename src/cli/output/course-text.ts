@@ -10,13 +10,14 @@ export function courseStatusText(input: {
   readonly now: number
 }): string {
   const { counts, problems, now } = input
+  const progress = counts.byLessons.flatMap((count, sent) =>
+    count === 0 ? [] : [row(LESSONS_SENT[sent] ?? '', `${number(count)} ${bar(count, counts.byLessons)}`)],
+  )
   const lines = [
     ...Object.entries(counts.byState).map(([state, count]) => row(state, number(count))),
     '',
-    ...counts.byLessons.flatMap((count, sent) =>
-      count === 0 ? [] : [row(LESSONS_SENT[sent] ?? '', `${number(count)} ${bar(count, counts.byLessons)}`)],
-    ),
-    '',
+    ...progress,
+    ...(progress.length > 0 ? [''] : []),
     row('due now', number(counts.dueNow) + since(counts.oldestDueAt, now)),
     row('next 24 hours', dueText(counts.dueByHour, now)),
     row('parked', number(counts.parked)),
