@@ -30,7 +30,8 @@ export async function drain(
   }
   const onProgress = ({ outcome }: DispatchProgress) => {
     done[outcome] += 1
-    if (left !== undefined) left -= 1
+    // Other dispatchers may be at the same backlog, and lessons become due meanwhile: what is left is an estimate.
+    if (left !== undefined) left = Math.max(0, left - 1)
     if (isTime(SHOW_EVERY_MS)) progress.show(line())
   }
   try {

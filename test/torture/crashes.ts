@@ -1,0 +1,212 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { StoreAddress } from '../../src/core/env/settings.ts'
+import { secret } from '../../src/core/secret.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { seeded } from '../simulation/seeded.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { apiSink, type Sink, type Step, smtpSink } from './sinks.ts'
+
+const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+const AHEAD = new URL('ahead.mjs', import.meta.url).href
+const SECRET = 'dispatch-secret-for-torture-only'
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Longer than a lease: what one life left claimed, the next may take at once. */
+const NEXT_LIFE_MS = 100_000
+const LIFE_MS = 10_000
+
+export interface CrashPlan {
+  readonly store: 'sqlite' | 'postgres'
+  readonly provider: 'api' | 'smtp'
+  readonly kills: number
+  readonly people: number
+  readonly seed: number
+  readonly onKill: (kills: number, delivered: number) => void
+}
+
+export interface CrashResult {
+  readonly kills: number
+  readonly at: Readonly<Record<Step | 'random', number>>
+  readonly lessons: number
+  readonly lost: readonly string[]
+  readonly twice: readonly string[]
+  /** Over SMTP: messages that were in flight when their sender was killed, and went out again. */
+  readonly repeated: number
+  readonly faults: readonly string[]
+  readonly seconds: number
+}
+
+/**
+ * Kills the built daemon (SIGKILL) while it dispatches a backlog to a real server: at random moments, and when a message
+ * arrived, was taken, was answered. Then lets it finish, and counts what every address was sent.
+ */
+export async function crashes(plan: CrashPlan): Promise<CrashResult> {
+  const random = seeded(plan.seed)
+  const began = performance.now()
+  const sink = plan.provider === 'api' ? await apiSink() : await smtpSink()
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-torture-'))
+  const server = plan.store === 'postgres' ? await startPostgres() : undefined
+  try {
+    const address: StoreAddress = server
+      ? { kind: 'postgres', url: secret(await server.createDatabase()) }
+      : { kind: 'sqlite', file: path.join(folder, 'platform.sqlite') }
+    await fill(address, plan.people)
+    const env = {
+      ...sink.env,
+      EMAIL_DISPATCH_SECRET: SECRET,
+      NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+      LOG_LEVEL: 'error',
+      ...(address.kind === 'postgres' && { STORE_URL: address.url.reveal() }),
+    }
+    const at = { arrived: 0, taken: 0, answered: 0, random: 0 }
+    const life = () => startLife(folder, env, sink.life * NEXT_LIFE_MS)
+    let kills = 0
+    while (kills < plan.kills) {
+      const daemon = await life()
+      const where = random.pick(['arrived', 'taken', 'answered', 'random'] as const)
+      // The step's first message is often the first of a group: any of the first hundred may be the one.
+      if (where === 'random') setTimeout(() => daemon.process.kill('SIGKILL'), random.between(1, 250))
+      else killAt(sink, where, random.between(1, 100), daemon.process)
+      const ended = once(daemon.process, 'close')
+      const answer = daemon.dispatch()
+      const timer = setTimeout(() => daemon.process.kill('SIGKILL'), LIFE_MS)
+      // A backlog that is worked off before the kill came is no kill.
+      await Promise.race([ended, answer.then((done) => (done ? daemon.process.kill('SIGKILL') : undefined))])
+      await ended
+      clearTimeout(timer)
+      sink.onStep = () => {}
+      sink.life += 1
+      kills += 1
+      at[where] += 1
+      plan.onKill(kills, sink.deliveries.length)
+    }
+    await finish(life)
+    const faults = [...sink.faults, ...(await verify(address))]
+    return { ...judge(sink, plan), kills, at, faults, seconds: (performance.now() - began) / 1000 }
+  } finally {
+    await sink.close()
+    await server?.stop()
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+function killAt(sink: Sink, step: Step, nth: number, victim: ChildProcess): void {
+  let seen = 0
+  sink.onStep = (now) => {
+    if (now === step) seen += 1
+    if (seen === nth) victim.kill('SIGKILL')
+  }
+}
+
+/** People whose seven lessons are all due: one a call goes out to each. */
+async function fill(address: StoreAddress, people: number): Promise<void> {
+  const store = await openStore(address)
+  const confirmed = Date.now() - 8 * DAY_MS
+  for (let n = 0; n < people; n += 1) {
+    const mail = addressOf(n)
+    await store.course.requestConfirmation({
+      identity: mail,
+      address: mail,
+      id: `person-${n}`,
+      tokenHash: `hash-${n}`,
+      now: confirmed,
+    })
+    await store.course.confirm({ tokenHash: `hash-${n}`, now: confirmed })
+  }
+  await store.close()
+}
+
+const addressOf = (n: number) => `p${n}@example.com`
+
+async function startLife(folder: string, env: Readonly<Record<string, string>>, ahead: number) {
+  const process_ = spawn(
+    process.execPath,
+    [
+      '--import',
+      AHEAD,
+      BIN,
+      'daemon',
+      '--service',
+      'web',
+      '--web-port',
+      '0',
+      '--no-schedule',
+      '--data',
+      folder,
+    ],
+    {
+      env: { PATH: process.env.PATH, HOME: folder, CLOCK_AHEAD_MS: String(ahead), ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  const lines = createInterface({ input: process_.stdout })
+  const url = await new Promise<string>((resolve, reject) => {
+    process_.once('close', (code) => reject(new Error(`the daemon ended with ${code} before it listened`)))
+    lines.on('line', (line) => {
+      const { event, web } = JSON.parse(line) as { event?: string; web?: string }
+      if (event === 'listening' && web !== undefined) resolve(web)
+    })
+  })
+  return {
+    process: process_,
+    /** The remaining lessons after one call; undefined when the daemon died in it. */
+    async dispatch(): Promise<{ remaining: number } | undefined> {
+      try {
+        const response = await fetch(`${url}/api/email/dispatch?limit=1000`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${SECRET}` },
+        })
+        if (!response.ok) throw new Error(`dispatch answered ${response.status}: ${await response.text()}`)
+        return (await response.json()) as { remaining: number }
+      } catch (error) {
+        if (error instanceof TypeError) return undefined
+        throw error
+      }
+    },
+  }
+}
+
+async function finish(life: () => ReturnType<typeof startLife>): Promise<void> {
+  const daemon = await life()
+  const ended = once(daemon.process, 'close')
+  for (let left = 1; left > 0; ) left = (await daemon.dispatch())?.remaining ?? 0
+  daemon.process.kill('SIGTERM')
+  await ended
+}
+
+async function verify(address: StoreAddress): Promise<string[]> {
+  if (address.kind === 'postgres') return []
+  const { careForSqlite } = await import('../../src/core/store/sqlite/care.ts')
+  const care = careForSqlite(address.file)
+  const { faults } = await care.verify(Date.now() + 365 * DAY_MS)
+  await care.close()
+  return [...faults]
+}
+
+function judge(sink: Sink, { people, provider }: CrashPlan) {
+  const lessons = new Map<string, Map<string, number[]>>()
+  for (const { to, key, life } of sink.deliveries) {
+    const ofPerson = lessons.get(to) ?? new Map<string, number[]>()
+    ofPerson.set(key, [...(ofPerson.get(key) ?? []), life])
+    lessons.set(to, ofPerson)
+  }
+  const lost: string[] = []
+  const twice: string[] = []
+  let repeated = 0
+  for (let n = 0; n < people; n += 1) {
+    const ofPerson = lessons.get(addressOf(n)) ?? new Map<string, number[]>()
+    if (ofPerson.size !== 7) lost.push(`${addressOf(n)} was sent ${ofPerson.size} of 7 lessons`)
+    for (const [key, lives] of ofPerson) {
+      repeated += lives.length - 1
+      // Over SMTP a message in flight at a kill may go out again: in the next lives, never twice in one.
+      if (provider === 'api' ? lives.length > 1 : new Set(lives).size < lives.length)
+        twice.push(`${addressOf(n)} was sent ${key} in lives ${lives.join(', ')}`)
+    }
+  }
+  return { lessons: people * 7, lost, twice, repeated }
+}

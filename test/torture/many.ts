@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { secret } from '../../src/core/secret.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { seeded } from '../simulation/seeded.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { apiSink } from './sinks.ts'
+
+/**
+ * `npm run torture:many -- --due 100000 --dispatchers 16`: so many built commands dispatch one PostgreSQL's lessons, first
+ * undisturbed, then with one of them killed every second. Each time every lesson must go out exactly once.
+ */
+const { values } = parseArgs({
+  options: {
+    due: { type: 'string', default: '100000' },
+    dispatchers: { type: 'string', default: '16' },
+    seed: { type: 'string', default: '1' },
+  },
+})
+const MOST_KILLS = 60
+const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+const [due, dispatchers] = [Number(values.due), Number(values.dispatchers)]
+const random = seeded(Number(values.seed))
+const server = await startPostgres(['max_connections=200'])
+try {
+  for (const killing of [false, true]) {
+    const result = await run(killing)
+    process.stdout.write(
+      `${dispatchers} dispatchers${killing ? `, ${result.kills} of them killed, one a second` : ''}: ${due} due, ${result.sent} sent, ${result.twice} twice, ${result.missing} missing, ${result.seconds.toFixed(0)} s${killing ? `; the last lesson ${result.afterLastKill.toFixed(0)} s after the last kill` : ''}\n`,
+    )
+    if (result.twice + result.missing > 0 || result.sent !== due) process.exitCode = 1
+    if (result.afterLastKill > 120) process.exitCode = 1
+  }
+} finally {
+  await server.stop()
+}
+
+async function run(killing: boolean) {
+  const url = await server.createDatabase()
+  const store = await openStore({ kind: 'postgres', url: secret(url) })
+  // Set-based, because a hundred thousand sign-ups are not what is tried here.
+  await server.query(
+    url,
+    `INSERT INTO platformctl.subscription (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
+     SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${Date.now()}, ${Date.now()}
+     FROM generate_series(1, ${due}) AS n`,
+  )
+  const sink = await apiSink()
+  const received: number[] = []
+  sink.onStep = (step) => {
+    if (step === 'taken') received.push(performance.now())
+  }
+  const began = performance.now()
+  let kills = 0
+  let lastKill = began
+  const running = new Set<ChildProcess>()
+  const start = () => {
+    const child = spawn(process.execPath, [BIN, 'dispatch', '--local', '--drain', '--limit', '1000'], {
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        STORE_URL: url,
+        STORE_POOL_SIZE: '4',
+        NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+        ...sink.env,
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    running.add(child)
+    child.on('close', () => running.delete(child))
+  }
+  for (let n = 0; n < dispatchers; n += 1) start()
+  const killer = setInterval(() => {
+    if (!killing || kills >= MOST_KILLS || sink.deliveries.length >= due * 0.9) return
+    const victims = [...running]
+    const victim = victims[random.between(0, Math.max(0, victims.length - 1))]
+    if (victim === undefined) return
+    victim.kill('SIGKILL')
+    kills += 1
+    lastKill = performance.now()
+    start()
+  }, 1000)
+  const progress = setInterval(() => process.stderr.write(`\r${sink.deliveries.length} of ${due} `), 5000)
+  // What was claimed by the killed comes back when its leases end: until then a drain finds nothing and ends.
+  for (;;) {
+    await Promise.all([...running].map((child) => once(child, 'close')))
+    const { due: left } = await store.course.backlog(Date.now() + 10 * 60_000)
+    if (left === 0) break
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    if (running.size === 0) start()
+  }
+  clearInterval(killer)
+  clearInterval(progress)
+  process.stderr.write('\n')
+  const seconds = (performance.now() - began) / 1000
+  const addresses = new Set(sink.deliveries.map(({ to }) => to))
+  await store.close()
+  await sink.close()
+  return {
+    kills,
+    sent: sink.deliveries.length,
+    twice: sink.deliveries.length - addresses.size,
+    missing: due - addresses.size,
+    seconds,
+    afterLastKill: ((received.at(-1) ?? lastKill) - lastKill) / 1000,
+  }
+}
