@@ -77,6 +77,7 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
   dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report
+  /** Lets mails that are on their way be sent, then lets go of everything. A second call waits for the first. */
   close(): Promise<void>
 }
 
@@ -255,6 +256,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     }),
   })
 
+  let closing: Promise<void> | undefined
   return {
     web: handler('web', webTable),
     api: handler('api', apiTable),
@@ -264,15 +266,18 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
     health: (service, { deep = false } = {}) => health[service].check({ deep }),
     validate: () => validate(env, SERVICES),
-    async close() {
-      await (await course.opened())?.close()
-      await mailer.close()
-      await (await checkout?.opened())?.close()
-      await limiter.close()
-      await (await analytics?.opened())?.close()
-      // A store that was given belongs to who gave it.
-      if (options.store === undefined) await (await store.opened())?.close()
-      if (settings.store.jobStore !== undefined) await (await jobStore.opened())?.close()
+    close() {
+      // What stands on another ends before it. A store or a mailer that was given belongs to who gave it.
+      closing ??= closeAll([
+        async () => (await course.opened())?.close(),
+        async () => options.mailer ?? mailer.close(),
+        async () => (await checkout?.opened())?.close(),
+        async () => limiter.close(),
+        async () => (await analytics?.opened())?.close(),
+        async () => options.store ?? (await store.opened())?.close(),
+        async () => (settings.store.jobStore ? (await jobStore.opened())?.close() : undefined),
+      ])
+      return closing
     },
     course,
     store,
@@ -285,6 +290,13 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     neighbours,
     metrics,
   }
+}
+
+/** Closes one after the other, all of them whatever becomes of one; rejects with the first fault. */
+async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const faults: unknown[] = []
+  for (const end of ends) await end().catch((fault: unknown) => faults.push(fault))
+  if (faults.length > 0) throw faults[0]
 }
 
 /** A host's own identity is held to the same form as a token's. */

@@ -5,7 +5,9 @@ import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, onTestFinished, test } from 'vitest'
-import { openPlatform, type Platform } from '../../src/daemon/index.ts'
+import type { Message } from '../../src/core/mail/transport.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { type Log, openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const json = { 'Content-Type': 'application/json' }
@@ -59,7 +61,58 @@ test('a platform that was opened and never asked anything holds nothing open', a
   await platform.close()
 })
 
-test('a hundred platforms, opened, used and closed, leave no memory, no file and no timer', async () => {
+test('what a host gives is used, and stays the host’s', async () => {
+  const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'own.sqlite') })
+  onTestFinished(() => store.close())
+  const sent: Message[] = []
+  const events: string[] = []
+  let closed = 0
+  const note: Log['info'] = (event) => void events.push(event)
+  const platform = openPlatform({
+    env: { STORE_URL: 'sqlite:/nowhere/that/is/opened.sqlite' },
+    store,
+    mailer: {
+      kind: 'own',
+      send: async (message) => {
+        sent.push(message)
+        return { kind: 'sent', id: 'own-1' }
+      },
+      verify: async () => {},
+      close: async () => {
+        closed += 1
+      },
+    },
+    identify: ada,
+    log: { debug: note, info: note, warn: note, error: note },
+  })
+  const answer = await post(platform, '/api/email', { template: 'welcome', inputs: {} })
+  expect(await answer.json()).toEqual({ sent: true, id: 'own-1' })
+  expect(sent.map(({ to }) => to.address)).toEqual(['ada@example.com'])
+  expect(events).toContain('request')
+  expect(await store.course.find('ada@example.com')).toBeUndefined()
+  await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+  await Promise.all([platform.close(), platform.close()])
+  expect(sent).toHaveLength(2)
+  expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'unconfirmed' })
+  expect(closed).toBe(0)
+})
+
+test('after it was closed a platform answers 503 instead of failing', async () => {
+  const platform = openPlatform({
+    env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` },
+  })
+  const subscribe = () => post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+  expect((await subscribe()).status).toBe(202)
+  await platform.close()
+  await platform.close()
+  const after = await subscribe()
+  expect(after.status).toBe(503)
+  expect(await after.json()).toMatchObject({ code: 'store_unavailable' })
+})
+
+test('a hundred platforms, opened, used and closed, leave no memory, no file and no timer', {
+  timeout: 60_000,
+}, async () => {
   const provider = createServer((request, response) => {
     request.resume()
     response.end('{"id":"one","url":"https://pay.example.com/c/one"}')
