@@ -93,9 +93,11 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
     lines.push(`  ${paint.dim(label.padEnd(9))}${first}`, ...rest.map((line) => ' '.repeat(11) + line))
   }
   list('cause', finding.cause)
-  if (finding.severity !== 'notice') {
-    if (finding.present.length > 0) list('present', finding.present.join(', '))
-    if (finding.missing.length > 0) list('missing', finding.missing.join(', '))
+  // A warning about one variable has named it in its cause.
+  const { severity, present, missing } = finding
+  if (severity === 'error' || (severity === 'warning' && (missing.length > 0 || present.length > 1))) {
+    if (present.length > 0) list('present', present.join(', '))
+    if (missing.length > 0) list('missing', missing.join(', '))
   }
   list('fix', finding.fix)
   return lines.join('\n')
@@ -105,8 +107,9 @@ function verdict(report: Report, { paint, strict }: TextOptions): string {
   const count = (severity: Finding['severity']) =>
     report.findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
-  const configured = report.groups.filter(({ state }) => state === 'configured').length
-  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${configured} of ${report.groups.length} groups configured`
+  const groups = (wanted: string) => report.groups.filter(({ state }) => state === wanted).length
+  const half = groups('half-configured') === 0 ? '' : `, ${groups('half-configured')} half-configured`
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${groups('configured')} of ${report.groups.length} groups configured${half}`
   return errors > 0 || (strict && warnings > 0)
     ? paint.red(paint.bold(`✖ failed: ${found}`))
     : paint.green(paint.bold(`✔ passed: ${found}`))

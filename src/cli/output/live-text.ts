@@ -5,43 +5,45 @@ import { wrap } from './wrap.ts'
 const SIGN: Readonly<Record<LiveState, string>> = { passed: '✔', warning: '▲', failed: '✖', skipped: '○' }
 
 /**
- * Live checks for a person: a block a target, a line a check; what was skipped says so in words. Targets that are not
- * checked at all share a line for each reason.
+ * Live checks for a person: a block a target, a line a check. What was skipped says so in words, and what was skipped
+ * for one reason shares a line.
  */
 export function liveText(results: readonly LiveResult[], paint: Paint, columns: number): string {
-  const colour = { passed: paint.green, warning: paint.yellow, failed: paint.red, skipped: paint.dim }
+  const colour = { passed: paint.dim, warning: paint.yellow, failed: paint.red, skipped: paint.dim }
+  const sign = { ...colour, passed: paint.green }
   const tried = results.filter(({ check }) => check !== 'configuration')
   const widthOf = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length)) + 2
   const targets = widthOf(results.map(({ target }) => target))
   const checks = widthOf(tried.map(({ check }) => check))
-  const line = (target: string, state: LiveState, check: string, text: string, shade = colour[state]) => {
-    const indent = targets + 2 + check.length
+  const line = (lead: string, state: LiveState, check: string, text: string) => {
+    const indent = lead.length + 2 + check.length
     const [first = '', ...rest] = wrap(text, Math.max(24, columns - indent))
     return [
-      `${target.padEnd(targets)}${colour[state](SIGN[state])} ${check}${shade(first)}`,
-      ...rest.map((more) => ' '.repeat(indent) + shade(more)),
+      `${lead}${sign[state](SIGN[state])} ${check}${colour[state](first)}`,
+      ...rest.map((more) => ' '.repeat(indent) + colour[state](more)),
     ]
   }
-  const lines = tried.flatMap(({ target, check, state, detail, latencyMs }, index) =>
-    line(
-      tried[index - 1]?.target === target ? '' : target,
-      state,
-      check.padEnd(checks),
-      state === 'skipped' ? `skipped: ${detail}` : `${detail}${took(latencyMs)}`,
-      state === 'passed' ? paint.dim : undefined,
-    ),
-  )
-  const reasons = Map.groupBy(
-    results.filter(({ check }) => check === 'configuration'),
-    ({ detail }) => detail,
-  )
-  for (const [reason, skipped] of reasons) {
-    const [first = '', ...rest] = wrap(
-      `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`,
-      columns - 2,
-    )
-    lines.push(paint.dim(`${SIGN.skipped} ${first}`), ...rest.map((more) => paint.dim(`  ${more}`)))
+  const lines: string[] = []
+  for (const [target, ofTarget] of Map.groupBy(tried, (result) => result.target)) {
+    const runs = Map.groupBy(ofTarget, ({ state, detail, check }) => (state === 'skipped' ? detail : check))
+    for (const [index, run] of [...runs.values()].entries()) {
+      const [first] = run
+      if (first === undefined) continue
+      const lead = (index === 0 ? target : '').padEnd(targets)
+      const { state, check, detail, latencyMs } = first
+      if (state === 'skipped' && run.length > 1)
+        lines.push(...line(lead, state, '', `skipped (${detail}): ${run.map((one) => one.check).join(', ')}`))
+      else {
+        const text = state === 'skipped' ? `skipped: ${detail}` : `${detail}${took(latencyMs)}`
+        lines.push(...line(lead, state, check.padEnd(checks), text))
+      }
+    }
   }
+  const untried = results.filter(({ check }) => check === 'configuration')
+  for (const [reason, skipped] of Map.groupBy(untried, ({ detail }) => detail))
+    lines.push(
+      ...line('', 'skipped', '', `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`),
+    )
   return `${paint.bold('Live checks')}  ${liveCounts(results)}\n\n${lines.join('\n')}`
 }
 

@@ -8,7 +8,7 @@ const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   configuration: (variable) => variable,
   'name resolution': (variable) => `The host of ${variable}`,
   certificate: (variable) => `The certificate behind ${variable}`,
-  reachability: (variable) => variable,
+  reachability: (variable) => capital(variable),
   health: (variable) => `The service behind ${variable}`,
   authorisation: (variable) => variable,
   'service role': (variable) => variable,
@@ -33,12 +33,19 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
         group: target,
         present: variables,
         missing: [],
-        cause: `${SUBJECTS[check](variables.join(', '))} ${detail}.`,
+        cause: `${SUBJECTS[check](subjectOf(result))} ${detail}.`,
         fix: LIVE_FINDINGS[id].fix,
         ...where,
       } satisfies Finding,
     ]
   })
+}
+
+/** Without an address of its own, payments go to the provider’s, which no variable names. */
+function subjectOf({ target, check, variables }: LiveResult): string {
+  return target === 'payments' && check !== 'authorisation' && variables[0] === 'PAYMENTS_SECRET_KEY'
+    ? 'the payments provider'
+    : variables.join(', ')
 }
 
 const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
@@ -51,4 +58,8 @@ const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
 /** The other side was not reached, or refused us: exit code 3 where nothing else is wrong (CONTRACT §7). */
 export function isRemoteFault(id: string): boolean {
   return REMOTE.has(id)
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
