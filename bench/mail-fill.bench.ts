@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import mjml2html from 'mjml'
 import { compileTemplate } from '../src/core/mail/compile/compile.ts'
 import { renderMail } from '../src/core/mail/render.ts'
-import type { Part } from '../src/core/mail/template.ts'
+import type { CompiledMail, Part } from '../src/core/mail/template.ts'
 import type { Benchmark } from './harness.ts'
 import { peer } from './peers.ts'
 
@@ -74,7 +74,9 @@ export const benchmark: Benchmark = {
   notes:
     'Ours checks every value by its kind and fills subject and plain text too. Eta and Handlebars fill the same HTML; react-email renders the same words from components, and MJML lays the mail out anew.',
   async open() {
-    const mail = await compileTemplate({ file: 'bench.md', source: SOURCE, layout: LAYOUT })
+    // As it is shipped: compiled, written as JSON, and read from that.
+    const compiled = await compileTemplate({ file: 'bench.md', source: SOURCE, layout: LAYOUT })
+    const mail = JSON.parse(JSON.stringify(compiled)) as CompiledMail
     const bytes = Buffer.byteLength(renderMail(mail, VALUES).html)
     if (bytes < 11_000 || bytes > 13_500) throw new Error(`the mail has ${bytes} bytes, not 12 KB`)
 
