@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
+import { COMPILED_MAILS, compiledMailsFile } from './mails.ts'
 import { thirdPartyNotices } from './notices.ts'
 
 /**
@@ -23,6 +24,9 @@ function builtinInstead(...found: unknown[]): string {
   const bound = [whole, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
   return bound.map((left) => `const ${left} = globalThis.process.getBuiltinModule("${id}");`).join(' ')
 }
+
+// The templates are compiled first: one that is broken fails the build with its file and line.
+writeFileSync(`${root}${COMPILED_MAILS}`, await compiledMailsFile())
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 const build = await rolldown({

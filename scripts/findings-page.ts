@@ -1,5 +1,6 @@
 import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
 import { RULES, variablesOf } from '../src/core/env/rules.ts'
+import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
 
 /** `docs/reference/findings.md`: every finding by its id, each with an anchor of its own. */
 export function findingsPage(): string {
@@ -17,6 +18,9 @@ export function findingsPage(): string {
   const live = Object.entries(LIVE_FINDINGS)
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([id, { meaning, fix }]) => `### ${id}\n\n${meaning} ${fix}`)
+  const mails = Object.entries(LINT_RULES)
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([id, { severity, meaning }]) => `### ${id}\n\n${meaning} (${severity})`)
   return `${[
     '# Findings',
     'Made from the contract’s rules by `npm run make`. `platformctl env explain ID` prints the same. Ids are stable: match on them, not on the sentences.',
@@ -29,5 +33,8 @@ export function findingsPage(): string {
     '## Live checks',
     'Found by `preflight --deep` alone, which asks what is configured.',
     ...live,
+    '## Mails',
+    'Found by `platformctl email lint`.',
+    ...mails,
   ].join('\n\n')}\n`
 }

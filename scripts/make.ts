@@ -6,7 +6,7 @@ import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
 import { healthReference } from '../src/core/health/reference.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
-import { compileFolder } from '../src/core/mail/compile/folder.ts'
+import { mailReference } from '../src/core/mail/reference.ts'
 import { metricsReference } from '../src/daemon/metrics/reference.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
@@ -14,6 +14,7 @@ import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { eventsPage } from './events-page.ts'
 import { findingsPage } from './findings-page.ts'
+import { COMPILED_MAILS, compiledMailsFile } from './mails.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
@@ -38,9 +39,9 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
   'docs/reference/health.md': healthReference,
+  'docs/reference/mail.md': mailReference,
   'docs/reference/metrics.md': metricsReference,
-  'templates/compiled/mails.json': async () =>
-    `${JSON.stringify(await compileFolder(path.join(root, 'templates')), null, 1)}\n`,
+  [COMPILED_MAILS]: compiledMailsFile,
 }
 
 for (const [file, make] of Object.entries(MADE)) {

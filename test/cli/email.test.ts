@@ -1,10 +1,13 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { rudeSmtp } from '../support/rude-smtp.ts'
 
 const templates = fileURLToPath(new URL('../../templates', import.meta.url))
 
@@ -73,4 +76,93 @@ test.each(['lint', 'preview'])('email %s of a folder without a layout is wrong u
   const { code, stdout, stderr } = await run(['email', command, '--templates', 'nowhere'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^platformctl: nowhere is not a folder of templates: .*\.\n$/)
+})
+
+test('list names the twelve mails with their subjects and slots', async () => {
+  const { code, stdout } = await run(['email', 'list', '--format', 'json'])
+  expect(code).toBe(0)
+  const { version, mails } = JSON.parse(stdout) as {
+    version: number
+    mails: { name: string; slots: object }[]
+  }
+  expect(version).toBe(1)
+  expect(mails).toHaveLength(12)
+  expect(mails[4]).toMatchObject({ name: 'exam-passed', subject: 'Passed: Gates and measurement' })
+  expect((await run(['email', 'list'])).stdout).toContain('slots: exam, score, resultUrl\n')
+})
+
+test('render prints one mail as html, as text and as a message that a mail program opens', async () => {
+  const of = async (part: string) => (await run(['email', 'render', 'exam-passed', '--as', part])).stdout
+  expect(await of('html')).toMatch(/^<!doctype html>\n[\s\S]*Gates and measurement[\s\S]*<\/html>\n$/)
+  expect(await of('text')).toMatch(/^Well done\n=========\n\nYou passed Gates and measurement with 87 %\./)
+  const parsed = await PostalMime.parse(await of('eml'))
+  expect(parsed).toMatchObject({
+    subject: 'Passed: Gates and measurement',
+    to: [{ address: 'you@example.com' }],
+  })
+  expect(parsed.html).toContain('Gates and measurement')
+})
+
+test('render of a broken template says where, exit 1', async () => {
+  const { code, stdout, stderr } = await run(['email', 'render', 'welcome', '--templates', 'mails'], broken)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^platformctl: welcome\.md:6: there is no slot startUrll; .*\.\n$/)
+})
+
+const mailTo = (smtpUrl: string) => ({
+  MAILER_API_KEY: 'a-key-of-a-provider',
+  MAILER_SMTP_URL: smtpUrl,
+  MAILER_FROM: 'course@example.com',
+})
+
+async function sendTest(env: Record<string, string>, to = 'ada@example.com') {
+  const { context, stdout, stderr } = testContext({ env })
+  const code = await runProgram(['email', 'send-test', 'course-day-1', '--to', to], context)
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+test('send-test sends one mail through the configured transport', async () => {
+  const { port, lines } = await rudeSmtp()
+  expect(await sendTest(mailTo(`smtp://127.0.0.1:${port}`))).toEqual({
+    code: 0,
+    stdout: 'sent to ada@example.com\n',
+    stderr: '',
+  })
+  expect(lines).toContain('RCPT TO:<ada@example.com>')
+})
+
+test('what the server refuses is exit 3 with the reason, and mail that is not configured is exit 1', async () => {
+  const { port } = await rudeSmtp((word) => (word === 'RCPT' ? '550 5.1.1 no such user' : undefined))
+  expect(await sendTest(mailTo(`smtp://127.0.0.1:${port}`))).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: 'platformctl: not sent: the address does not exist (550).\n',
+  })
+  expect(await sendTest({})).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'platformctl: not sent: mail is not configured.\n',
+  })
+})
+
+test('the built command checks the mails too, and sending loads no compiler of templates', async () => {
+  const cwd = await emptyFolder()
+  const linted = await platformctl(['email', 'lint', '--format', 'json'], { cwd })
+  expect(linted.exitCode).toBe(0)
+  expect(JSON.parse(linted.stdout)).toMatchObject({ ok: true })
+
+  const hooks = path.join(cwd, 'hooks.mjs')
+  await writeFile(
+    hooks,
+    `import { registerHooks } from 'node:module'
+registerHooks({ load(url, context, next) { process.stderr.write('loaded ' + url + '\\n'); return next(url, context) } })\n`,
+  )
+  const { port } = await rudeSmtp()
+  const { stdout, stderr } = await platformctl(['email', 'send-test', 'welcome', '--to', 'ada@example.com'], {
+    cwd,
+    env: { ...mailTo(`smtp://127.0.0.1:${port}`), NODE_OPTIONS: `--import ${pathToFileURL(hooks).href}` },
+  })
+  expect(stdout).toBe('sent to ada@example.com')
+  expect(stderr).toContain('nodemailer')
+  expect(stderr).not.toMatch(/mjml|marked|caniemail|css-select|chunks\/(?:folder|lint)/)
 })

@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import { TEMPLATES } from '../../../src/core/mail/catalog.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
 import { compiledMails } from '../../../src/core/mail/compiled.ts'
+import { composeMessage } from '../../../src/core/mail/compose.ts'
+import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { renderMail } from '../../../src/core/mail/render.ts'
+import { jsonBodyOf } from '../../../src/core/mail/transports/api-body.ts'
 import { ROUTES } from '../../../src/core/routes.ts'
 
 const layout = readFileSync(new URL('../../../templates/layout.mjml', import.meta.url), 'utf8')
@@ -134,4 +137,126 @@ test('whatever a text slot holds, it stays text in the HTML and one line in the 
     }),
     { numRuns: 2000 },
   )
+})
+
+const MJML = TEMPLATE.slice(0, TEMPLATE.indexOf('# Hello')).concat(`<mj-text mj-class="body">
+  <h1>Hello</h1>
+  <p>For <strong>{{name}}</strong>, with <a href="{{link}}">a link</a>.</p>
+  <ul><li>one</li><li>two</li></ul>
+</mj-text>
+<mj-image src="data:image/png;base64,AA==" alt="A circuit of two gates" />
+`)
+const compileMjml = (source: string, by = layout) =>
+  compileTemplate({ file: 'mail.mjml', source, layout: by })
+
+test('a body in MJML is laid out like one in Markdown, and its plain text says the same', async () => {
+  const mail = await compileMjml(MJML)
+  const { html, text } = renderMail(mail, { name: 'Ada & co', link: 'https://www.example.com/?a=1&b=2' })
+  expect(html).toContain(
+    'For <strong>Ada &amp; co</strong>, with <a href="https://www.example.com/?a=1&amp;b=2">',
+  )
+  expect(html).toMatch(/class="ink"/)
+  expect(text).toContain('Hello\n=====\n')
+  expect(text).toContain('For Ada & co, with a link (https://www.example.com/?a=1&b=2).')
+  expect(text).toContain('- one\n- two')
+  expect(text).toContain('A circuit of two gates')
+  expect(text).toContain('Open: https://www.example.com/?a=1&b=2')
+})
+
+test.each([
+  [
+    'an element that MJML does not have',
+    MJML.replace('<mj-image', '<mj-picture'),
+    /^mail\.mjml:16: .*mj-picture/,
+  ],
+  [
+    'an unknown slot',
+    MJML.replace('<strong>{{name}}', '<strong>{{nmae}}'),
+    /^mail\.mjml:13: there is no slot nmae/,
+  ],
+  [
+    'a slot in a style',
+    MJML.replace('<strong>', '<strong style="color:{{name}}">'),
+    /^mail\.mjml:13: the slot name stands inside a tag/,
+  ],
+])('a body in MJML with %s does not compile, and says where', async (_, source, sentence) => {
+  await expect(compileMjml(source)).rejects.toThrow(sentence)
+})
+
+test('a layout with a part that does not exist does not compile, and says where', async () => {
+  await expect(compile(TEMPLATE, layout.replace('{{footer}}', '{{foot}}'))).rejects.toThrow(
+    /^layout\.mjml:\d+: there is no foot; the layout has subject, preheader, body/,
+  )
+})
+
+test.each([
+  [
+    'misses one',
+    { name: 'text', link: 'url', team: 'text' },
+    /^mail\.md:4: the slot team is missing: the platform fills name, link, team$/,
+  ],
+  ['has one of another type', { name: 'url', link: 'url' }, /^mail\.md:5: the slot name has the type url$/],
+  [
+    'has one that nothing fills',
+    { link: 'url' },
+    /^mail\.md:5: nothing fills the slot name: the platform fills link$/,
+  ],
+] as const)(
+  'a template that %s of the slots that the platform fills does not compile',
+  async (_, slots, sentence) => {
+    await expect(compileTemplate({ file: 'mail.md', source: TEMPLATE, layout, slots })).rejects.toThrow(
+      sentence,
+    )
+  },
+)
+
+test('a mail whose HTML clients would clip does not compile', async () => {
+  await expect(compile(`${TEMPLATE}\n${'many words '.repeat(10_000)}`)).rejects.toThrow(
+    /^mail\.md:1: the HTML is \d+ bytes, and mail clients clip at 100000$/,
+  )
+})
+
+test('a plain text of one’s own takes the place of the one that is made', async () => {
+  const mail = await compile(TEMPLATE.replace('because:', 'text: "Dear {{name}}, hello."\nbecause:'))
+  const { text } = renderMail(mail, { name: 'Ada', link: 'https://www.example.com/' })
+  expect(text).toMatch(/^Dear Ada, hello\.\n\nOpen: https:\/\/www\.example\.com\/\n/)
+})
+
+test.each(TEMPLATES)('%s, composed anew, has the same bytes over SMTP and over a mail API', async (name) => {
+  const { mail: compiled, slots } = await samples(name)
+  const compose = () =>
+    composeMessage({
+      mail: {
+        template: name,
+        slots: { ...slots },
+        to: { name: undefined, address: 'ada@example.com' },
+        about: 'record.1',
+        date: new Date('2026-11-21T04:00:00Z'),
+        ...(slots.unsubscribeUrl === undefined ? {} : { unsubscribeUrl: slots.unsubscribeUrl }),
+      },
+      compiled: structuredClone(compiled),
+      from: { name: 'Course', address: 'course@example.com' },
+      replyTo: undefined,
+    })
+  const [first, second] = [compose(), compose()]
+  expect(mimeOf(second).equals(mimeOf(first))).toBe(true)
+  expect(jsonBodyOf(second).equals(jsonBodyOf(first))).toBe(true)
+  // A transport of one's own has no compiled parts to go by, and still sees the same mail.
+  const { source: _, ...bare } = first
+  const html = (bytes: Buffer) => (JSON.parse(bytes.toString()) as { html: string }).html
+  expect(html(jsonBodyOf({ ...bare }))).toBe(html(jsonBodyOf(first)))
+})
+
+test('another record, another template or another day has another Message-ID', async () => {
+  const { mail: compiled, slots } = await samples('course-day-1')
+  const of = (template: (typeof TEMPLATES)[number], about: string) =>
+    composeMessage({
+      mail: { template, slots, to: { name: undefined, address: 'a@example.com' }, about, date: new Date(0) },
+      compiled,
+      from: { name: undefined, address: 'course@example.com' },
+      replyTo: undefined,
+    })
+  const messages = [of('course-day-1', 'a'), of('course-day-1', 'b'), of('course-day-2', 'a')]
+  expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(3)
+  expect(new Set(messages.map(({ key }) => key)).size).toBe(3)
 })

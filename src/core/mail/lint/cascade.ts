@@ -12,6 +12,9 @@ interface Declared {
 
 type Styles = Map<Element, Map<string, Declared>>
 
+/** Several checks ask for the same. */
+const computed = { light: new WeakMap<Document, Styles>(), dark: new WeakMap<Document, Styles>() }
+
 const INLINE = 1_000_000
 const IMPORTANT = 10_000_000
 
@@ -20,7 +23,10 @@ const IMPORTANT = 10_000_000
  * nesting, `!important` and order, as far as a mail's style sheet goes. No box is laid out.
  */
 export function cascade(document: Document, scheme: Scheme): Styles {
+  const known = computed[scheme].get(document)
+  if (known !== undefined) return known
   const styles: Styles = new Map()
+  computed[scheme].set(document, styles)
   const declare = (element: Element, property: string, value: string, weight: number) => {
     const known = styles.get(element) ?? new Map<string, Declared>()
     styles.set(element, known)

@@ -1,0 +1,46 @@
+import { SLOTS, TEMPLATES } from './catalog.ts'
+import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from './outcome.ts'
+
+/** docs/reference/mail.md: made from the catalog and the outcome tables. */
+export function mailReference(): string {
+  const mails = TEMPLATES.map(
+    (name) =>
+      `| \`${name}\` | ${Object.entries(SLOTS[name])
+        .map(([slot, type]) => `\`${slot}\` (${type})`)
+        .join(', ')} |`,
+  )
+  return `# Mail
+
+Made from \`src/core/mail\` by \`npm run make\`; not edited by hand. How templates are written: [templates](../templates.md). What a mail API is sent: [mail API](../mail-api.md). What lint finds: [findings](findings.md#mails).
+
+## The mails and what is filled in
+
+| Mail | Slots |
+|---|---|
+${mails.join('\n')}
+
+## Outcomes over SMTP
+
+What became of a message is *sent* or one of these; the first row that fits decides. *Transient, connection*: the transport pauses, and no attempt is counted against the message. *Transient, message*: the message waits out its backoff. *Permanent*: it is given up, and a *hard bounce* ends the subscription. *Unknown*: it may have been delivered; it is tried again under the same key.
+
+${table(SMTP_OUTCOMES)}
+
+## Outcomes of a mail API
+
+Any 2xx is *sent*.
+
+${table(HTTP_OUTCOMES)}
+`
+}
+
+function table<Fault>(rows: readonly OutcomeRow<Fault>[]): string {
+  const lines = rows.map(
+    ({ id, when, outcome }) => `| \`${id}\` | ${when} | ${kindOf(outcome)} | ${outcome.reason} |`,
+  )
+  return `| Row | When | Outcome | Reason given |\n|---|---|---|---|\n${lines.join('\n')}`
+}
+
+function kindOf(outcome: OutcomeRow<never>['outcome']): string {
+  if (outcome.kind === 'transient') return `transient, ${outcome.scope}`
+  return outcome.kind === 'permanent' && outcome.hardBounce ? 'permanent, hard bounce' : outcome.kind
+}
