@@ -1,0 +1,32 @@
+import type { Benchmark } from './harness.ts'
+import { p99AtRate } from './load.ts'
+import { bareServer, daemonServer } from './servers.ts'
+
+const RATE = 10_000
+const ROUND_MS = 2000
+
+export const benchmark: Benchmark = {
+  name: 'shallow-health-p99',
+  title: `GET /api/health at ${RATE.toLocaleString('en')} requests a second: 99 of 100 are answered within`,
+  unit: 'ms',
+  better: 'lower',
+  promises: [],
+  rounds: 10,
+  notes:
+    'Promised: less than 10 ms. Requests come at their time whatever the server does, and are timed from then on.',
+  open: async () => {
+    const ours = await daemonServer()
+    const bare = await bareServer(`http://127.0.0.1:${ours.port}/api/health`)
+    const of = ({ port }: { port: number }) => p99AtRate({ port, path: '/api/health' }, RATE, ROUND_MS)
+    return {
+      contenders: [
+        { name: 'platformctl daemon', role: 'ours', measure: () => of(ours) },
+        { name: 'node:http, the same bytes', role: 'floor', measure: () => of(bare) },
+      ],
+      close: async () => {
+        await ours.close()
+        await bare.close()
+      },
+    }
+  },
+}
