@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
 import type { Handler } from './platform.ts'
 
@@ -27,7 +28,7 @@ export interface Listener {
   /** The port that was really taken. */
   readonly port: number
   /** From now on requests reach this handler. */
-  serve(handler: Handler): void
+  serve(handler: Handler, poll?: Poll): void
   /** From now on each answer ends its connection, so that clients turn elsewhere. */
   drain(): void
   /** Stops accepting, lets requests finish, and ends what has not finished by the deadline. */
@@ -43,6 +44,7 @@ export async function listen({
   readonly port: number
 }): Promise<Listener> {
   let handler: Handler | undefined
+  let poll: Poll | undefined
   let draining = false
   let settled = () => {}
   const running = new Set<ServerResponse>()
@@ -56,19 +58,23 @@ export async function listen({
       try {
         return await handler.fetch(request, environment)
       } finally {
-        if (draining) outgoing.shouldKeepAlive = false
-        running.delete(outgoing)
-        if (running.size === 0) settled()
+        settle(outgoing)
       }
     },
     // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
     { errorHandler: () => rawResponse('bad_request') },
   )
+  const settle = (outgoing: ServerResponse) => {
+    if (draining) outgoing.shouldKeepAlive = false
+    running.delete(outgoing)
+    if (running.size === 0) settled()
+  }
   const server = createServer(LIMITS, (incoming, outgoing) => {
     const count = (served.get(incoming.socket) ?? 0) + 1
     served.set(incoming.socket, count)
     if (draining || count >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
-    if (hasTwoHosts(incoming)) {
+    if (poll?.(incoming, outgoing, settle)) running.add(outgoing)
+    else if (hasTwoHosts(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
     } else void answer(incoming, outgoing)
@@ -90,8 +96,9 @@ export async function listen({
 
   return {
     port: (server.address() as AddressInfo).port,
-    serve(next) {
+    serve(next, nextPoll) {
       handler = next
+      poll = nextPoll
     },
     drain() {
       draining = true

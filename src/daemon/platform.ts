@@ -34,6 +34,7 @@ import { openTransactionalMail } from '../core/mail/transactional.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import { type Random, systemRandom } from '../core/random.ts'
+import { ROUTES } from '../core/routes.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
@@ -41,6 +42,7 @@ import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
+import { createPoll, type Poll } from './http/poll.ts'
 import { type Metrics, openMetrics } from './metrics/metrics.ts'
 import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
@@ -84,6 +86,8 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
 /** What the daemon and the CLI use beyond the public handlers. */
 export interface OpenedPlatform extends Platform {
   readonly metrics: Metrics
+  /** The short way for polls of a service's health. */
+  readonly polls: Readonly<Record<Service, Poll>>
   readonly healthOf: Readonly<Record<Service, Health>>
   /** Builds of the services elsewhere, as their answers told them. */
   readonly neighbours: Map<Service, string | null>
@@ -257,6 +261,16 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   })
 
   let closing: Promise<void> | undefined
+  const pollOf = (service: Service) =>
+    createPoll({
+      service,
+      path: ROUTES[`${service}Health`].path,
+      health: health[service],
+      monotonic: clock.monotonic,
+      log,
+      onAnswer: metrics.answered,
+    })
+
   return {
     web: handler('web', webTable),
     api: handler('api', apiTable),
@@ -287,6 +301,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       stopping = true
     },
     healthOf: health,
+    polls: { web: pollOf('web'), api: pollOf('api'), agent: pollOf('agent') },
     neighbours,
     metrics,
   }

@@ -156,7 +156,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
     // A table that cannot be made is told now, not to the first visitor.
     if (services.includes('web')) await platform.analytics?.()
-    for (const [service, listener] of listeners) listener.serve(platform[service])
+    for (const [service, listener] of listeners) listener.serve(platform[service], platform.polls[service])
     recorder = startRecorder({
       health: services.map((service) => platform.healthOf[service]),
       neighbours: platform.neighbours,

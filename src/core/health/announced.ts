@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts'
 import type { HealthReport } from './probe.ts'
-import type { Health } from './runner.ts'
+import { type Health, LIFECYCLE } from './runner.ts'
 
 /**
  * Logs each change of a service's state with the probes that are to blame, and a first state that is not ok: no
@@ -11,6 +11,8 @@ export function announced(health: Health, log: Log): Health {
   return {
     async check(options) {
       const report = await health.check(options)
+      // A daemon that stops says so itself; that is no fault of any probe.
+      if (Object.hasOwn(report.probes, LIFECYCLE)) return report
       // Only web has two kinds of health.
       const depth = options.deep && report.service === 'web' ? 'deep' : 'shallow'
       if (report.state !== before[depth]) announce(report, depth, before[depth], log)

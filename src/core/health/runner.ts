@@ -22,6 +22,9 @@ export interface Health {
   check(options: { readonly deep: boolean }): Promise<HealthReport>
 }
 
+/** The probe of a process that was told to stop; there is none otherwise. */
+export const LIFECYCLE = 'lifecycle'
+
 const DEADLINE_MS = 4000
 /** A timer that fires this late tells of a blocked event loop, not of a slow dependency. */
 const BLOCKED_MS = 250
@@ -59,7 +62,7 @@ export function createHealth({
         ),
       )
       if (stopping())
-        results.push(['lifecycle', { state: 'failing', checked: true, reason: 'the daemon stops' }])
+        results.push([LIFECYCLE, { state: 'failing', checked: true, reason: 'the daemon stops' }])
       return {
         service,
         state: fold(results.map(([, result]) => result)),

@@ -98,7 +98,9 @@ export function createApp({
     const durationMs = monotonic() - began
     const route = facts.route === undefined ? undefined : ROUTES[facts.route].path
     onAnswer({ service, method: request.method, route, status: response.status, durationMs })
-    log.info('request', 'a request was answered', {
+    // Polls that find nothing wrong would be most of the log.
+    const quiet = response.status === 200 && facts.route !== undefined && POLLED.has(facts.route)
+    log[quiet ? 'debug' : 'info']('request', 'a request was answered', {
       service,
       method: request.method,
       route: route ?? '(none)',
@@ -109,6 +111,8 @@ export function createApp({
     return response
   }
 }
+
+const POLLED: ReadonlySet<RouteName> = new Set(['webHealth', 'apiHealth', 'agentHealth', 'metrics'])
 
 /** What the listener gives beside a request; an embedding program has none. */
 interface Environment {
@@ -138,13 +142,16 @@ interface Facts {
   route: RouteName | undefined
 }
 
+/** A caller's id that is taken over. */
+export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,64}$/
+
 const FACTS = new WeakMap<Request, Facts>()
 
 function factsOf(request: Request): Facts {
   const known = FACTS.get(request)
   if (known) return known
   const given = request.headers.get('x-request-id') ?? ''
-  const facts: Facts = { id: /^[A-Za-z0-9_.-]{8,64}$/.test(given) ? given : randomUUID(), route: undefined }
+  const facts: Facts = { id: REQUEST_ID.test(given) ? given : randomUUID(), route: undefined }
   FACTS.set(request, facts)
   return facts
 }

@@ -1,0 +1,143 @@
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { createHealth } from '../../src/core/health/runner.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { createPoll } from '../../src/daemon/http/poll.ts'
+import { listen } from '../../src/daemon/listen.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+
+/** One service behind two listeners: with the short way for polls, and without it. */
+async function both() {
+  const platform = openPlatform({ env: { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' } })
+  const [short, long] = [
+    await listen({ host: '127.0.0.1', port: 0 }),
+    await listen({ host: '127.0.0.1', port: 0 }),
+  ]
+  let taken = 0
+  short.serve(platform.api, (incoming, outgoing, beforeAnswer) => {
+    const ours = platform.polls.api(incoming, outgoing, beforeAnswer)
+    if (ours) taken += 1
+    return ours
+  })
+  long.serve(platform.api)
+  onTestFinished(async () => {
+    await short.close()
+    await long.close()
+    await platform.close()
+  })
+  return { short, long, taken: () => taken }
+}
+
+/** Bytes in, status line, headers and body out. */
+function raw(
+  port: number,
+  request: string,
+): Promise<{ status: string; headers: Map<string, string>; body: string }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request))
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('error', reject).on('close', () => {
+      const [head = '', body = ''] = text.split('\r\n\r\n')
+      const [status = '', ...fields] = head.split('\r\n')
+      const headers = fields.map((field) =>
+        field
+          .split(/: (.*)/s)
+          .slice(0, 2)
+          .map((part, index) => (index === 0 ? part.toLowerCase() : part)),
+      )
+      resolve({ status, headers: new Map(headers as [string, string][]), body })
+    })
+  })
+}
+
+const get = (fields: readonly string[] = [], target = '/api/health', method = 'GET') =>
+  [`${method} ${target} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close', ...fields, '', ''].join('\r\n')
+
+test.each([
+  ['a bare poll', get(), true],
+  ['BusyBox', get(['User-Agent: Wget']), true],
+  ['a monitor', get(['Accept: */*', 'User-Agent: kube-probe/1.31', 'Accept-Encoding: gzip']), true],
+  ['an id of the caller’s', get(['X-Request-Id: 0123456789abcdef']), true],
+  ['an id that is none', get(['X-Request-Id: <b>']), true],
+  ['a health client', get(['Accept: application/health+json']), false],
+  ['a browser', get(['Accept: text/html']), false],
+  ['another origin', get(['Origin: http://localhost:3000']), false],
+  ['a token', get(['Authorization: Bearer x']), false],
+  ['a query', get([], '/api/health?deep=1'), false],
+  ['HEAD', get([], '/api/health', 'HEAD'), false],
+  ['POST', get(['Content-Length: 0'], '/api/health', 'POST'), false],
+  ['a body', `${get(['Content-Length: 2'])}{}`, false],
+  ['two hosts', get(['Host: other.example']), false],
+  ['a host that is none', 'GET /api/health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', false],
+  ['no host', 'GET /api/health HTTP/1.1\r\nConnection: close\r\n\r\n', false],
+  ['HTTP/1.0', 'GET /api/health HTTP/1.0\r\nHost: a\r\n\r\n', false],
+  ['an unknown field', get(['X-Custom: 1']), false],
+])('%s gets the same answer on the short way and on the long one', async (_, request, isPoll) => {
+  const { short, long, taken } = await both()
+  const [one, other] = [await raw(short.port, request), await raw(long.port, request)]
+  expect(taken()).toBe(isPoll ? 1 : 0)
+  expect(one.status).toBe(other.status)
+  const settled = ({ headers }: typeof one) =>
+    [...headers]
+      .filter(([name]) => !['date', 'content-length'].includes(name))
+      .map(([name, value]) =>
+        name === 'x-request-id' && !request.includes(value) ? [name, 'new'] : [name, value],
+      )
+      .sort()
+  expect(settled(one)).toEqual(settled(other))
+  const form = (body: string) =>
+    body.replace(/"(?:time|requestId)":"[^"]*"/g, '').replace(/"(?:latencyMs|observedValue)":[\d.]+/g, '')
+  expect(form(one.body)).toBe(form(other.body))
+})
+
+test('polls that come during a run share the next one, and none is answered from before it asked', async () => {
+  const finish: (() => void)[] = []
+  const health = createHealth({
+    service: 'web',
+    probes: [
+      {
+        name: 'slow',
+        run: () => new Promise((resolve) => finish.push(() => resolve({ state: 'ok', checked: true }))),
+      },
+    ],
+    clock: systemClock,
+    build: undefined,
+    startedAt: 0,
+  })
+  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => listener.close())
+  let asked = 0
+  const poll = createPoll({
+    service: 'web',
+    path: '/api/health',
+    health,
+    monotonic: systemClock.monotonic,
+    log: silentLog,
+    onAnswer: () => {},
+  })
+  listener.serve({ fetch: async () => new Response('the long way') }, (...request) => {
+    asked += 1
+    return poll(...request)
+  })
+  const first = raw(listener.port, get())
+  await expect.poll(() => finish.length).toBe(1)
+  const rest = Promise.all(Array.from({ length: 100 }, () => raw(listener.port, get())))
+  await expect.poll(() => asked).toBe(101)
+  finish[0]?.()
+  expect((await first).status).toBe('HTTP/1.1 200 OK')
+  await expect.poll(() => finish.length).toBe(2)
+  finish[1]?.()
+  expect(new Set((await rest).map(({ status }) => status))).toEqual(new Set(['HTTP/1.1 200 OK']))
+  expect(finish).toHaveLength(2)
+})
+
+test('once the daemon stops, a poll ends its connection', async () => {
+  const { short } = await both()
+  short.drain()
+  const answer = await raw(short.port, get().replace('Connection: close\r\n', ''))
+  expect(answer.headers.get('connection')).toBe('close')
+})
