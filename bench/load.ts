@@ -9,7 +9,7 @@ export interface Target {
  * Requests over raw keep-alive connections of HTTP/1.1: a client of the platform's own kind would be slower than what
  * it measures. Every answer must be 200.
  */
-export async function openConnections(
+async function openConnections(
   target: Target,
   connections: number,
 ): Promise<{ ask: () => Promise<void>; close: () => void }[]> {

@@ -46,7 +46,7 @@ export async function daemonServer(env: Readonly<Record<string, string>> = {}): 
 export async function bareServer(url: string): Promise<Server> {
   const answer = await fetch(url, { headers: { Accept: 'application/json' } })
   const headers = Object.fromEntries([...answer.headers].filter(([name]) => !HOP.has(name)))
-  const child = spawn(process.execPath, [file('./bare-server.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [file('./bare-http-sink.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin?.end(JSON.stringify({ headers, body: await answer.text() }))
   const { port } = await firstLine(child, () => true)
   return { port: Number(port), pid: child.pid ?? 0, close: () => ended(child) }
