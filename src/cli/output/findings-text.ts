@@ -83,8 +83,12 @@ const MARK = { error: '✖ error', warning: '▲ warning', notice: '· notice' }
 export function findingText(finding: Finding, paint: Paint, columns: number): string {
   const colour = { error: paint.red, warning: paint.yellow, notice: paint.dim }[finding.severity]
   const { location } = finding
+  const services = finding.services.join(', ')
+  const place = location ? `  ${placeOf(location)}` : ''
+  const head = `${MARK[finding.severity]} ${finding.id}${place}`
+  const fits = head.length + 2 + services.length <= columns
   const lines = [
-    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${location ? paint.cyan(`  ${placeOf(location)}`) : ''}  ${paint.dim(finding.services.join(', '))}`,
+    `${colour(MARK[finding.severity])} ${paint.bold(finding.id)}${paint.cyan(place)}${fits ? `  ${paint.dim(services)}` : ''}`,
   ]
   if (finding.excerpt !== undefined && location)
     lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)
@@ -92,6 +96,7 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
     const [first = '', ...rest] = wrap(text, columns - 11)
     lines.push(`  ${paint.dim(label.padEnd(9))}${first}`, ...rest.map((line) => ' '.repeat(11) + line))
   }
+  if (!fits) list('services', services)
   list('cause', finding.cause)
   // A warning about one variable has named it in its cause.
   const { severity, present, missing } = finding
