@@ -84,10 +84,10 @@ test('on a terminal: a live view that fits it, and the terminal as it was afterw
   const all = shown.join('\n')
   expect(all).toMatch(/every 3 s · next check in 3 s/)
   expect(all).toMatch(/next check in 1 s/)
-  expect(all).toMatch(/● web {3}ok .* ms .*[▁-█]{2} {2}for \d s/u)
+  expect(all).toMatch(/● web {3}ok .* ms {2}[▁-█]{2} +for \d s/u)
   expect(all).toMatch(/✖ web {3}failing .*[▁-█]{3}/u)
   expect(all).toMatch(/root cause {2}web: store: the reason/)
-  expect(all).toMatch(/✖ web {3}unreached .*[▁-█]{4}×.*not_found/u)
+  expect(all).toMatch(/✖ web {3}unreached .* ms {2}[▁-█]{4}× +.*not_found/u)
 })
 
 test('a terminal of three lines and twenty columns is not overrun', async () => {

@@ -1,4 +1,5 @@
 import { becauseOf, stateOf } from '../../core/health/diagnosis.ts'
+import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 import { SIGN, STYLE } from '../output/health-text.ts'
@@ -50,7 +51,7 @@ function header({ now, nextInMs, intervalMs }: FrameInput): Line {
 }
 
 /** Room that the words beside a sparkline need. */
-const WORDS = 70
+const WORDS = 86
 
 function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: FrameInput): Line[] {
   const state = stateOf(health)
@@ -66,8 +67,11 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
     [health.reached ? `build ${health.report.build ?? 'unstamped'}` : health.cause, 'dim'],
   ]
   if (!health.reached) return [head]
-  const bad = Object.entries(health.report.probes).filter(
-    ([, probe]) => probe.state !== 'ok' && probe.state !== 'skipped',
+  const { report } = health
+  // What a follower says of those it follows stands under them already.
+  const told = ({ state: one }: ProbeResult) => because !== undefined && one === report.state
+  const bad = Object.entries(report.probes).filter(
+    ([, probe]) => probe.state !== 'ok' && probe.state !== 'skipped' && !told(probe),
   )
   return [
     head,
@@ -100,7 +104,7 @@ function sparkline(track: Track | undefined, width: number): Span[] {
       STYLE[state],
     ],
   )
-  return [[' '.repeat(width - shown.length)], ...marks]
+  return [...marks, [' '.repeat(width - shown.length)]]
 }
 
 function lasting(ms: number): string {
