@@ -56,3 +56,14 @@ export interface StoreCare {
   backup(file: string): Promise<BackupResult>
   close(): Promise<void>
 }
+
+/** What is left to do from a version on, each step by the heads of its statements. */
+export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
+  return migrations.slice(version).map((sql, index) => ({
+    version: version + index + 1,
+    statements: sql
+      .split(';')
+      .map((statement) => statement.trim().split(/\s*[\n(]/)[0] ?? '')
+      .filter((head) => head !== ''),
+  }))
+}

@@ -33,8 +33,7 @@ export function analyticsFile(storeFile: string): string {
 
 /** Opens a store for its operator's care: as it stands, without migrating it. */
 export async function openCare(address: StoreAddress): Promise<StoreCare> {
-  if (address.kind === 'postgres')
-    throw new StoreOpenError('This build looks after SQLite stores only: use the tools of PostgreSQL.')
+  if (address.kind === 'postgres') return (await import('./postgres/care.ts')).careForPostgres(address.url)
   return (await import('./sqlite/care.ts')).careForSqlite(address.file)
 }
 

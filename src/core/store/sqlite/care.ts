@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type MigrationStep, type StoreCare, StoreCareError } from '../care.ts'
+import { type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
 import { backup } from './backup.ts'
 import { connect, migrate, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -22,7 +22,7 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
       counts: countRows(database),
       verifiedAt: verifiedAt(),
     }),
-    pending: async () => stepsFrom(schemaVersion(database)),
+    pending: async () => stepsFrom(MIGRATIONS, schemaVersion(database)),
     migrate: async () => {
       const from = schemaVersion(database)
       try {
@@ -60,16 +60,6 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
     const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
     return value === undefined ? undefined : Number(value)
   }
-}
-
-function stepsFrom(version: number): readonly MigrationStep[] {
-  return MIGRATIONS.slice(version).map((sql, index) => ({
-    version: version + index + 1,
-    statements: sql
-      .split(';')
-      .map((statement) => statement.trim().split(/\s*[\n(]/)[0] ?? '')
-      .filter((head) => head !== ''),
-  }))
 }
 
 function sizeOf(file: string): number {

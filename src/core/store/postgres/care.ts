@@ -1,0 +1,124 @@
+import { type StoredSubscription, violations } from '../../course/invariants.ts'
+import type { Secret } from '../../secret.ts'
+import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
+import { StoreOpenError } from '../store.ts'
+import { createPool, migrate, type Pool, schemaVersion, sentence } from './connection.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+const MOST_FAULTS = 100
+const PAGE = 1000
+
+/** The care of a store on a PostgreSQL server; nothing is migrated before that is asked for. */
+export function careForPostgres(url: Secret): StoreCare {
+  const pool = createPool({ url, size: 1, onIdleFault: () => {} })
+  const exists = async () => (await schemaVersion(pool)) > 0
+  return {
+    status: () =>
+      asked(async () => ({
+        kind: 'postgres',
+        location: locationOf(url),
+        version: await schemaVersion(pool),
+        latest: MIGRATIONS.length,
+        bytes: await bytesOf(pool),
+        walBytes: undefined,
+        counts: await countRows(pool),
+        verifiedAt: (await exists()) ? await verifiedAt(pool) : undefined,
+      })),
+    pending: () => asked(async () => stepsFrom(MIGRATIONS, await schemaVersion(pool))),
+    migrate: () =>
+      asked(async () => {
+        const from = await schemaVersion(pool)
+        await migrate(pool, MIGRATIONS)
+        return { from, to: await schemaVersion(pool) }
+      }),
+    verify: (now) =>
+      asked(async () => {
+        if (!(await exists())) return { ok: true, damaged: false, checked: 0, faults: [], moreFaults: 0 }
+        const result = await verify(pool, now)
+        if (result.ok)
+          await pool.query(
+            `INSERT INTO platformctl.meta (name, value) VALUES ('verified_at', $1)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+            [String(now)],
+          )
+        return result
+      }),
+    backup: async () => {
+      throw new StoreCareError(
+        'a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.',
+      )
+    },
+    close: () => pool.end(),
+  }
+}
+
+/** The invariants of the course; that pages and references are sound is the server's own to watch. */
+async function verify(pool: Pool, now: number): Promise<VerifyResult> {
+  const faults: string[] = []
+  let checked = 0
+  let after = ''
+  for (;;) {
+    const { rows } = await pool.query<StoredSubscription>(
+      `SELECT id, state, enrolment, confirmed_at AS "confirmedAt", unsubscribed_at AS "unsubscribedAt",
+         sent_days::text AS "sentDays", next_attempt_at AS "nextAttemptAt", problem_kind AS problem
+       FROM platformctl.subscription WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
+      [after],
+    )
+    for (const row of rows)
+      faults.push(...violations(row, now).map((found) => `subscription ${row.id}: ${found}`))
+    checked += rows.length
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE) break
+    after = last.id
+  }
+  return {
+    ok: faults.length === 0,
+    damaged: false,
+    checked,
+    faults: faults.slice(0, MOST_FAULTS),
+    moreFaults: Math.max(0, faults.length - MOST_FAULTS),
+  }
+}
+
+async function bytesOf(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ bytes: string | number | null }>(
+    `SELECT sum(pg_total_relation_size(format('platformctl.%I', tablename)::regclass)) AS bytes
+     FROM pg_tables WHERE schemaname = 'platformctl'`,
+  )
+  return Number(rows[0]?.bytes ?? 0)
+}
+
+async function countRows(pool: Pool): Promise<Record<string, number>> {
+  const { rows: tables } = await pool.query<{ name: string; quoted: string }>(
+    `SELECT tablename AS name, format('platformctl.%I', tablename) AS quoted
+     FROM pg_tables WHERE schemaname = 'platformctl' AND tablename <> 'schema_version' ORDER BY tablename`,
+  )
+  const counts: Record<string, number> = {}
+  for (const { name, quoted } of tables) {
+    const { rows } = await pool.query<{ count: number }>(`SELECT count(*) AS count FROM ${quoted}`)
+    counts[name] = Number(rows[0]?.count ?? 0)
+  }
+  return counts
+}
+
+async function verifiedAt(pool: Pool): Promise<number | undefined> {
+  const { rows } = await pool.query<{ value: string }>(
+    `SELECT value FROM platformctl.meta WHERE name = 'verified_at'`,
+  )
+  return rows[0] === undefined ? undefined : Number(rows[0].value)
+}
+
+/** `db.example.com:5432/platform`: never the user or the password. */
+function locationOf(url: Secret): string {
+  const { hostname, port, pathname } = new URL(url.reveal())
+  return `${hostname}:${port || '5432'}${pathname}`
+}
+
+async function asked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof StoreOpenError || error instanceof StoreCareError) throw error
+    throw new StoreOpenError(sentence(error), { cause: error })
+  }
+}

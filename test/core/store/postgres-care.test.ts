@@ -1,0 +1,64 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openCare } from '../../../src/core/store/open.ts'
+import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
+import { openTestStore, postgresServer } from '../../support/stores.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+
+async function cared() {
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  const address = { kind: 'postgres', url: secret(url) } as const
+  const care = await openCare(address)
+  onTestFinished(() => care.close())
+  return { care, address, query: (sql: string) => server.query(url, sql) }
+}
+
+test('a store on PostgreSQL is planned, migrated, described and verified, and its address shows no password', async () => {
+  const { care, address } = await cared()
+  expect((await care.pending())[0]?.statements).toContain('CREATE TABLE platformctl.subscription')
+  expect((await care.status()).version).toBe(0)
+  expect(await care.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
+  expect(await care.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await care.pending()).toEqual([])
+  const { course } = await openTestStore(address)
+  await course.requestConfirmation({
+    identity: 'a',
+    address: 'a@example.com',
+    id: 'ada',
+    tokenHash: 'h',
+    now: NOW,
+  })
+  await course.confirm({ tokenHash: 'h', now: NOW })
+  expect(await care.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
+  const status = await care.status()
+  expect(status).toMatchObject({ kind: 'postgres', version: MIGRATIONS.length, verifiedAt: NOW })
+  expect(status.counts).toMatchObject({ subscription: 1, confirmation: 1 })
+  expect(status.location).toMatch(/^127\.0\.0\.1:\d+\/test_\d+$/)
+})
+
+test('verify names the rows on PostgreSQL that break a promise of the course', async () => {
+  const { care, address, query } = await cared()
+  const { course } = await openTestStore(address)
+  await course.requestConfirmation({
+    identity: 'a',
+    address: 'a@example.com',
+    id: 'ada',
+    tokenHash: 'h',
+    now: NOW,
+  })
+  await course.confirm({ tokenHash: 'h', now: NOW })
+  await query(`UPDATE platformctl.subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
+  expect((await care.verify(NOW)).faults[0]).toBe('subscription ada: the days sent are not in order: 1, 3')
+})
+
+test('a backup of PostgreSQL is left to its own tools, and a server that is not there is said in a sentence', async () => {
+  const { care } = await cared()
+  await expect(care.backup('/tmp/b.sqlite')).rejects.toThrow(/pg_dump --format=custom/)
+  const gone = await openCare({ kind: 'postgres', url: secret('postgres://user:canary@127.0.0.1:1/none') })
+  onTestFinished(() => gone.close())
+  await expect(gone.status()).rejects.toThrow(/refused the connection/)
+  await expect(gone.status()).rejects.not.toThrow(/canary/)
+})

@@ -1,0 +1,50 @@
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { hasProgram } from '../support/programs.ts'
+
+const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+const seed = fileURLToPath(new URL('../../scripts/runbooks/seed.ts', import.meta.url))
+const here = hasProgram(['unshare', '--user', '--map-root-user', '--mount', 'true'], 'util-linux')
+
+/** Runs a script where /mnt is a disk of its own, of `size`; `platformctl` and `seed` are functions in it. */
+const onDisk = (size: string, script: string) =>
+  execa(
+    'unshare',
+    [
+      '--user',
+      '--map-root-user',
+      '--mount',
+      'bash',
+      '-c',
+      `mount -t tmpfs -o size=${size} tmpfs /mnt && mount -t tmpfs tmpfs /srv
+       platformctl() { '${process.execPath}' -- '${bin}' "$@"; }
+       seed() { '${process.execPath}' '${seed}' "$@"; }
+       ${script}`,
+    ],
+    { reject: false, cwd: path.dirname(bin) },
+  )
+
+test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothing there', async () => {
+  const { stdout, stderr } = await onDisk(
+    '64k',
+    'seed /srv/platform.sqlite ada=due; platformctl db backup /mnt/b.sqlite.zst --data /srv; echo "exit $?"; ls -A /mnt; platformctl db verify --data /srv',
+  )
+  expect(stderr).toBe(
+    'platformctl: the disk of /mnt is full; nothing was left there: free some space, or name another disk.',
+  )
+  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription keep/)
+})
+
+test.skipIf(!here)('a restore to a disk that is full leaves the store that was there as it was', async () => {
+  const { stdout, stderr } = await onDisk(
+    '400k',
+    `seed /mnt/platform.sqlite ada=due
+     seed /srv/platform.sqlite $(for i in $(seq 1 1500); do echo p$i=due; done)
+     platformctl db backup /srv/b.sqlite.zst --data /srv > /dev/null
+     platformctl db restore /srv/b.sqlite.zst --data /mnt --force; echo "exit $?"; ls -A /mnt; platformctl db verify --data /mnt`,
+  )
+  expect(stderr).toMatch(/the disk of \/mnt is full; nothing was left there/)
+  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription keep/)
+})
