@@ -198,7 +198,7 @@ const commands = fc.commands(
     fc.constant(resolve),
     fc.constantFrom(HOUR / 12, HOUR, 23 * HOUR, DAY, 8 * DAY).map(pass),
   ],
-  { maxCommands: 60 },
+  { maxCommands: 80, size: 'max' },
 )
 
 test('whatever is done to a subscription, in whatever order, it is what the specification says', async () => {

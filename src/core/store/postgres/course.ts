@@ -90,10 +90,10 @@ export function postgresCourse(pool: Pool): CourseStore {
         )
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
         const wanted = wantsConfirmation(current, recent, now) && !suppressed
-        await on.query('DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2', [
-          current.id,
-          now - TOKEN_LIFE_MS,
-        ])
+        await on.query(
+          'DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2 AND used_at IS NULL AND $3',
+          [current.id, now - TOKEN_LIFE_MS, wanted],
+        )
         await on.query(
           'UPDATE platformctl.confirmation SET replaced = true WHERE subscription = $1 AND used_at IS NULL AND $2',
           [current.id, wanted],

@@ -52,7 +52,9 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       'INSERT INTO confirmation (token_hash, subscription, created_at) VALUES (?, ?, ?)',
     ),
     dropConfirmation: prepare('DELETE FROM confirmation WHERE token_hash = ?'),
-    dropOldConfirmations: prepare('DELETE FROM confirmation WHERE subscription = ? AND created_at < ?'),
+    dropOldConfirmations: prepare(
+      'DELETE FROM confirmation WHERE subscription = ? AND created_at < ? AND used_at IS NULL',
+    ),
     confirmation: prepare(
       'SELECT created_at, used_at, replaced, subscription FROM confirmation WHERE token_hash = ?',
     ),
@@ -117,8 +119,10 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
         }
         const wanted =
           wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) && !suppressed
-        sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
-        if (wanted) sql.replaceConfirmations.run(current.id)
+        if (wanted) {
+          sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
+          sql.replaceConfirmations.run(current.id)
+        }
         sql.insertConfirmation.run(tokenHash, current.id, now)
         if (!wanted) {
           // Written and taken back in the same transaction: it costs the commit that a kept one costs.
