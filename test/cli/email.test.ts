@@ -1,9 +1,10 @@
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { lintFolder } from '../../src/core/mail/lint/lint.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -165,4 +166,24 @@ registerHooks({ load(url, context, next) { process.stderr.write('loaded ' + url 
   expect(stdout).toBe('sent to ada@example.com')
   expect(stderr).toContain('nodemailer')
   expect(stderr).not.toMatch(/mjml|marked|caniemail|css-select|chunks\/(?:folder|lint)/)
+})
+
+test('a template that is missing, or there twice, is a finding, and so is a layout that is missing', async () => {
+  const cwd = await emptyFolder()
+  await cp(templates, path.join(cwd, 'mails'), { recursive: true })
+  await rm(path.join(cwd, 'mails', 'welcome.md'))
+  await cp(path.join(cwd, 'mails', 'magic-link.md'), path.join(cwd, 'mails', 'magic-link.mjml'))
+  const { mails, findings } = await lintFolder(path.join(cwd, 'mails'), 'mails')
+  expect(mails).toHaveLength(12)
+  expect(findings.filter(({ id }) => id === 'template-broken')).toMatchObject([
+    {
+      location: { file: 'mails/magic-link.mjml' },
+      cause: expect.stringContaining('there is a magic-link.md too'),
+    },
+    { location: { file: 'mails/welcome.md' }, cause: expect.stringContaining('welcome has no template') },
+  ])
+  await rm(path.join(cwd, 'mails', 'layout.mjml'))
+  const [only, ...others] = (await lintFolder(path.join(cwd, 'mails'), 'mails')).findings
+  expect(only).toMatchObject({ id: 'template-broken', location: { file: 'mails/layout.mjml' } })
+  expect(others).toEqual([])
 })

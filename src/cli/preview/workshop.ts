@@ -1,5 +1,4 @@
 import { watch } from 'node:fs'
-import path from 'node:path'
 import type { Finding } from '../../core/finding.ts'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import { compileFile, LAYOUT, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
@@ -110,10 +109,5 @@ export function openWorkshop(folder: string): Workshop {
 /** `render`'s and the preview's view of a fault: the sentence of a broken template, which names file and line. */
 export function templateFault(error: unknown): string {
   const known = error instanceof Error && (error.name === 'TemplateError' || error.name === 'SlotError')
-  if (known) return error.message
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const file = error instanceof Error && 'path' in error ? path.basename(String(error.path)) : 'a template'
-  return code === 'ENOENT'
-    ? `${file} is missing from the folder of templates`
-    : 'the template could not be compiled'
+  return known ? error.message : 'the template could not be compiled'
 }

@@ -28,10 +28,11 @@ export async function compileFolder(folder: string): Promise<CompiledMails> {
 export async function readTemplateFiles(folder: string, name: TemplateName): Promise<TemplateFiles> {
   const read = (file: string) => readFile(path.join(folder, file), 'utf8')
   const [layout, markdown, mjml] = await Promise.all([
-    read(LAYOUT),
+    read(LAYOUT).catch(absent),
     read(`${name}.md`).catch(absent),
     read(`${name}.mjml`).catch(absent),
   ])
+  if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
   if (markdown !== undefined && mjml !== undefined)
     throw new TemplateError(`${name}.mjml`, 1, `there is a ${name}.md too; keep one of the two`)
   if (markdown === undefined && mjml === undefined)
@@ -49,7 +50,9 @@ export function compileFile({ name, ...files }: TemplateFiles): Promise<Compiled
   return compileTemplate({ ...files, slots: SLOTS[name] })
 }
 
+/** No such file; one that is there and cannot be read is a fault of the template like any other. */
 function absent(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-  throw error
+  const { code, path: full } = (error ?? {}) as { code?: string; path?: string }
+  if (code === 'ENOENT') return undefined
+  throw full === undefined ? error : new TemplateError(path.basename(full), 1, `it cannot be read (${code})`)
 }
