@@ -5,7 +5,7 @@ import type { Finding } from '../core/finding.ts'
 import type { Service } from '../core/service.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import type { ExitCode } from './exit.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { type ReportOptions, writeReport } from './report.ts'
 
 export interface CheckInput extends ReportOptions {
@@ -30,6 +30,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const packages = input.withProcess ? await packageFindings(loaded, services) : []
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
+  if (live && context.signal.aborted)
+    throw new CommandError(EXIT.failed, 'the live checks were interrupted, so nothing is said of them.')
   const findings = [...report.findings, ...loaded.findings, ...packages, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )

@@ -331,3 +331,19 @@ test('the key goes to the address it belongs to, and to no other', async () => {
   ])
   expect(stdout + stderr).not.toContain('canary')
 })
+
+test('an interrupted preflight says that it was, and does not pass', async () => {
+  const silent = await serve(() => {})
+  const interrupt = new AbortController()
+  const { context, stdout, stderr } = testContext({
+    env: { API_URL: `http://127.0.0.1:${silent.port}` },
+    network: openNetwork(),
+    signal: interrupt.signal,
+  })
+  const ended = runProgram(['preflight', '--deep'], context)
+  await expect.poll(() => silent.requests.length).toBe(1)
+  interrupt.abort()
+  expect(await ended).toBe(1)
+  expect(stdout()).toBe('')
+  expect(stderr()).toMatch(/interrupted/)
+})

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import type { LiveResult, Step, Target, Verdict } from '../../../src/core/live/live.ts'
+import { runLive } from '../../../src/core/live/run.ts'
+
+const PASSED: Verdict = { state: 'passed', detail: 'is well' }
+const step = (check: Step['check'], run: Step['run']): Step => ({ check, variables: ['X_URL'], run })
+const target = (name: Target['name'], steps: Target['steps'], order: Target['order'] = 'chain'): Target => ({
+  name,
+  services: ['web'],
+  variables: ['X_URL'],
+  order,
+  steps,
+})
+const told = (results: readonly LiveResult[]) =>
+  results.map(({ target: name, check, state, detail }) => `${name} ${check}: ${state}, ${detail}`)
+
+const run = (targets: readonly Target[], more: Partial<Parameters<typeof runLive>[0]> = {}) =>
+  runLive({
+    targets,
+    limitMs: 5000,
+    deadlineMs: 5000,
+    monotonic: () => 0,
+    signal: new AbortController().signal,
+    ...more,
+  })
+
+test('targets run side by side: each waits here for the other to have begun', async () => {
+  const begun = { api: Promise.withResolvers<void>(), agent: Promise.withResolvers<void>() }
+  const meet = (mine: keyof typeof begun, other: keyof typeof begun) =>
+    step('health', async () => {
+      begun[mine].resolve()
+      await begun[other].promise
+      return PASSED
+    })
+  const results = await run([target('api', [meet('api', 'agent')]), target('agent', [meet('agent', 'api')])])
+  expect(told(results)).toEqual(['api health: passed, is well', 'agent health: passed, is well'])
+})
+
+test('a step that never ends costs its own limit, whether it listens to its signal or not', async () => {
+  let aborted = false
+  const results = await run(
+    [
+      target('api', [step('health', () => new Promise(() => {}))]),
+      target('agent', [
+        step(
+          'health',
+          (signal) =>
+            new Promise(() =>
+              signal.addEventListener('abort', () => {
+                aborted = true
+              }),
+            ),
+        ),
+      ]),
+      target('store', [step('migrations', async () => PASSED)]),
+    ],
+    { limitMs: 30 },
+  )
+  expect(told(results)).toEqual([
+    'api health: failed, gives no answer in time',
+    'agent health: failed, gives no answer in time',
+    'store migrations: passed, is well',
+  ])
+  expect(aborted).toBe(true)
+})
+
+test('at the deadline what runs has failed, and what has not begun is a warning and never passed', async () => {
+  const results = await run(
+    [
+      target('api', [
+        step('name resolution', () => new Promise(() => {})),
+        step('health', async () => PASSED),
+      ]),
+      target(
+        'sender',
+        [step('SPF', () => new Promise(() => {})), step('DMARC', async () => PASSED)],
+        'side by side',
+      ),
+    ],
+    { deadlineMs: 30 },
+  )
+  expect(told(results)).toEqual([
+    'api name resolution: failed, gives no answer in time',
+    'api health: skipped, not tried, as name resolution failed',
+    'sender SPF: failed, gives no answer in time',
+    'sender DMARC: passed, is well',
+  ])
+  const late = await run([target('api', [step('health', async () => PASSED)])], {
+    signal: AbortSignal.abort(),
+  })
+  expect(told(late)).toEqual(['api health: warning, was not tried: the time for all checks was over'])
+})
+
+test('a warning does not end a chain, and a fault is told without its text', async () => {
+  const results = await run([
+    target('mail', [
+      step('certificate', async () => ({ state: 'warning', id: 'live-plain-text', detail: 'is absent' })),
+      step('authorisation', async () => {
+        throw new Error('canary')
+      }),
+    ]),
+  ])
+  expect(told(results)).toEqual([
+    'mail certificate: warning, is absent',
+    'mail authorisation: failed, could not be checked',
+  ])
+})
+
+test('progress counts every step, also those skipped, and names what is waited for', async () => {
+  const seen: [number, number, string][] = []
+  await run(
+    [
+      target('api', [
+        step('name resolution', async () => ({
+          state: 'failed',
+          id: 'live-name',
+          detail: 'does not resolve',
+        })),
+        step('health', async () => PASSED),
+      ]),
+      target('agent', 'not configured'),
+    ],
+    { onProgress: (done, all, waiting) => seen.push([done, all, waiting.join(' ')]) },
+  )
+  expect(seen).toEqual([
+    [1, 2, 'api'],
+    [2, 2, ''],
+  ])
+})
