@@ -44,7 +44,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'db',
-    summary: 'look after the store: status, migrate, backup, restore, verify',
+    summary: 'look after the store: status, migrate, backup, restore, copy, verify',
     load: () => import('./commands/db.ts'),
   },
   {

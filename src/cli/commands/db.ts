@@ -11,6 +11,7 @@ export interface DbOptions {
   readonly format: 'text' | 'json'
   readonly plan?: true
   readonly force?: true
+  readonly to?: string
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -72,6 +73,13 @@ Examples:
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),
     )
+  add(
+    'copy',
+    'copy an SQLite store into an empty PostgreSQL database, whole or not at all; stop the daemon first',
+    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl',
+  )
+    .requiredOption('--to <url>', 'the database, as STORE_URL would name it')
+    .action((options: DbOptions) => run(async (job) => (await import('../db/copy.ts')).copy(job), options))
   add(
     'verify',
     'the integrity of the file, and what the course promises of every row: lessons in order, none before it was due',

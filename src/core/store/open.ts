@@ -3,7 +3,8 @@ import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
-import type { StoreCare } from './care.ts'
+import { type StoreCare, StoreCareError } from './care.ts'
+import type { CopyResult } from './copy.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
 import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
 
@@ -58,4 +59,18 @@ export async function readSchema(address: StoreAddress): Promise<StoreSchema | u
 /** Opens the file that keeps the recorded health; undefined: in memory. */
 export async function openHistory(file: string | undefined): Promise<History> {
   return (await import('./sqlite/history.ts')).openSqliteHistory(file)
+}
+
+/** Copies a store of one file into an empty database: all of it, or nothing. */
+export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<CopyResult> {
+  if (from.kind !== 'sqlite' || to.kind !== 'postgres')
+    throw new StoreCareError(
+      'a copy goes from an SQLite file to PostgreSQL; elsewhere use the database’s own tools.',
+    )
+  const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
+  try {
+    return await (await import('./postgres/copy.ts')).copyIntoPostgres(source, to.url)
+  } finally {
+    source.close()
+  }
 }

@@ -1,0 +1,29 @@
+import { readSettings } from '../../core/env/read-settings.ts'
+import type { Job } from '../commands/db.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { rowsText } from './text.ts'
+
+export async function copy({ context, options, address }: Job): Promise<ExitCode> {
+  const to = readSettings({ STORE_URL: options.to }).store.address
+  if (to?.kind !== 'postgres')
+    throw new CommandError(
+      EXIT.usage,
+      '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
+    )
+  const { copyStore, openCare } = await import('../../core/store/open.ts')
+  const { counts } = await copyStore(address, to)
+  const care = await openCare(to)
+  const verified = await care.verify(context.clock.now()).finally(() => care.close())
+  if (options.format === 'json')
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, counts, verified }))
+  else {
+    context.stdout.write(`copied: ${rowsText(counts)}\n`)
+    for (const fault of verified.faults) context.stdout.write(`✖ ${fault}\n`)
+    context.stdout.write(
+      verified.ok
+        ? 'verified; now set STORE_URL to the new address and start the daemon\n'
+        : '✖ copied as it was, and rows there break what the course promises\n',
+    )
+  }
+  return verified.ok ? EXIT.passed : EXIT.failed
+}

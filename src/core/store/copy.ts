@@ -1,0 +1,35 @@
+/** The tables of a store, each after those that it refers to. */
+export const TABLES = [
+  'subscription',
+  'confirmation',
+  'suppression',
+  'handled_hour',
+  'meta',
+  'organisation',
+  'organisation_admin',
+  'organisation_invite',
+  'login_request',
+  'exam_attempt',
+  'sent_mail',
+  'payment_event',
+] as const
+
+export type Table = (typeof TABLES)[number]
+
+/** What a store says of itself, and not of the platform: the other store has its own. */
+export const OWN_META = ['readable_from', 'verified_at', 'ping'] as const
+
+export type CopiedRow = Readonly<Record<string, unknown>>
+
+/** A store that nobody writes to until it is closed. */
+export interface CopySource {
+  /** Of every table of ours. */
+  readonly columns: (table: Table) => readonly string[]
+  /** In pages. */
+  readonly pages: (table: Table) => Iterable<readonly CopiedRow[]>
+  readonly close: () => void
+}
+
+export interface CopyResult {
+  readonly counts: Readonly<Record<string, number>>
+}

@@ -1,0 +1,50 @@
+import type { CopySource, Table } from '../copy.ts'
+import { StoreOpenError } from '../store.ts'
+import { connect, migrate } from './connection.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+const PAGE = 500
+/** Columns of JSON text, which another store may keep as JSON. */
+const JSON_COLUMNS = new Set(['sent_days'])
+
+/** An SQLite store to copy from: brought up to date, and held against writers until it is closed. */
+export function sqliteSource(file: string): CopySource {
+  const database = connect({ file, busyMs: 5000 })
+  try {
+    migrate(database, file, MIGRATIONS)
+    // Readers go on; whoever wants to write waits, and then learns that the store has moved.
+    database.exec('BEGIN IMMEDIATE')
+  } catch (error) {
+    database.close()
+    if (error instanceof StoreOpenError) throw error
+    throw new StoreOpenError(`${file} is written to by another process: stop the daemon first.`, {
+      cause: error,
+    })
+  }
+  const columns = (table: Table) =>
+    (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name)
+  return {
+    columns,
+    *pages(table) {
+      const order = columns(table).join(', ')
+      const page = database.prepare(`SELECT * FROM ${table} ORDER BY ${order} LIMIT ${PAGE} OFFSET ?`)
+      for (let offset = 0; ; offset += PAGE) {
+        const rows = page.all(offset) as Record<string, unknown>[]
+        if (rows.length > 0)
+          yield rows.map((row) =>
+            Object.fromEntries(
+              Object.entries(row).map(([name, value]) => [
+                name,
+                JSON_COLUMNS.has(name) ? (JSON.parse(String(value)) as unknown) : value,
+              ]),
+            ),
+          )
+        if (rows.length < PAGE) return
+      }
+    },
+    close() {
+      database.exec('ROLLBACK')
+      database.close()
+    },
+  }
+}

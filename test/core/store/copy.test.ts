@@ -1,0 +1,112 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { TABLES } from '../../../src/core/store/copy.ts'
+import { openStore } from '../../../src/core/store/open.ts'
+import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { postgresServer } from '../../support/stores.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+
+/** An SQLite store with a row in every table, and an empty database. */
+async function stores() {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'platform.sqlite')
+  const { course, close } = await openStore({ kind: 'sqlite', file })
+  for (const name of ['ada', 'grace']) {
+    await course.requestConfirmation({
+      identity: name,
+      address: `${name}@example.com`,
+      id: name,
+      tokenHash: name,
+      now: NOW,
+    })
+    await course.confirm({ tokenHash: name, now: NOW })
+  }
+  await close()
+  const database = new Database(file)
+  database.exec(`
+    UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
+    INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour VALUES ('2026-11-21T04');
+    INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1');
+    INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
+    INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
+    INSERT INTO login_request VALUES ('l', 'x@example.com', 'https://x', 5);
+    INSERT INTO exam_attempt VALUES ('e', 'ada', 'Gates', 90, 'https://x', 7);
+    INSERT INTO sent_mail (key, first_attempt_at) VALUES ('m', 1);
+    INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);`)
+  database.close()
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  const copy = async (...args: string[]) => {
+    const { context, stdout, stderr } = testContext({ cwd })
+    const code = await runProgram(['db', 'copy', '--data', '.', ...args], context)
+    return { code, stdout: stdout(), stderr: stderr() }
+  }
+  return { file, url, copy, query: async (sql: string) => (await server.query(url, sql)).rows }
+}
+
+test('a store is copied into PostgreSQL with every row of every table, and works there', async () => {
+  const { url, copy, query } = await stores()
+  expect(await copy('--to', url)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
+  })
+  for (const table of TABLES)
+    expect(
+      (await query(`SELECT count(*)::int AS count FROM platformctl.${table}`))[0]?.count,
+      table,
+    ).toBeGreaterThan(0)
+  expect(await query(`SELECT sent_days FROM platformctl.subscription WHERE id = 'ada'`)).toEqual([
+    { sent_days: [1] },
+  ])
+  expect(await query(`SELECT value FROM platformctl.meta WHERE name = 'link_key'`)).toEqual([{ value: 'k' }])
+  const { secret } = await import('../../../src/core/secret.ts')
+  const store = await openStore({ kind: 'postgres', url: secret(url) })
+  expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })
+  expect(await store.course.confirm({ tokenHash: 'grace', now: NOW })).toBe('confirmed')
+  await store.close()
+})
+
+test('a database that is not empty is refused and left as it is', async () => {
+  const { url, copy, query } = await stores()
+  await copy('--to', url)
+  expect(await copy('--to', url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/is not empty \(subscription has rows\) and was left as it is/),
+  })
+  expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 2 }])
+})
+
+test('a copy that fails in its middle leaves nothing there', async () => {
+  const { url, copy, query, file } = await stores()
+  const database = new Database(file)
+  // The server holds to a constraint that this file was made to forget.
+  database.exec(`PRAGMA ignore_check_constraints = ON; UPDATE exam_attempt SET score_percent = 300;`)
+  database.close()
+  expect(await copy('--to', url)).toMatchObject({ code: 2 })
+  expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 0 }])
+})
+
+test('what is no PostgreSQL address is wrong usage, and the address is not repeated', async () => {
+  const { copy } = await stores()
+  const refused = await copy('--to', 'mysql://user:canary@host/x')
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--to is not the address of a PostgreSQL database/),
+  })
+  expect(refused.stderr).not.toContain('canary')
+})
+
+test('every table of the store is one that a copy takes', () => {
+  const database = new Database(':memory:')
+  for (const step of MIGRATIONS) database.exec(step)
+  const tables = database
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
+    .pluck()
+    .all()
+  expect([...TABLES].sort()).toEqual(tables.sort())
+})
