@@ -11,7 +11,22 @@ export type Lookup = (host: string) => Promise<readonly Address[]>
 /** How long one address may take before the next is tried beside it (RFC 8305 §5, Connection Attempt Delay). */
 const STAGGER_MS = 250
 
-const systemLookup: Lookup = async (host) => {
+/**
+ * One resolution a host at a time, shared by all who want it. A resolver that hangs cannot be cancelled and holds a
+ * thread of a small pool; were each probe to start its own, an hour's outage would queue thousands of them.
+ */
+export function sharedLookup(lookup: Lookup): Lookup {
+  const running = new Map<string, Promise<readonly Address[]>>()
+  return (host) => {
+    const known = running.get(host)
+    if (known) return known
+    const started = lookup(host).finally(() => running.delete(host))
+    running.set(host, started)
+    return started
+  }
+}
+
+const systemLookup = sharedLookup(async (host) => {
   // Loaded for names only: a HEALTHCHECK asks an address.
   const { lookup } = await import('node:dns')
   return new Promise((resolve, reject) => {
@@ -19,7 +34,7 @@ const systemLookup: Lookup = async (host) => {
       error ? reject(error) : resolve(addresses),
     )
   })
-}
+})
 
 /** The addresses of a host in the order in which they are tried; an address is its own, without a resolver. */
 export async function addressesOf(host: string, resolve: Lookup = systemLookup): Promise<readonly Address[]> {
