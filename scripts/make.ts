@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 import { exampleFile } from '../src/core/env/example.ts'
 import { referencePage } from '../src/core/env/reference.ts'
+import { healthDocumentSchema } from '../src/core/health/document-schema.ts'
 import { healthReference } from '../src/core/health/reference.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
 import { mailReference } from '../src/core/mail/reference.ts'
@@ -39,6 +40,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
   'docs/reference/health.md': healthReference,
+  'docs/reference/health.schema.json': () => `${JSON.stringify(healthDocumentSchema(), null, 2)}\n`,
   'docs/reference/mail.md': mailReference,
   'docs/reference/metrics.md': metricsReference,
   [COMPILED_MAILS]: compiledMailsFile,

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { testContext } from '../support/context.ts'
-import { junitFaults } from '../support/schemas.ts'
+import { junitFaults, schemaFaults } from '../support/schemas.ts'
 import { healthBody, serve } from '../support/servers.ts'
 
 /** web follows api, api's job store is broken (and says so in characters that every format must escape), agent is down. */
@@ -74,6 +75,26 @@ test('json says what was seen, what follows from what, and which builds run', as
     builds: { web: 'b"1', api: 'b2' },
     skew: true,
   })
+})
+
+test.each([
+  ['a platform in trouble', platform],
+  [
+    'a service that is well',
+    async () => ['--url', `web=${await serve((_, response) => response.end(healthBody()))}`],
+  ],
+  [
+    'a service that says it fails and not why',
+    async () => [
+      '--url',
+      `web=${await serve((_, response) => response.end(healthBody({ state: 'failing' })))}`,
+    ],
+  ],
+] as const)('the document of %s keeps to its published schema', async (_, start) => {
+  const { context, stdout } = testContext()
+  await runProgram(['health', ...(await start()), '--format', 'json'], context)
+  const schema = readFileSync(new URL('../../docs/reference/health.schema.json', import.meta.url), 'utf8')
+  expect(schemaFaults(JSON.parse(schema) as Record<string, unknown>, JSON.parse(stdout()))).toEqual([])
 })
 
 test('text names the root cause once and its follower as such', async () => {

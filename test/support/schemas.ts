@@ -36,7 +36,9 @@ export async function junitFaults(text: string): Promise<string[]> {
 
 /** What a JSON Schema of ours (2020-12) has against a document. */
 export function schemaFaults(schema: Readonly<Record<string, unknown>>, document: unknown): string[] {
-  const validate = new Ajv2020({ allErrors: true, allowUnionTypes: true }).compile(schema)
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
+  ;(addFormats as unknown as (one: Ajv2020) => void)(ajv)
+  const validate = ajv.compile(schema)
   validate(document)
   return told(validate.errors)
 }

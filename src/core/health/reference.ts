@@ -43,7 +43,7 @@ Addresses come from \`--url\`, else from the files named with \`--env-file\` (NE
 | Format | Is |
 |---|---|
 | \`text\` | for a person |
-| \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round |
+| \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round; [its schema](health.schema.json) |
 | \`junit\` | a suite each service, a case for reaching it and one for each probe |
 | \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
 
