@@ -10,9 +10,9 @@ export function lintText(report: LintReport, shown: readonly Finding[], options:
   const [errors, warnings] = [count('error'), count('warning')]
   const name = Math.max(...report.mails.map((mail) => mail.name.length)) + 2
   const table = report.mails.map((mail) => {
-    const mark = mail.findings === 0 ? paint.green('✔') : paint.yellow('▲')
+    const mark = mail.errors > 0 ? paint.red('✖') : mail.warnings > 0 ? paint.yellow('▲') : paint.green('✔')
     const size = `${(mail.htmlBytes / 1024).toFixed(1).padStart(5)} KB`
-    return `${mark} ${mail.name.padEnd(name)}${mail.htmlBytes === 0 ? '       –' : size}  ${paint.dim(mail.subject)}`
+    return `${mark} ${mail.name.padEnd(name)}${mail.htmlBytes === 0 ? '       –' : size}  ${paint.dim(mail.subject)}`.trimEnd()
   })
   const verdict = `${plural(errors, 'error')}, ${plural(warnings, 'warning')} in ${plural(report.mails.length, 'mail')}`
   const failed = errors > 0 || (strict && warnings > 0)

@@ -45,6 +45,7 @@ function gallery(names) {
       button.onclick = () => { chosen = mail.name; history.replaceState(null, '', '#' + chosen); gallery([]); show(false) }
       return element('li', {}, button)
     }))
+    $('mail-' + chosen).scrollIntoView({ block: 'nearest' })
     names = []
   }
   for (const mail of mails) {

@@ -17,7 +17,9 @@ export interface LintedSummary {
   readonly subject: string
   readonly htmlBytes: number
   readonly textBytes: number
-  readonly findings: number
+  /** How many of each were found in it. */
+  readonly errors: number
+  readonly warnings: number
 }
 
 export interface LintReport {
@@ -29,6 +31,16 @@ export interface LintReport {
 
 const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning: 1, notice: 2 }
 
+function bySeverityAndPlace(a: Finding, b: Finding): number {
+  const [one, other] = [a.location, b.location]
+  return (
+    RANK[a.severity] - RANK[b.severity] ||
+    (one?.file ?? '').localeCompare(other?.file ?? '') ||
+    (one?.line ?? 0) - (other?.line ?? 0) ||
+    (one?.column ?? 0) - (other?.column ?? 0)
+  )
+}
+
 /** Compiles and checks every mail of a folder. `shownFolder` is how findings name it. */
 export async function lintFolder(folder: string, shownFolder: string): Promise<LintReport> {
   const seen = new Map<string, Finding>()
@@ -39,7 +51,7 @@ export async function lintFolder(folder: string, shownFolder: string): Promise<L
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
   }
-  const findings = [...seen.values()].sort((a, b) => RANK[a.severity] - RANK[b.severity])
+  const findings = [...seen.values()].sort(bySeverityAndPlace)
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
 }
 
@@ -49,7 +61,7 @@ async function lintTemplate(folder: string, shownFolder: string, name: TemplateN
     return lintCompiled({ files, compiled: await compileFile(files), shownFolder })
   } catch (error) {
     return {
-      summary: { name, subject: '', htmlBytes: 0, textBytes: 0, findings: 1 },
+      summary: { name, subject: '', htmlBytes: 0, textBytes: 0, errors: 1, warnings: 0 },
       findings: [brokenTemplate(error, shownFolder)],
     }
   }
@@ -86,7 +98,8 @@ export function lintCompiled(input: {
       subject: rendered.subject,
       htmlBytes: Buffer.byteLength(rendered.html),
       textBytes: Buffer.byteLength(rendered.text),
-      findings: findings.filter(({ severity }) => severity !== 'notice').length,
+      errors: findings.filter(({ severity }) => severity === 'error').length,
+      warnings: findings.filter(({ severity }) => severity === 'warning').length,
     },
     findings,
   }
