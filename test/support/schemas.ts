@@ -9,8 +9,10 @@ const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, im
 const told = (errors: readonly ErrorObject[] | null | undefined) =>
   (errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 
-/** What the published schema of SARIF 2.1.0 (OASIS) has against a document; nothing for a valid one. */
-export function sarifFaults(text: string): string[] {
+/** Compiled once: the schema is long. */
+let sarif: ReturnType<Ajv['compile']> | undefined
+
+function sarifSchema(): ReturnType<Ajv['compile']> {
   // Draft 4, which differs from draft 7 in the name of the identifier only, as far as this schema uses it.
   const {
     $schema: _draft,
@@ -20,9 +22,14 @@ export function sarifFaults(text: string): string[] {
   const ajv = new Ajv({ strict: false, allErrors: true, unicodeRegExp: false })
   // The package is CommonJS: its function is the default of the default.
   ;(addFormats as unknown as (one: Ajv) => void)(ajv)
-  const validate = ajv.compile(schema)
-  validate(JSON.parse(text))
-  return told(validate.errors)
+  return ajv.compile(schema)
+}
+
+/** What the published schema of SARIF 2.1.0 (OASIS) has against a document; nothing for a valid one. */
+export function sarifFaults(text: string): string[] {
+  sarif ??= sarifSchema()
+  sarif(JSON.parse(text))
+  return told(sarif.errors)
 }
 
 /** What the schema of JUnit results that Jenkins publishes has against a document. */

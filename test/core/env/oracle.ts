@@ -3,6 +3,19 @@
  * code, not rows of data. It knows nothing of the implementation.
  */
 export const GROUP_VARIABLES = {
+  site: [
+    'NEXT_PUBLIC_SITE_URL',
+    'NEXT_PUBLIC_API_URL',
+    'NEXT_PUBLIC_AGENT_URL',
+    'API_URL',
+    'AGENT_URL',
+    'BUILD_STAMP',
+    'LOG_LEVEL',
+    'TRUST_PROXY',
+    'DEPLOY_ENVIRONMENT',
+    'CORS_ALLOWED_ORIGINS',
+  ],
+  store: ['STORE_URL', 'STORE_POOL_SIZE', 'JOB_STORE_URL'],
   datastore: [
     'NEXT_PUBLIC_DATASTORE_URL',
     'NEXT_PUBLIC_DATASTORE_ANON_KEY',
@@ -23,8 +36,10 @@ export const GROUP_VARIABLES = {
   models: [
     'MODEL_A_API_KEY',
     'MODEL_A_MODEL',
+    'MODEL_B_API_KEY',
     'MODEL_B_MODEL',
     'MODEL_C_API_KEY',
+    'MODEL_C_MODEL',
     'CLOUDMODEL_API_KEY',
     'CLOUDMODEL_API_ENDPOINT',
     'CLOUDMODEL_API_DEPLOYMENT',
@@ -37,16 +52,14 @@ export const GROUP_VARIABLES = {
     'CLOUDB_SECRET_ACCESS_KEY',
     'CLOUDB_REGION',
     'CLOUDB_RESULTS_BUCKET',
+    'CLOUDQPU_SUBSCRIPTION_ID',
+    'CLOUDQPU_RESOURCE_GROUP',
+    'CLOUDQPU_WORKSPACE',
+    'CLOUDQPU_LOCATION',
+    'CLOUDQPU_TENANT_ID',
+    'CLOUDQPU_CLIENT_ID',
+    'CLOUDQPU_CLIENT_SECRET',
   ],
-  cloudqpu: [
-    'SUBSCRIPTION_ID',
-    'RESOURCE_GROUP',
-    'WORKSPACE',
-    'LOCATION',
-    'TENANT_ID',
-    'CLIENT_ID',
-    'CLIENT_SECRET',
-  ].map((part) => `CLOUDQPU_${part}`),
   sharedstore: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
   mail: [
     'MAILER_API_KEY',
@@ -55,9 +68,15 @@ export const GROUP_VARIABLES = {
     'MAILER_FROM',
     'MAILER_REPLY_TO',
     'EMAIL_DISPATCH_SECRET',
+    'EMAIL_DISPATCH_LIMIT',
+    'EMAIL_LINK_SECRET',
   ],
   errortrack: ['NEXT_PUBLIC_ERRORTRACK_DSN', 'ERRORTRACK_AUTH_TOKEN'],
+  // With the one variable of another group that a rule of this one looks at.
   analytics: ['NEXT_PUBLIC_ANALYTICS_ENDPOINT', 'ANALYTICS_DATASTORE_TABLE', 'STORE_URL'],
+  health: ['HEALTH_DEEP_TOKEN'],
+  agent: ['COURSE_INDEX_PATH'],
+  limits: ['RATE_LIMIT_PER_MINUTE'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {

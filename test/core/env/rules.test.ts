@@ -37,6 +37,13 @@ test('the contract holds 66 variables in thirteen groups, each name once', () =>
   expect(new Set(VARIABLES.map(({ group }) => group))).toEqual(new Set(GROUPS))
 })
 
+test('the oracle knows every variable of every group', () => {
+  const known = Object.entries(GROUP_VARIABLES).flatMap(([group, names]) =>
+    names.filter((name) => name !== 'STORE_URL' || group === 'store').map((name) => `${group} ${name}`),
+  )
+  expect(known.sort()).toEqual(VARIABLES.map(({ group, name }) => `${group} ${name}`).sort())
+})
+
 test.each(Object.entries(GROUP_VARIABLES))(
   'every subset of the group %s breaks exactly the rules that the oracle names',
   (_, names) => {
