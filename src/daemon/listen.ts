@@ -47,14 +47,15 @@ export async function listen({
   let poll: Poll | undefined
   let draining = false
   let settled = () => {}
-  const running = new Set<ServerResponse>()
-  const served = new WeakMap<Socket, number>()
+  let running = 0
+  // Not a set of answers: one that changes with each request keeps dead ones alive until a full collection.
+  const connections = new WeakMap<Socket, { requests: number; answer: ServerResponse }>()
 
   const answer = getRequestListener(
     async (request, environment) => {
       if (handler === undefined) return rawResponse('unavailable')
       const outgoing = environment.outgoing as ServerResponse
-      running.add(outgoing)
+      running += 1
       try {
         return await handler.fetch(request, environment)
       } finally {
@@ -62,18 +63,20 @@ export async function listen({
       }
     },
     // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
-    { errorHandler: () => rawResponse('bad_request') },
+    { errorHandler: () => rawResponse('bad_request'), overrideGlobalObjects: true },
   )
   const settle = (outgoing: ServerResponse) => {
     if (draining) outgoing.shouldKeepAlive = false
-    running.delete(outgoing)
-    if (running.size === 0) settled()
+    running -= 1
+    if (running === 0) settled()
   }
   const server = createServer(LIMITS, (incoming, outgoing) => {
-    const count = (served.get(incoming.socket) ?? 0) + 1
-    served.set(incoming.socket, count)
-    if (draining || count >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
-    if (poll?.(incoming, outgoing, settle)) running.add(outgoing)
+    const connection = connections.get(incoming.socket) ?? { requests: 0, answer: outgoing }
+    if (connection.requests === 0) connections.set(incoming.socket, connection)
+    connection.requests += 1
+    connection.answer = outgoing
+    if (draining || connection.requests >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
+    if (poll?.(incoming, outgoing, settle)) running += 1
     else if (hasTwoHosts(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
@@ -85,7 +88,8 @@ export async function listen({
   server.on('connect', (_: IncomingMessage, socket: Duplex) => refuse(socket, 'bad_request'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // In the middle of an answer nothing else may be written; nor to a client that has gone.
-    const answering = [...running].some((one) => one.socket === socket && one.headersSent)
+    const last = connections.get(socket)?.answer
+    const answering = last?.headersSent === true && !last.writableFinished
     if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
     else refuse(socket, PARSE_FAULTS[error.code ?? ''] ?? 'bad_request')
   })
@@ -113,7 +117,7 @@ export async function listen({
         })
         server.closeIdleConnections()
       })
-      if (running.size === 0) return
+      if (running === 0) return
       // A handler outlives its connection: what it sent must still be recorded.
       await new Promise<void>((resolve) => {
         const patience = setTimeout(resolve, SETTLE_MS)

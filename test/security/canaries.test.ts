@@ -93,10 +93,10 @@ test('nothing that the daemon writes holds a secret, a token or an address, what
     headers: json,
     body: '{"canary-key',
   })
-  await expect.poll(() => mail.bodies.length).toBe(4)
+  const confirmations = () => mail.bodies.flatMap((body) => /token=([\w-]+)/.exec(body)?.[1] ?? [])
+  await expect.poll(() => confirmations().length).toBe(4)
   // Tokens: used, used again, damaged.
-  const tokens = mail.bodies.flatMap((body) => /token=([\w-]+)/.exec(body)?.[1] ?? [])
-  expect(tokens).toHaveLength(4)
+  const tokens = confirmations()
   for (const token of tokens) {
     await ask(`/api/email/confirm?token=${token}`)
     await ask(`/api/email/confirm?token=${token}canary`)

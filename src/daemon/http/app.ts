@@ -41,49 +41,49 @@ export function createApp({
   monotonic,
   onAnswer,
 }: AppOptions): (request: Request, environment?: unknown) => Promise<Response> {
-  const app = new Hono()
+  const app = new Hono<{ Bindings: Bindings }>()
   const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
     const route = ROUTES[name]
     const allowed = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
-      factsOf(context.req.raw).route = name
-      return gate(name, routeRequest(context, { clientOf, pagesAt }), handler)
+      context.env.facts.route = name
+      return gate(name, new Asked(context, { clientOf, pagesAt }), handler)
     })
   }
   for (const [path, { name, allowed }] of methods) {
     app.all(path, (context) => {
-      factsOf(context.req.raw).route = name
+      context.env.facts.route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, routeRequest(context, { clientOf, pagesAt }), { Allow: allowed.join(', ') })
+      return errorResponse(error, new Asked(context, { clientOf, pagesAt }), { Allow: allowed.join(', ') })
     })
   }
   app.notFound((context) =>
     errorResponse(
       new PlatformError('not_found', 'There is no such page or route.'),
-      routeRequest(context, { clientOf, pagesAt }),
+      new Asked(context, { clientOf, pagesAt }),
     ),
   )
   app.onError((error, context) => {
     if (!(error instanceof PlatformError)) {
       log.error('request_failed', 'a request met a fault of the platform', {
-        requestId: factsOf(context.req.raw).id,
+        requestId: context.env.facts.id,
         fault: error.name,
         at: firstFrame(error),
       })
       reportError(error, {
         service,
-        route: factsOf(context.req.raw).route,
-        requestId: factsOf(context.req.raw).id,
+        route: context.env.facts.route,
+        requestId: context.env.facts.id,
       })
     }
-    return errorResponse(error, routeRequest(context, { clientOf, pagesAt }))
+    return errorResponse(error, new Asked(context, { clientOf, pagesAt }))
   })
 
   return async (request, environment) => {
     const began = monotonic()
-    const facts = factsOf(request)
+    const facts = newFacts(request)
     const refusal = tooLong(request, environment)
     const response = refusal
       ? errorResponse(refusal, {
@@ -93,7 +93,7 @@ export function createApp({
           wantsHtml: prefersHtml(request.headers.get('accept') ?? ''),
         })
       : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
-        (await app.fetch(request, environment as Environment | undefined)))
+        (await app.fetch(request, { facts, socket: incomingOf(environment)?.socket })))
     if (allowsOrigin) shareWith(request, response, allowsOrigin)
     const durationMs = monotonic() - began
     const route = facts.route === undefined ? undefined : ROUTES[facts.route].path
@@ -122,6 +122,10 @@ interface Environment {
   }
 }
 
+function incomingOf(environment: unknown): Environment['incoming'] {
+  return (environment as Environment | undefined)?.incoming
+}
+
 const LONGEST_URL = 4096
 const MOST_HEADERS = 100
 
@@ -129,7 +133,7 @@ const MOST_HEADERS = 100
 function tooLong(request: Request, environment: unknown): PlatformError | undefined {
   if (request.url.length > LONGEST_URL)
     return new PlatformError('uri_too_long', `Addresses here have at most ${LONGEST_URL} characters.`)
-  const fields = (environment as Environment | undefined)?.incoming?.rawHeaders?.length ?? 0
+  const fields = incomingOf(environment)?.rawHeaders?.length ?? 0
   if (fields > 2 * MOST_HEADERS)
     return new PlatformError('headers_too_large', `Requests here have at most ${MOST_HEADERS} header fields.`)
   return undefined
@@ -145,43 +149,74 @@ interface Facts {
 /** A caller's id that is taken over. */
 export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,64}$/
 
-const FACTS = new WeakMap<Request, Facts>()
-
-function factsOf(request: Request): Facts {
-  const known = FACTS.get(request)
-  if (known) return known
-  const given = request.headers.get('x-request-id') ?? ''
-  const facts: Facts = { id: REQUEST_ID.test(given) ? given : randomUUID(), route: undefined }
-  FACTS.set(request, facts)
-  return facts
-}
-
-function routeRequest(
-  context: Context,
-  { clientOf, pagesAt }: Pick<AppOptions, 'clientOf' | 'pagesAt'>,
-): RouteRequest {
-  const request = context.req.raw
-  const headers = request.headers
-  const prefetch = [
-    headers.get('sec-purpose'),
-    headers.get('purpose'),
-    headers.get('x-moz'),
-    headers.get('x-purpose'),
-  ]
-  const socket = (context.env as Environment | undefined)?.incoming?.socket
+function newFacts(request: Request): Facts {
+  const given = request.headers.get('x-request-id')
   return {
-    request,
-    url: new URL(request.url),
-    params: context.req.param() as Record<string, string>,
-    requestId: factsOf(request).id,
-    route: factsOf(request).route,
-    client: clientOf({ socket: socket?.remoteAddress, forwarded: headers.get('x-forwarded-for') }),
-    pagesAt,
-    wantsHtml: prefersHtml(headers.get('accept') ?? ''),
-    isPassive:
-      request.method === 'HEAD' || prefetch.some((value) => /prefetch|preview|prerender/i.test(value ?? '')),
+    id: given !== null && REQUEST_ID.test(given) ? given : randomUUID(),
+    route: undefined,
   }
 }
+
+/** What goes through the router with a request. Carried, not looked up: a weak map costs every collection. */
+interface Bindings {
+  readonly facts: Facts
+  readonly socket: { readonly remoteAddress?: string } | undefined
+}
+type AppContext = Context<{ Bindings: Bindings }>
+
+/**
+ * What a handler is given. Most routes ask for little of it, and health for almost nothing: each part is worked out when
+ * it is asked for. A class, because an object literal with getters gets a hidden class of its own each time.
+ */
+class Asked implements RouteRequest {
+  readonly #context: AppContext
+  readonly #clientOf: AppOptions['clientOf']
+  readonly pagesAt: string
+  #url: URL | undefined
+  #client: string | undefined
+
+  constructor(context: AppContext, { clientOf, pagesAt }: Pick<AppOptions, 'clientOf' | 'pagesAt'>) {
+    this.#context = context
+    this.#clientOf = clientOf
+    this.pagesAt = pagesAt
+  }
+
+  get request(): Request {
+    return this.#context.req.raw
+  }
+  get requestId(): string {
+    return this.#context.env.facts.id
+  }
+  get route(): RouteName | undefined {
+    return this.#context.env.facts.route
+  }
+  get url(): URL {
+    this.#url ??= new URL(this.request.url)
+    return this.#url
+  }
+  get params(): Record<string, string> {
+    return this.#context.req.param() as Record<string, string>
+  }
+  get client(): string {
+    this.#client ??= this.#clientOf({
+      socket: this.#context.env.socket?.remoteAddress,
+      forwarded: this.request.headers.get('x-forwarded-for'),
+    })
+    return this.#client
+  }
+  get wantsHtml(): boolean {
+    return prefersHtml(this.request.headers.get('accept') ?? '')
+  }
+  get isPassive(): boolean {
+    return (
+      this.request.method === 'HEAD' ||
+      PURPOSES.some((name) => /prefetch|preview|prerender/i.test(this.request.headers.get(name) ?? ''))
+    )
+  }
+}
+
+/** Fields by which browsers and proxies say that nobody looks yet. */
+const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
 
 function firstFrame(error: Error): string | undefined {
   return error.stack

@@ -67,7 +67,7 @@ export function openMetrics({ build, clock, counting, mailConfigured, readStore 
 
   const shown = new Map<string, string>()
   const lookedLive = new Set<Service>()
-  const counted = new WeakSet<ProbeResult>()
+  const counted = new Map<string, ProbeResult>()
 
   function showState(service: Service, probe: string | undefined, state: string): void {
     const key = `${service} ${probe ?? ''}`
@@ -86,8 +86,9 @@ export function openMetrics({ build, clock, counting, mailConfigured, readStore 
     const { service } = report
     for (const [probe, result] of Object.entries(report.probes)) {
       // Requests at the same time share one run: it took its time once.
-      if (counted.has(result)) continue
-      counted.add(result)
+      const key = `${service} ${probe} ${deep}`
+      if (counted.get(key) === result) continue
+      counted.set(key, result)
       if (result.latencyMs !== undefined)
         registry
           .histogram('platformctl_probe_duration_seconds')

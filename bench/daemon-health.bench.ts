@@ -1,0 +1,42 @@
+import type { Benchmark } from './harness.ts'
+import { daemonServer, peerServer, requestsASecond } from './http-load.ts'
+
+export const benchmark: Benchmark = {
+  name: 'daemon-health',
+  title: 'Shallow health over HTTP: the whole daemon, its log included, beside bare servers',
+  unit: 'requests/s',
+  better: 'higher',
+  promises: [{ against: 'node:http', ratio: 0.85 }],
+  notes:
+    'The daemon validates, routes, runs ten probes, and writes one line of log a request; the others answer the same body and write nothing.',
+  open: async () => {
+    const servers = await Promise.all([
+      daemonServer(),
+      peerServer('bare.mjs'),
+      peerServer('fastify.mjs'),
+      peerServer('express.mjs'),
+    ])
+    const names = [
+      ['platformctl daemon', 'ours'],
+      ['node:http', 'floor'],
+      ['fastify', 'peer'],
+      ['express', 'peer'],
+    ] as const
+    return {
+      contenders: names.map(([name, role], index) => ({
+        name,
+        role,
+        measure: () =>
+          requestsASecond({
+            port: servers[index]?.port ?? 0,
+            target: '/api/health',
+            connections: 64,
+            seconds: 2,
+          }),
+      })),
+      close: async () => {
+        await Promise.all(servers.map((server) => server.stop()))
+      },
+    }
+  },
+}

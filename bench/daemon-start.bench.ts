@@ -1,0 +1,45 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Benchmark } from './harness.ts'
+import { daemonServer, peerServer, type RunningServer } from './http-load.ts'
+import { wholeProcess } from './process.ts'
+
+/** Milliseconds from the start of the process to its first 200. */
+async function toFirst200(start: () => Promise<RunningServer>): Promise<number> {
+  const began = performance.now()
+  const server = await start()
+  while (!(await answers(server.port))) await sleep(1)
+  const took = performance.now() - began
+  await server.stop()
+  return took
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write('GET /api/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+    )
+    socket.on('data', (chunk) => {
+      socket.destroy()
+      resolve(String(chunk).startsWith('HTTP/1.1 200'))
+    })
+    socket.on('error', () => resolve(false))
+  })
+}
+
+export const benchmark: Benchmark = {
+  name: 'daemon-start',
+  title: 'From the start of the process to its first 200',
+  unit: 'ms',
+  better: 'lower',
+  promises: [{ against: 'node -e 0', ratio: 6 }],
+  open: async () => ({
+    contenders: [
+      { name: 'platformctl daemon', role: 'ours', measure: () => toFirst200(daemonServer) },
+      { name: 'node -e 0', role: 'floor', measure: () => wholeProcess({ args: ['-e', '0'] }) },
+      { name: 'node:http', role: 'peer', measure: () => toFirst200(() => peerServer('bare.mjs')) },
+      { name: 'fastify', role: 'peer', measure: () => toFirst200(() => peerServer('fastify.mjs')) },
+      { name: 'express', role: 'peer', measure: () => toFirst200(() => peerServer('express.mjs')) },
+    ],
+  }),
+}
