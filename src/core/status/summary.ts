@@ -56,6 +56,8 @@ export interface Summary {
   readonly state: 'ok' | 'degraded' | 'failing' | 'unknown'
   /** UTC milliseconds of the newest look; undefined when nothing was ever recorded. */
   readonly checkedAt: number | undefined
+  /** UTC milliseconds of the first look; undefined before it. */
+  readonly since: number | undefined
   readonly services: readonly ServiceStatus[]
   /** Newest first; one that follows from another stands in its `feltBy`. */
   readonly incidents: readonly RootIncident[]
@@ -104,6 +106,8 @@ export function summarise(recorded: Recorded, now: number): Summary {
           : 'ok',
     checkedAt:
       recorded.series.length === 0 ? undefined : Math.max(...recorded.series.map(({ last }) => last.at)),
+    since:
+      recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
     incidents: rootIncidents(recorded.incidents, now),
     skew: builds.size > 1,

@@ -44,6 +44,7 @@ export const StatusAnswer = z.strictObject({
   verdict: z.string(),
   checkedAt: z.iso.datetime().nullable(),
   recorded: z.enum(['file', 'memory', 'none']).describe('`none`: no daemon records here.'),
+  since: z.iso.datetime().nullable().describe('When the record began.'),
   skew: z.boolean().describe('The services run different builds.'),
   services: z.array(
     z.strictObject({
@@ -82,6 +83,7 @@ export const EXAMPLE_STATUS: StatusJson = {
   verdict: 'No history is recorded yet',
   checkedAt: null,
   recorded: 'none',
+  since: null,
   skew: false,
   services: [],
   incidents: [],

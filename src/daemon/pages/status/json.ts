@@ -8,7 +8,7 @@ const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', fai
 
 /** The page's facts for programs. Times are ISO 8601, lengths in seconds, latencies in milliseconds. */
 export function statusJson({ summary, recorded, notConfigured, details }: StatusPageInput): StatusJson {
-  const { now, state, checkedAt, services, incidents, skew } = summary
+  const { now, state, checkedAt, since, services, incidents, skew } = summary
   const reasonOf = ({ probe, reason }: { probe: string; reason: string | undefined }) =>
     details === undefined ? {} : { reason: reason ?? null, target: details.targetOf(probe) ?? null }
   return {
@@ -18,6 +18,7 @@ export function statusJson({ summary, recorded, notConfigured, details }: Status
     verdict: verdict(summary),
     checkedAt: checkedAt === undefined ? null : iso(checkedAt),
     recorded,
+    since: since === undefined ? null : iso(since),
     skew,
     services: services.map(({ service, seenFrom, whole, probes, build, buildSince }) => ({
       service,

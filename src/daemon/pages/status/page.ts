@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
-import { DAYS_KEPT } from '../../../core/status/history.ts'
+import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
 import type { RootIncident } from '../../../core/status/incidents.ts'
 import type { Line, ServiceStatus, Summary } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
@@ -87,7 +87,7 @@ function section(status: ServiceStatus, input: StatusPageInput): string {
       : `build ${buildName(status.build)}${status.buildSince === undefined ? '' : `, first seen ${duration(Math.max(0, now - status.buildSince), 1)} ago`}`,
   ].filter(Boolean)
   return `<section class="service" aria-labelledby="${service}">
-<header><div class="head"><h2 id="${service}">${SERVICE_LABEL[service]}</h2><span class="word ${whole.state}">${sign(whole.state)} ${STATE_WORD[whole.state]}</span><span class="up">${percent(whole.allDays.uptime)} uptime</span></div>
+<header><div class="head"><h2 id="${service}">${SERVICE_LABEL[service]}</h2><span class="word ${whole.state}">${sign(whole.state)} ${STATE_WORD[whole.state]}</span><span class="up">${whole.allDays.uptime === undefined ? '' : `${percent(whole.allDays.uptime)} uptime`}</span></div>
 ${bars({ id: service, line: whole, now, notes: true })}
 <p class="axis"><span>${DAYS_KEPT} days ago</span><span>${facts.join(' · ')}</span><span>today</span></p>${why(whole, input)}</header>
 ${shown.length === 0 ? '' : `<table><thead><tr><th scope="col">Probe</th><th scope="col">Days</th><th scope="col" class="num">Uptime</th><th scope="col" class="num">p50 · p95 · p99</th></tr></thead><tbody>${shown.map((probe) => row(probe, input)).join('\n')}</tbody></table>`}
@@ -119,8 +119,14 @@ function incidents({ summary, details }: StatusPageInput): string {
     return `<li>${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? `has been ${state} for` : `was ${state} for`} ${duration(lengthMs)}${felt}</p><p class="quiet">${moment(beganAt)} to ${until}${cause}</p></div></li>`
   }
   return `<h2>Incidents</h2>
-${shown.length === 0 ? `<p>None was recorded in the last ${DAYS_KEPT} days.</p>` : `<ul class="list">${shown.map(one).join('\n')}</ul>`}
+${shown.length === 0 ? `<p>None ${sinceWhen(summary)}.</p>` : `<ul class="list">${shown.map(one).join('\n')}</ul>`}
 ${more > 0 ? `<p class="quiet">${more} more in <a href="/status.json">status.json</a>.</p>` : ''}`
+}
+
+function sinceWhen({ since, now }: Summary): string {
+  return since === undefined || now - since > DAYS_KEPT * DAY_MS
+    ? `in the last ${DAYS_KEPT} days`
+    : `since the record began, on ${moment(since)}`
 }
 
 function off({ notConfigured }: StatusPageInput): string {
@@ -138,6 +144,7 @@ function foot({ recorded, detailsLink, details }: StatusPageInput): string {
     '<a href="/status.json">JSON</a>',
     '<a href="/badge.svg">Badge</a>',
     '<a href="/api/health">Health</a>',
+    '<a href="/insights">Insights</a>',
     detailsLink === undefined || details !== undefined
       ? ''
       : `<a href="${detailsLink}">Reasons, for operators</a>`,
