@@ -150,3 +150,19 @@ test('every cause code is explained, one by one and all together', async () => {
     expect(all.stdout).toContain(stdout)
   }
 })
+
+test.each([[[]], [['--wait', '60s']], [['--quiet']]])(
+  'an interrupt with %j ends it at once: exit code 1, and nothing is said of services that were not waited for',
+  async (args) => {
+    const interrupt = new AbortController()
+    const url = await serve(() => interrupt.abort())
+    const began = performance.now()
+    const { code, stdout, stderr } = await run(['--url', `web=${url}`, ...args], { signal: interrupt.signal })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      args[0] === '--quiet' ? '' : 'platformctl: interrupted before all services had answered.\n',
+    )
+    // Far less than the time-out of five seconds.
+    expect(performance.now() - began).toBeLessThan(3000)
+  },
+)

@@ -51,7 +51,10 @@ export async function runHealth(context: Context, options: HealthOptions): Promi
     options.wait === undefined
       ? { verdict: await ask(options.timeout), enough: true }
       : await waitFor(context, ask, options, options.wait)
-  const passed = verdict.outcome === 'passed' && enough
+  // What was cut short says nothing of the services.
+  if (context.signal.aborted && !options.quiet)
+    throw new CommandError(EXIT.failed, 'interrupted before all services had answered.')
+  const passed = verdict.outcome === 'passed' && enough && !context.signal.aborted
   if (options.quiet) return passed ? EXIT.passed : EXIT.failed
   context.stdout.write(await document(context, options.format, verdict, passed))
   return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)

@@ -56,21 +56,27 @@ const EXAMPLE_HEALTH = {
   },
 }
 
-const health = (summary: string, deepIsGated: boolean): Operation => ({
+const health = (summary: string, offersDeep: boolean): Operation => ({
   tag: 'Health',
   summary,
   description:
     'Computed afresh for every request. `ok` and `degraded` are 200, `failing` is 503 with the same body. `application/health+json` is answered to who asks for it.',
-  ...(deepIsGated ? { security: 'deepToken' as const, securityOptional: true } : {}),
-  parameters: [
-    {
-      in: 'query',
-      name: 'deep',
-      schema: z.string(),
-      description: '`1` or `true` also tries what is configured: reachability, not configuration alone.',
-      example: '1',
-    },
-  ],
+  ...(offersDeep
+    ? {
+        security: 'deepToken' as const,
+        securityOptional: true,
+        parameters: [
+          {
+            in: 'query',
+            name: 'deep',
+            schema: z.string(),
+            description:
+              '`1` or `true` also tries what is configured: reachability, not configuration alone.',
+            example: '1',
+          },
+        ],
+      }
+    : {}),
   answers: [200, 503].map((status) => ({
     status,
     description: status === 200 ? 'Healthy, perhaps with limits.' : 'A probe fails.',
@@ -120,7 +126,7 @@ const health = (summary: string, deepIsGated: boolean): Operation => ({
       },
     },
   })),
-  errors: deepIsGated ? ['unauthenticated'] : [],
+  errors: offersDeep ? ['unauthenticated'] : [],
 })
 
 /** What the document says of each route; the schemas are those that the routes parse with. */
