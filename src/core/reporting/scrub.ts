@@ -20,6 +20,8 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   // Credentials in an address, then everything behind its path: a shared circuit stands there, and tokens do.
   [/([a-z][a-z\d+.-]*:\/\/)[^/\s@?#]*@/gi, '$1'],
   [/([a-z][a-z\d+.-]*:\/\/[^\s?#"'<>)]*)[?#][^\s"'<>)]*/gi, '$1'],
+  // A fragment behind a path: `/play#token=…`.
+  [/((?:^|[\s"'(=])\/[^\s?#"'<>)]*)#[^\s"'<>)]*/g, '$1'],
   // A query without the address before it: `/play?c=…`, `?token=…&x=1`.
   [/\?[^\s"'<>?=&]{1,200}=[^\s"'<>)]*/g, ''],
   [/\b(?:Bearer|Basic)\s+[\w.~+/=-]+/gi, '[secret]'],

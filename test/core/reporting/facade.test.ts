@@ -144,6 +144,7 @@ test('scrubbing never throws and leaves no address, whatever it is given', () =>
 
 test.each([
   ['GET /play?c=abc&x=1 took 5 ms', 'GET /play took 5 ms'],
+  ['from /play#token to /a?b=c#d', 'from /play to /a'],
   ['really? yes: 12:34:56', 'really? yes: 12:34:56'],
   ['https://www.example.com/play?c=abc#x failed', 'https://www.example.com/play failed'],
   ['at run (file:///srv/app/dist/chunk.js:12:34)', 'at run (file:///srv/app/dist/chunk.js:12:34)'],
