@@ -26,7 +26,7 @@ export type Properties = Readonly<Record<string, PropertyValue>>
 export interface AnalyticsEvent {
   readonly kind: EventKind
   readonly at: number
-  /** Without a prototype, so that no key can mean anything but itself. */
+  /** Inherits nothing, so that no key can mean anything but itself. */
   readonly properties: Properties
 }
 

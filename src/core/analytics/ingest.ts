@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { AnalyticsEvent } from './events.ts'
+import { type AnalyticsEvent, EVENT_KINDS, type EventKind } from './events.ts'
 import { type DropReason, sanitiseEvent } from './sanitise.ts'
 import type { AnalyticsStore, DayCount } from './store.ts'
 
@@ -87,15 +87,19 @@ function digest(id: string): Uint8Array {
   return createHash('sha256').update(id).digest().subarray(0, 16)
 }
 
+/** One number for a day and a kind: a batch may be scattered over months, and this is done for every event. */
 function countByDay(events: readonly AnalyticsEvent[]): DayCount[] {
-  const counts = new Map<number, Map<AnalyticsEvent['kind'], number>>()
+  const counts = new Map<number, number>()
   for (const { kind, at } of events) {
-    const day = Math.floor(at / DAY_MS)
-    const kinds = counts.get(day) ?? new Map<AnalyticsEvent['kind'], number>()
-    counts.set(day, kinds.set(kind, (kinds.get(kind) ?? 0) + 1))
+    const cell = Math.floor(at / DAY_MS) * EVENT_KINDS.length + (KIND_INDEX.get(kind) ?? 0)
+    counts.set(cell, (counts.get(cell) ?? 0) + 1)
   }
-  return [...counts].flatMap(([day, kinds]) => {
-    const name = new Date(day * DAY_MS).toISOString().slice(0, 10)
-    return [...kinds].map(([kind, count]) => ({ day: name, kind, count }))
-  })
+  return [...counts].map(([cell, count]) => ({
+    day: new Date(Math.floor(cell / EVENT_KINDS.length) * DAY_MS).toISOString().slice(0, 10),
+    // The remainder is an index of the list.
+    kind: EVENT_KINDS[cell % EVENT_KINDS.length] as EventKind,
+    count,
+  }))
 }
+
+const KIND_INDEX: ReadonlyMap<EventKind, number> = new Map(EVENT_KINDS.map((kind, index) => [kind, index]))

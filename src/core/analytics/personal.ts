@@ -27,7 +27,7 @@ export const PERSONAL_PARTS = [
   ...['birth', 'geburt', 'naissance', 'nacimiento', 'nasci', 'gender', 'geschlecht'],
   ...['passport', 'pasaporte', 'reisepass', 'socialsec', 'taxid'],
   // money
-  ...['creditcard', 'cardnumber', 'kreditkarte', 'tarjeta', 'accountnumber', 'kontonummer'],
+  ...['creditcard', 'cardnumber', 'kreditkarte', 'tarjeta', 'accountnumber'],
   // keys to anything
   ...['passw', 'contrasena', 'kennwort', 'motdepasse', 'senha', 'secret', 'apikey', 'credential', 'cookie'],
   // who is who
