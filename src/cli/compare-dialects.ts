@@ -34,9 +34,7 @@ export async function compareDialects(
     const width = Math.max(4, ...differing.map(({ name }) => name.length)) + 2
     const cell = (verdict: string, index: number) => verdict.padEnd((DIALECTS[index]?.length ?? 0) + 2)
     if (differing.length > 0) {
-      context.stdout.write(
-        `${paint.bold('name'.padEnd(width) + DIALECTS.map((dialect) => dialect.padEnd(dialect.length + 2)).join(''))}\n`,
-      )
+      context.stdout.write(`${paint.bold('name'.padEnd(width) + DIALECTS.join('  '))}\n`)
       for (const { name, readers } of differing) {
         context.stdout.write(
           `${name.padEnd(width)}${readers.map((verdict, index) => (verdict === 'A' ? cell(verdict, index) : paint.yellow(cell(verdict, index)))).join('')}\n`,

@@ -50,6 +50,29 @@ test('explaining an unknown name is wrong usage and names the nearest', async ()
   })
 })
 
+test.each([
+  ['mail-without-sendr', 'mail-without-sender'],
+  ['live-nmae', 'live-name'],
+  ['payment', 'payments'],
+])('%s is answered with %s', async (name, near) => {
+  expect((await run(['env', 'explain', name])).stderr).toMatch(new RegExp(`: did you mean ${near}\\?\n$`))
+})
+
+test('on a terminal an explanation is wrapped, and off it a sentence is one line', async () => {
+  const piped = (await run(['env', 'explain', 'sender-spf'])).stdout
+  const written: string[] = []
+  const stdout = { columns: 50, write: (text: string) => written.push(text) }
+  await run(['env', 'explain', 'sender-spf'], { stdout })
+  const shown = written.join('')
+  expect(Math.max(...shown.split('\n').map((line) => line.length))).toBeLessThanOrEqual(50)
+  expect(shown.replace(/\s+/g, ' ')).toBe(piped.replace(/\s+/g, ' '))
+})
+
+test('the list tells a malformed value, which is set and behaves as absent', async () => {
+  const { stdout } = await run(['env', 'list'], { env: { RATE_LIMIT_PER_MINUTE: 'many' } })
+  expect(stdout).toMatch(/limits {2}absent\n {2}▲ malformed {2}RATE_LIMIT_PER_MINUTE/)
+})
+
 test('the list says what is set and never to what', async () => {
   const { code, stdout } = await run(['env', 'list'], { env: { MAILER_API_KEY: 'canary-value' } })
   expect(code).toBe(0)

@@ -1,9 +1,7 @@
 import type { Dialect } from '../../core/env/dialects/read.ts'
 import { SERVICES } from '../../core/service.ts'
-import type { Context } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { EXIT } from '../exit.ts'
 import { baselineOption, dialectOption, envFileOption, formatOption, readersOption } from '../options.ts'
-import { loadPaint } from '../paint.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
@@ -111,18 +109,21 @@ export const configure: Configure = (command, context, settle) => {
       '\nExamples:\n  platformctl env list --env-file .env\n  platformctl env list --format json',
     )
     .action(async (options: { envFile: readonly string[]; format: Format }) =>
-      settle(await list(context, options)),
+      settle(await (await import('../list-variables.ts')).listVariables(context, options)),
     )
   command
     .command('explain')
-    .summary('what a variable or a finding means')
-    .description('What a variable or a finding means, and what to do about it.')
-    .argument('<name>', 'a variable (MAILER_FROM) or the id of a finding (mail-without-sender)')
+    .summary('what a variable, a group or a finding means')
+    .description('What a variable, a group or a finding means, and what to do about it.')
+    .argument(
+      '<name>',
+      'a variable (MAILER_FROM), a group (mail) or the id of a finding (mail-without-sender)',
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl env explain MAILER_FROM\n  platformctl env explain cors-wildcard',
     )
-    .action(async (name: string) => settle(await explain(context, name)))
+    .action(async (name: string) => settle(await (await import('../explain.ts')).explain(context, name)))
   command
     .command('example')
     .summary('print a .env.example of every variable')
@@ -133,79 +134,4 @@ export const configure: Configure = (command, context, settle) => {
       context.stdout.write(exampleFile())
       settle(EXIT.passed)
     })
-}
-
-async function list(
-  context: Context,
-  options: { envFile: readonly string[]; format: Format },
-): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { VARIABLES } = await import('../../core/env/contract.ts')
-  const { groupStates, rawValue } = await import('../../core/env/read-settings.ts')
-  const { GROUPS } = await import('../../core/env/settings.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const states = groupStates(env)
-  const groups = GROUPS.map((name) => ({
-    name,
-    state: states[name],
-    variables: VARIABLES.filter((variable) => variable.group === name).map((variable) => ({
-      name: variable.name,
-      set: rawValue(env, variable.name) !== undefined,
-      services: variable.services,
-      summary: variable.summary,
-    })),
-  }))
-  if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, groups }))
-    return EXIT.passed
-  }
-  const paint = await loadPaint(context.colour.stdout)
-  for (const group of groups) {
-    context.stdout.write(`${paint.bold(group.name)}  ${paint.dim(group.state)}\n`)
-    for (const variable of group.variables) {
-      const mark = variable.set ? paint.green('● set    ') : paint.dim('○ not set')
-      context.stdout.write(
-        `  ${mark}  ${variable.name.padEnd(40)}${paint.dim(variable.services.join(', '))}\n`,
-      )
-    }
-  }
-  return EXIT.passed
-}
-
-async function explain(context: Context, name: string): Promise<ExitCode> {
-  const { findVariable, GROUP_MEANING } = await import('../../core/env/contract.ts')
-  const { RULES, variablesOf } = await import('../../core/env/rules.ts')
-  const { LIVE_FINDINGS, WARNINGS } = await import('../../core/env/explanations.ts')
-  const variable = findVariable(name)
-  const rule = RULES.find(({ id }) => id === name)
-  const warning = WARNINGS[name]
-  const { LINT_RULES } = await import('../../core/mail/lint/rules.ts')
-  const lint = Object.entries(LINT_RULES).find(([id]) => id === name)?.[1]
-  if (variable) {
-    const { unlocks, absent } = GROUP_MEANING[variable.group]
-    const rules = RULES.filter((one) => variablesOf(one).includes(name))
-    context.stdout.write(
-      `${variable.name}\n${variable.summary}\n\ngroup     ${variable.group}: unlocks ${unlocks}; when absent, ${absent}\nread by   ${variable.services.join(', ')}\nsecret    ${variable.secret ? 'yes' : 'no'}\n${variable.example === '' ? '' : `example   ${variable.example}\n`}${rules.map((one) => `rule      ${one.id}: ${one.cause}\n`).join('')}`,
-    )
-  } else if (rule) {
-    context.stdout.write(
-      `${rule.id} (error)\n${rule.cause}\n${rule.fix}\n\nvariables ${variablesOf(rule).join(', ')}\n`,
-    )
-  } else if (warning !== undefined) {
-    context.stdout.write(`${name} (${name === 'group-absent' ? 'notice' : 'warning'})\n${warning}\n`)
-  } else if (lint !== undefined) {
-    context.stdout.write(`${name} (${lint.severity} of platformctl email lint)\n${lint.meaning}\n`)
-  } else if (Object.hasOwn(LIVE_FINDINGS, name)) {
-    // hasOwn does not narrow a name.
-    const { meaning, fix } = LIVE_FINDINGS[name as keyof typeof LIVE_FINDINGS]
-    context.stdout.write(`${name} (a live check of preflight --deep)\n${meaning}\n${fix}\n`)
-  } else {
-    const { nearestName } = await import('../../core/env/similar.ts')
-    const near = nearestName(name.toUpperCase())
-    throw new CommandError(
-      EXIT.usage,
-      `${name} is neither a variable nor the id of a finding${near === undefined ? '; platformctl env list shows the variables' : `: did you mean ${near}?`}.`,
-    )
-  }
-  return EXIT.passed
 }

@@ -1,0 +1,112 @@
+import { findVariable, GROUP_MEANING, VARIABLES } from '../core/env/contract.ts'
+import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
+import { RULES, variablesOf } from '../core/env/rules.ts'
+import { GROUPS } from '../core/env/settings.ts'
+import { nearestName, nearestOf } from '../core/env/similar.ts'
+import { LINT_RULES } from '../core/mail/lint/rules.ts'
+import type { Context } from './context.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { wrap } from './output/wrap.ts'
+import { loadPaint } from './paint.ts'
+
+interface Explanation {
+  readonly title: string
+  /** What kind of thing it is; absent where the title says it. */
+  readonly kind?: string
+  readonly sentences: readonly string[]
+  readonly rows?: readonly (readonly [label: string, text: string])[]
+}
+
+/** Explains a variable, a group or the id of a finding; anything else is wrong usage that names the nearest. */
+export async function explain(context: Context, name: string): Promise<ExitCode> {
+  const found = ofVariable(name) ?? ofGroup(name) ?? ofFinding(name)
+  if (found === undefined) {
+    const near = nearestName(name.toUpperCase()) ?? nearestOf(name, [...GROUPS, ...IDS])
+    throw new CommandError(
+      EXIT.usage,
+      near === undefined
+        ? `${name} is no variable, no group and no id of a finding; platformctl env list shows the variables.`
+        : `${name} is no variable, no group and no id of a finding: did you mean ${near}?`,
+    )
+  }
+  const paint = await loadPaint(context.colour.stdout)
+  // Off a terminal a sentence stays on one line, for whoever searches in it.
+  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const lines = [
+    `${paint.bold(found.title)}${found.kind === undefined ? '' : paint.dim(` (${found.kind})`)}`,
+    ...found.sentences.flatMap((sentence) => wrap(sentence, columns)),
+  ]
+  if (found.rows && found.rows.length > 0) lines.push('')
+  for (const [label, text] of found.rows ?? []) {
+    const [first = '', ...rest] = wrap(text, columns - 10)
+    lines.push(`${paint.dim(label.padEnd(10))}${first}`, ...rest.map((line) => ' '.repeat(10) + line))
+  }
+  context.stdout.write(`${lines.join('\n')}\n`)
+  return EXIT.passed
+}
+
+const IDS = [
+  ...RULES.map(({ id }) => id),
+  ...Object.keys(WARNINGS),
+  ...Object.keys(LIVE_FINDINGS),
+  ...Object.keys(LINT_RULES),
+]
+
+function ofVariable(name: string): Explanation | undefined {
+  const variable = findVariable(name)
+  if (variable === undefined) return undefined
+  const { unlocks, absent } = GROUP_MEANING[variable.group]
+  const rules = RULES.filter((rule) => variablesOf(rule).includes(name))
+  return {
+    title: variable.name,
+    sentences: [variable.summary],
+    rows: [
+      ['group', `${variable.group}: unlocks ${unlocks}; when absent, ${absent}`],
+      ['read by', variable.services.join(', ')],
+      ['secret', variable.secret ? 'yes' : 'no'],
+      ...(variable.example === '' ? [] : [['example', variable.example] as const]),
+      ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
+    ],
+  }
+}
+
+function ofGroup(name: string): Explanation | undefined {
+  const group = GROUPS.find((one) => one === name)
+  if (group === undefined) return undefined
+  const { unlocks, absent } = GROUP_MEANING[group]
+  return {
+    title: group,
+    kind: 'a group of variables',
+    sentences: [`Unlocks ${unlocks}.`, `When absent: ${absent}.`],
+    rows: [
+      [
+        'variables',
+        VARIABLES.filter((variable) => variable.group === group)
+          .map((one) => one.name)
+          .join(', '),
+      ],
+      ...RULES.filter((rule) => rule.group === group).map(
+        ({ id, cause }) => ['rule', `${id}: ${cause}`] as const,
+      ),
+    ],
+  }
+}
+
+function ofFinding(id: string): Explanation | undefined {
+  const rule = RULES.find((one) => one.id === id)
+  if (rule)
+    return {
+      title: id,
+      kind: 'error',
+      sentences: [rule.cause, rule.fix],
+      rows: [['variables', variablesOf(rule).join(', ')]],
+    }
+  const warning = WARNINGS[id]
+  if (warning !== undefined)
+    return { title: id, kind: id === 'group-absent' ? 'notice' : 'warning', sentences: [warning] }
+  const live = Object.entries(LIVE_FINDINGS).find(([one]) => one === id)?.[1]
+  if (live)
+    return { title: id, kind: 'a live check of preflight --deep', sentences: [live.meaning, live.fix] }
+  const lint = Object.entries(LINT_RULES).find(([one]) => one === id)?.[1]
+  return lint && { title: id, kind: `${lint.severity} of platformctl email lint`, sentences: [lint.meaning] }
+}

@@ -1,0 +1,46 @@
+import { VARIABLES } from '../core/env/contract.ts'
+import { groupStates, rawValue, usableValue } from '../core/env/read-settings.ts'
+import { GROUPS } from '../core/env/settings.ts'
+import type { Context } from './context.ts'
+import { loadEnvironment } from './environment.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { loadPaint } from './paint.ts'
+
+/** Every group and variable with its state; never a value. A malformed one is set, and behaves as absent. */
+export async function listVariables(
+  context: Context,
+  options: { readonly envFile: readonly string[]; readonly format: 'text' | 'json' },
+): Promise<ExitCode> {
+  const { env } = await loadEnvironment(context, options.envFile)
+  const states = groupStates(env)
+  const groups = GROUPS.map((name) => ({
+    name,
+    state: states[name],
+    variables: VARIABLES.filter((variable) => variable.group === name).map((variable) => ({
+      name: variable.name,
+      set: rawValue(env, variable.name) !== undefined,
+      malformed: rawValue(env, variable.name) !== undefined && usableValue(env, variable.name) === undefined,
+      services: variable.services,
+      summary: variable.summary,
+    })),
+  }))
+  if (options.format === 'json') {
+    context.stdout.write((await import('./output/json.ts')).jsonText({ version: 1, groups }))
+    return EXIT.passed
+  }
+  const paint = await loadPaint(context.colour.stdout)
+  const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
+  const blocks = groups.map(({ name, state, variables }) => {
+    const rows = variables.map((variable) => {
+      const mark = variable.malformed
+        ? paint.yellow('▲ malformed')
+        : variable.set
+          ? paint.green('● set      ')
+          : paint.dim('○ not set  ')
+      return `  ${mark}  ${variable.name.padEnd(40)}${paint.dim(variable.services.join(', '))}\n`
+    })
+    return `${paint.bold(name)}  ${colour[state](state)}\n${rows.join('')}`
+  })
+  context.stdout.write(blocks.join('\n'))
+  return EXIT.passed
+}
