@@ -174,7 +174,9 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   const { table } = settings.analytics
   const { address } = settings.store
   const analytics =
-    table === undefined || address === undefined ? undefined : once(() => openAnalyticsStore(address, table))
+    table === undefined || address === undefined
+      ? undefined
+      : once(() => openAnalyticsStore(address, { table, log }))
   const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
   const jobStore = once(async () => {

@@ -69,7 +69,7 @@ async function withStore(
       )
     }
   }
-  const opened = await openAnalyticsStore(address, analytics.table).catch((error: unknown) => {
+  const opened = await openAnalyticsStore(address, { table: analytics.table }).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'StoreOpenError')
       throw new CommandError(EXIT.usage, error.message)
     throw error

@@ -18,10 +18,16 @@ export async function openStore(
   return (await import('./sqlite/open.ts')).openSqlite(address?.file)
 }
 
-/** Opens (and makes) the table that analytics are kept in: with SQLite in a file of its own beside the store's. */
-export async function openAnalyticsStore(address: StoreAddress, table: string): Promise<AnalyticsStore> {
+/**
+ * Opens (and makes) the table that analytics are kept in: with SQLite in a file of its own beside the store's, with
+ * PostgreSQL in a schema of its own.
+ */
+export async function openAnalyticsStore(
+  address: StoreAddress,
+  { table, log = silentLog }: { readonly table: string; readonly log?: Log },
+): Promise<AnalyticsStore> {
   if (address.kind === 'postgres')
-    throw new StoreOpenError('Analytics are kept in SQLite files only: remove ANALYTICS_DATASTORE_TABLE.')
+    return (await import('./postgres/analytics.ts')).openPostgresAnalytics({ url: address.url, table, log })
   const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
   return openSqliteAnalytics({ file: analyticsFile(address.file), table })
 }

@@ -1,0 +1,114 @@
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
+import type { StoreAddress } from '../../../src/core/env/settings.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openAnalyticsStore } from '../../../src/core/store/open.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { type PostgresServer, startPostgres } from '../../support/postgres.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.stop())
+
+const PLACES: Readonly<Record<string, () => Promise<StoreAddress>>> = {
+  SQLite: async () => ({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') }),
+  PostgreSQL: async () => ({ kind: 'postgres', url: secret(await server.createDatabase()) }),
+}
+const NOW = Date.UTC(2026, 10, 21, 12)
+const events: readonly AnalyticsEvent[] = [
+  { kind: 'lesson.viewed', at: NOW, properties: { lesson: 3, topic: 'a "quoted" ünï \0 text', done: true } },
+  { kind: 'circuit.run', at: NOW - 1, properties: {} },
+]
+const counts = [
+  { day: '2026-11-20', kind: 'page.viewed' as const, count: 2 },
+  { day: '2026-11-21', kind: 'circuit.run' as const, count: 1 },
+]
+const id = (value: number) => new Uint8Array(16).fill(value)
+
+describe.each(Object.keys(PLACES))('analytics in %s', (place) => {
+  const open = async (table = 'visits', at?: StoreAddress) => {
+    const address = at ?? (await (PLACES[place] as () => Promise<StoreAddress>)())
+    const store = await openAnalyticsStore(address, { table })
+    onTestFinished(() => store.close())
+    return { store, address }
+  }
+
+  test('a batch is stored once, however often and by how many it is sent', async () => {
+    const { store, address } = await open()
+    const { store: second } = await open('visits', address)
+    const batch = { id: id(1), receivedAt: NOW, events, counts }
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => (index % 2 ? store : second).append(batch)),
+    )
+    expect(outcomes.filter((outcome) => outcome === 'stored')).toHaveLength(1)
+    expect(await store.append({ ...batch, id: id(2) })).toBe('stored')
+    expect(await store.append({ ...batch, id: undefined })).toBe('stored')
+    expect(await store.append({ ...batch, id: undefined })).toBe('stored')
+    expect(await store.status()).toEqual({
+      kind: address.kind,
+      table: 'visits',
+      batches: 4,
+      events: 8,
+      bytes: expect.any(Number),
+    })
+  })
+
+  test('counts are added up by day and kind, since a day', async () => {
+    const { store } = await open()
+    expect(await store.counts(undefined)).toEqual([])
+    for (const value of [1, 2, 3]) await store.append({ id: id(value), receivedAt: NOW, events, counts })
+    expect(await store.counts(undefined)).toEqual([
+      { day: '2026-11-20', kind: 'page.viewed', count: 6 },
+      { day: '2026-11-21', kind: 'circuit.run', count: 3 },
+    ])
+    expect(await store.counts('2026-11-21')).toEqual([{ day: '2026-11-21', kind: 'circuit.run', count: 3 }])
+  })
+
+  test('what was received before a time goes, in as many steps as it takes, and its counts with it', async () => {
+    const { store } = await open()
+    for (let index = 0; index < 530; index += 1)
+      await store.append({ id: undefined, receivedAt: NOW + index, events, counts })
+    await store.prune(NOW + 525)
+    expect(await store.status()).toMatchObject({ batches: 5 })
+    expect(await store.counts('2026-11-21')).toEqual([{ day: '2026-11-21', kind: 'circuit.run', count: 5 }])
+    await store.prune(NOW)
+    expect(await store.status()).toMatchObject({ batches: 5 })
+  })
+
+  test('opening again keeps what is there, and another table stands beside it', async () => {
+    const { store, address } = await open()
+    await store.append({ id: id(1), receivedAt: NOW, events, counts })
+    const { store: again } = await open('visits', address)
+    expect(await again.status()).toMatchObject({ batches: 1 })
+    const { store: other } = await open('a'.repeat(63), address)
+    expect(await other.status()).toMatchObject({ batches: 0 })
+    await other.append({ id: id(1), receivedAt: NOW, events, counts })
+    expect(await other.counts('2026-11-21')).toHaveLength(1)
+    await other.ping()
+  })
+})
+
+test('in PostgreSQL the events are rows of a view, also with what it cannot store', async () => {
+  const url = await server.createDatabase()
+  const store = await openAnalyticsStore({ kind: 'postgres', url: secret(url) }, { table: 'Visits' })
+  await store.append({ id: undefined, receivedAt: NOW, events, counts })
+  await store.close()
+  const { rows } = await server.query(
+    url,
+    `SELECT kind, properties ->> 'topic' AS topic FROM platformctl_analytics."Visits_events" ORDER BY at DESC`,
+  )
+  expect(rows).toEqual([
+    { kind: 'lesson.viewed', topic: 'a "quoted" ünï  text' },
+    { kind: 'circuit.run', topic: null },
+  ])
+})
+
+test('a server that is not there is one sentence without its address', async () => {
+  const address: StoreAddress = { kind: 'postgres', url: secret('postgres://user:hunter2@127.0.0.1:1/x') }
+  await expect(openAnalyticsStore(address, { table: 'visits' })).rejects.toThrow(
+    'The PostgreSQL of STORE_URL refused the connection: check that it runs, and its host and port.',
+  )
+})
