@@ -3,7 +3,15 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import type { Service } from '../../../src/core/service.ts'
-import { DAY_MS, DAYS_KEPT, type History, HOUR_MS, WHOLE } from '../../../src/core/status/history.ts'
+import { EMPTY, encode, observe } from '../../../src/core/status/histogram.ts'
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  type History,
+  HOUR_MS,
+  HOURS_KEPT,
+  WHOLE,
+} from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { type Line, summarise } from '../../../src/core/status/summary.ts'
 import { verdict } from '../../../src/core/status/verdict.ts'
@@ -255,7 +263,7 @@ test('90 days of 20 probes at their worst stay within 20 MB, and older days go',
   const file = path.join(await emptyFolder(), 'history.sqlite')
   const history: History = await openHistory(file)
   const end = START + 5 * DAY_MS
-  const step = 40 * MINUTE_MS
+  const step = 120 * MINUTE_MS
   let bucket = 0
   for (let at = end - (DAYS_KEPT + 5) * DAY_MS; at <= end; at += step) {
     await history.record({
@@ -281,4 +289,9 @@ test('90 days of 20 probes at their worst stay within 20 MB, and older days go',
   expect(series.every(({ days }) => days.length === DAYS_KEPT)).toBe(true)
   expect(incidents.length).toBeGreaterThan(0)
   expect(statSync(file).size).toBeLessThan(20 * 2 ** 20)
+  // And were every latency there is in every row, each as often as there are minutes in a day:
+  let full = EMPTY
+  for (let ms = 0.01; ms < 4_000_000; ms *= 1.01) full = observe(full, ms)
+  const row = encode(new Map([...full.keys()].map((one) => [one, 1440]))).length
+  expect(20 * (DAYS_KEPT + HOURS_KEPT + 24) * (row + 100)).toBeLessThan(20 * 2 ** 20)
 })
