@@ -46,6 +46,8 @@ export function createLog({
     (name: LogLevel): Log[LogLevel] =>
     (event, message, fields = {}) => {
       const one = event === 'listening' ? always : logger
+      // Before the line's fields are put together: polls come ten thousand times a second.
+      if (!one.isLevelEnabled(name)) return
       one[name]({ event, ...fields }, message)
       if (name === 'error') flush()
     }
