@@ -88,12 +88,12 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/core\/(?:env\/(?:contract|rules|read-settings|validate|values|warnings|similar|reader|plain)\.ts|mail\/address|service|finding|secret)/,
+        test: /src\/core\/(?:env\/(?:contract|rules|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|mail\/address|service|finding|secret)/,
       },
       {
         name: 'cli',
         priority: 3,
-        test: /src\/core\/(?:clock|random)\.ts$|src\/cli\/(?:program|exit|options|environment|check-environment|report|paint|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/cli\/(?:program|exit|options|environment|check-environment|report|paint|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {

@@ -1,7 +1,8 @@
 import type { Dialect } from '../core/env/dialects/read.ts'
-import { usableValue } from '../core/env/read-settings.ts'
+import { missingPackages } from '../core/env/packages.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
+import { isInstalled } from '../core/installed.ts'
 import type { Service } from '../core/service.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
@@ -27,7 +28,10 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const { deep, services } = input
   const loaded = await loadEnvironment(context, input.files, input)
   const report = validate(loaded.env, services, loaded.origin)
-  const packages = input.withProcess ? await packageFindings(loaded, services) : []
+  // What the validators cannot know, because they only read: is what the environment asks for installed here?
+  const packages = input.withProcess
+    ? missingPackages({ report, services, origin: loaded.origin, isInstalled })
+    : []
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
@@ -42,16 +46,4 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     { ...report, ok, findings, ...(live && { live: live.results }) },
     input,
   )
-}
-
-/** What the validators cannot know, because they only read: is what the environment asks for installed here? */
-async function packageFindings(
-  { env, origin }: Awaited<ReturnType<typeof loadEnvironment>>,
-  services: readonly Service[],
-): Promise<Finding[]> {
-  // Looked up only where it matters: resolving a package costs every cold start.
-  if (usableValue(env, 'NEXT_PUBLIC_ERRORTRACK_DSN') === undefined) return []
-  const { isInstalled } = await import('../core/installed.ts')
-  const { missingPackages } = await import('../core/env/packages.ts')
-  return missingPackages({ env, services, origin, isInstalled })
 }

@@ -1,24 +1,24 @@
 import type { Finding } from '../finding.ts'
 import type { Service } from '../service.ts'
-import { readSettings } from './read-settings.ts'
-import type { Environment } from './settings.ts'
-import type { Origin } from './validate.ts'
+import type { Origin, Report } from './validate.ts'
 
 export const ERRORTRACK_SDK = '@sentry/node'
 
 /** Warnings for optional packages that the environment asks for and that are not installed where this runs. */
 export function missingPackages({
-  env,
+  report,
   services,
   origin,
   isInstalled,
 }: {
-  readonly env: Environment
+  /** What the validators say: a half-configured group asks for nothing. */
+  readonly report: Report
   readonly services: readonly Service[]
   readonly origin: Origin
   readonly isInstalled: (name: string) => boolean
 }): Finding[] {
-  if (readSettings(env).errortrack === undefined || isInstalled(ERRORTRACK_SDK)) return []
+  const asked = report.groups.some(({ name, state }) => name === 'errortrack' && state === 'configured')
+  if (!asked || isInstalled(ERRORTRACK_SDK)) return []
   return [
     {
       id: 'package-missing',

@@ -19,7 +19,7 @@ function idsOf(text: string): string[] {
   const { assignments, findings } = parseEnvFile(text, '.env')
   const env = Object.fromEntries(assignments.map(({ name, value }) => [name, value]))
   const packages = missingPackages({
-    env,
+    report: validateAll(env),
     services: SERVICES,
     origin: () => undefined,
     isInstalled: () => false,
