@@ -1,7 +1,8 @@
 import { Pool } from 'undici'
+import { joinPieces } from '../src/core/mail/encoding.ts'
 import type { Mail } from '../src/core/mail/mailer.ts'
 import { openMailer } from '../src/core/mail/open.ts'
-import { jsonBodyOf } from '../src/core/mail/transports/api-body.ts'
+import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
 import { secret } from '../src/core/secret.ts'
 import type { Benchmark } from './harness.ts'
 import { perSecond, startSink } from './sink.ts'
@@ -41,7 +42,7 @@ export const benchmark: Benchmark = {
       },
     })
     const message = await ours.compose(mail)
-    const body = jsonBodyOf(message)
+    const body = joinPieces(jsonPiecesOf(message))
     const pool = new Pool(`http://127.0.0.1:${sink.port}`, {
       connections: CONNECTIONS,
       pipelining: 1,

@@ -36,19 +36,27 @@ export function encodedFill(
   }
 }
 
-/** The pieces in one buffer. Text is ASCII, unless `wide` says that it may be more. */
+/** The pieces in one buffer of their own. Text is ASCII, unless `wide` says that it may be more. */
 export function joinPieces(pieces: readonly Piece[], wide = false): Buffer {
+  return writePieces(pieces, Buffer.allocUnsafe(bytesOf(pieces, wide)), wide)
+}
+
+export function bytesOf(pieces: readonly Piece[], wide = false): number {
   let length = 0
   for (const piece of pieces)
     length += wide && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-  const joined = Buffer.allocUnsafe(length)
+  return length
+}
+
+/** Writes the pieces at the beginning of `target`, and gives that part of it. */
+export function writePieces(pieces: readonly Piece[], target: Buffer, wide = false): Buffer {
   let at = 0
   for (const piece of pieces) {
-    if (typeof piece === 'string') at += joined.write(piece, at, wide ? 'utf8' : 'latin1')
+    if (typeof piece === 'string') at += target.write(piece, at, wide ? 'utf8' : 'latin1')
     else {
-      joined.set(piece, at)
+      target.set(piece, at)
       at += piece.length
     }
   }
-  return joined
+  return target.subarray(0, at)
 }

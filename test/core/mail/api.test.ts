@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import tls from 'node:tls'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
@@ -199,4 +199,66 @@ test('a waiting time that the provider names is kept, and an absurd one is cut t
   expect(await (await provider(status(503, { 'Retry-After': '999999' }))).mailer.send(WELCOME)).toMatchObject(
     { retryAfterMs: 3_600_000 },
   )
+})
+
+test('500 mails at once arrive whole and under their own key, also when the answer comes before the body was read', async () => {
+  const received = new Map<string, string>()
+  // Answers when it has read the head, and takes its time with the body.
+  const server = createSocketServer((socket) => {
+    let bytes = Buffer.alloc(0)
+    let answered = false
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      bytes = Buffer.concat([bytes, chunk])
+      for (;;) {
+        const end = bytes.indexOf('\r\n\r\n')
+        if (end === -1) return
+        const head = bytes.subarray(0, end).toString()
+        const length = Number(/content-length: (\d+)/i.exec(head)?.[1])
+        if (!answered) {
+          answered = true
+          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{"id":"x"}')
+          socket.pause()
+          setTimeout(() => socket.resume(), received.size % 7)
+        }
+        if (bytes.length < end + 4 + length) return
+        const body = bytes.subarray(end + 4, end + 4 + length).toString()
+        received.set(/idempotency-key: (\S+)/i.exec(head)?.[1] ?? '', body)
+        bytes = bytes.subarray(end + 4 + length)
+        answered = false
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const mailer = mailerOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/emails`)
+  const mails = Array.from({ length: 500 }, (_, index): Mail => {
+    const startUrl = `https://www.example.com/${String(index).repeat(1 + (index % 40))}`
+    return { ...WELCOME, slots: { startUrl }, about: `user.${index}` }
+  })
+  const outcomes = await Promise.all(mails.map((mail) => mailer.send(mail)))
+  expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['sent']))
+  await vi.waitFor(() => expect(received.size).toBe(500))
+  for (const mail of mails) {
+    const { key, html, text } = await mailer.compose(mail)
+    expect(JSON.parse(received.get(key) ?? '{}')).toMatchObject({ html, text })
+  }
+})
+
+test('closed, nothing is sent any more, and what is said is that it was not', async () => {
+  const { mailer, received } = await provider(status(200))
+  await mailer.send(WELCOME)
+  await mailer.close()
+  expect(await mailer.send(WELCOME)).toMatchObject({ kind: 'transient', scope: 'connection' })
+  expect(received).toHaveLength(1)
+})
+
+test('aborted before it began, a mail was not sent; while it waits for its answer, nobody knows', async () => {
+  const stopped = new AbortController()
+  stopped.abort()
+  const { mailer, received } = await provider(() => running.abort())
+  const running = new AbortController()
+  expect(await mailer.send(WELCOME, stopped.signal)).toMatchObject({ kind: 'transient' })
+  expect(await mailer.send(WELCOME, running.signal)).toMatchObject({ kind: 'unknown' })
+  expect(received).toHaveLength(1)
 })

@@ -4,10 +4,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { parseMailbox } from '../../../src/core/mail/address.ts'
 import { compiledMails } from '../../../src/core/mail/compiled.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
+import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
-import { jsonBodyOf } from '../../../src/core/mail/transports/api-body.ts'
+import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { secret } from '../../../src/core/secret.ts'
 
 /** Uniform in [0, 1), the same sequence for the same seed (mulberry32). */
@@ -209,7 +210,7 @@ test('100,000 hostile recipients and values: no header field, no recipient and n
       expect.fail(`line ends of ${JSON.stringify(mail)}`)
     if (message.html.match(TAGS)?.length !== tags[index % 2]) expect.fail(`markup in ${JSON.stringify(mail)}`)
     if (index % 10 === 0) {
-      const body = JSON.parse(jsonBodyOf(message).toString('latin1')) as Record<string, unknown>
+      const body = JSON.parse(joinPieces(jsonPiecesOf(message)).toString('latin1')) as Record<string, unknown>
       if (body.html !== message.html || body.text !== message.text || (body.to as string[]).length !== 1)
         expect.fail(`the JSON of ${JSON.stringify(mail)}`)
     }

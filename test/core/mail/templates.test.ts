@@ -5,11 +5,14 @@ import { TEMPLATES } from '../../../src/core/mail/catalog.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
 import { compiledMails } from '../../../src/core/mail/compiled.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
+import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { renderMail } from '../../../src/core/mail/render.ts'
-import { jsonBodyOf } from '../../../src/core/mail/transports/api-body.ts'
+import type { Message } from '../../../src/core/mail/transport.ts'
+import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { ROUTES } from '../../../src/core/routes.ts'
 
+const jsonBodyOf = (message: Message) => joinPieces(jsonPiecesOf(message))
 const layout = readFileSync(new URL('../../../templates/layout.mjml', import.meta.url), 'utf8')
 const TEMPLATE = `---
 subject: Hello {{name}}

@@ -1,5 +1,5 @@
 import { asciiAddress, type Mailbox } from '../address.ts'
-import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
+import { type Encoding, encodedFill, type Piece } from '../encoding.ts'
 import type { Message } from '../transport.ts'
 
 /** What a JSON string may hold as it is (RFC 8259 §7), of ASCII. */
@@ -18,19 +18,32 @@ const asciiJson: Encoding = {
 const fill = encodedFill(asciiJson)
 const quoted = (text: string) => `"${asciiJson.encode(text)}"`
 
-/** The JSON of one message (docs/mail-api.md): the same message has the same bytes. */
-export function jsonBodyOf(message: Message): Buffer {
+/** The JSON of one message (docs/mail-api.md), in pieces: the same message has the same bytes. */
+export function jsonPiecesOf(message: Message): readonly Piece[] {
   const { from, to, replyTo, subject, headers, messageId } = message
   const pieces: Piece[] = [
-    `{"from":${quoted(textOf(from))},"to":[${quoted(asciiAddress(to.address))}],${replyTo === undefined ? '' : `"reply_to":${quoted(textOf(replyTo))},`}"subject":${quoted(subject)},"html":"`,
+    `${senderOf(from)},"to":[${quoted(asciiAddress(to.address))}],${replyTo === undefined ? '' : `"reply_to":${quoted(textOf(replyTo))},`}"subject":${quoted(subject)},"html":"`,
   ]
   fillPart(message, 'html', pieces)
   pieces.push('","text":"')
   fillPart(message, 'text', pieces)
   let tail = '","headers":{'
-  for (const [name, value] of Object.entries(headers)) tail += `${quoted(name)}:${quoted(value)},`
+  // A header's name is a token (RFC 5322 §2.2) and needs no escaping.
+  for (const name in headers) tail += `"${name}":${quoted(headers[name] ?? '')},`
   pieces.push(`${tail}"Message-ID":${quoted(`<${messageId}>`)}}}`)
-  return joinPieces(pieces)
+  return pieces
+}
+
+const senders = new WeakMap<Mailbox, string>()
+
+/** The sender is the same in every message. */
+function senderOf(from: Mailbox): string {
+  let written = senders.get(from)
+  if (written === undefined) {
+    written = `{"from":${quoted(textOf(from))}`
+    senders.set(from, written)
+  }
+  return written
 }
 
 function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {

@@ -1,10 +1,10 @@
-import type { Dispatcher, Pool } from 'undici'
+import type { Client, Dispatcher } from 'undici'
 
 export interface Exchange {
   readonly method: 'POST' | 'HEAD'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Uint8Array
+  readonly body: Uint8Array
 }
 
 export interface Answer {
@@ -20,7 +20,11 @@ const LARGEST_ANSWER_BYTES = 64 * 1024
  * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
  * a few bytes would cost as much as the request. Rejects with undici's error.
  */
-export function exchange(pool: Pool, request: Exchange, signal: AbortSignal | undefined): Promise<Answer> {
+export function exchange(
+  client: Client,
+  request: Exchange,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let status = 0
     let retryAfter: string | undefined
@@ -57,6 +61,6 @@ export function exchange(pool: Pool, request: Exchange, signal: AbortSignal | un
         reject(error)
       },
     }
-    pool.dispatch({ ...request, body: request.body ?? null }, handler)
+    client.dispatch({ ...request }, handler)
   })
 }

@@ -1,9 +1,9 @@
-import { Pool } from 'undici'
 import type { Secret } from '../../secret.ts'
 import { httpOutcome } from '../outcome.ts'
 import type { Transport } from '../transport.ts'
-import { jsonBodyOf } from './api-body.ts'
-import { type Answer, exchange } from './api-exchange.ts'
+import { jsonPiecesOf } from './api-body.ts'
+import type { Answer } from './api-exchange.ts'
+import { openLanes } from './api-lanes.ts'
 
 const CONNECTIONS = 50
 const ANSWER_MS = 30_000
@@ -18,9 +18,7 @@ const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 export function openApi({ url, key }: { readonly url: string; readonly key: Secret }): Transport {
   const { origin, pathname, search } = new URL(url)
   const path = pathname + search
-  const pool = new Pool(origin, {
-    connections: CONNECTIONS,
-    pipelining: 1,
+  const lanes = openLanes(origin, CONNECTIONS, {
     keepAliveTimeout: 30_000,
     headersTimeout: ANSWER_MS,
     bodyTimeout: ANSWER_MS,
@@ -37,16 +35,8 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
         }
       let answer: Answer
       try {
-        answer = await exchange(
-          pool,
-          {
-            method: 'POST',
-            path,
-            headers: { 'content-type': 'application/json', authorization, 'idempotency-key': message.key },
-            body: jsonBodyOf(message),
-          },
-          signal,
-        )
+        const headers = { 'content-type': 'application/json', authorization, 'idempotency-key': message.key }
+        answer = await lanes.exchange({ method: 'POST', path, headers }, jsonPiecesOf(message), signal)
       } catch (error) {
         return httpOutcome({ status: undefined, errno: errnoOf(error) })
       }
@@ -55,17 +45,15 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
         : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer.retryAfter))
     },
     async verify(signal) {
-      const { status } = await exchange(
-        pool,
-        { method: 'HEAD', path, headers: { authorization } },
-        signal,
-      ).catch((error: unknown) => {
-        const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
-        throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
-      })
+      const { status } = await lanes
+        .exchange({ method: 'HEAD', path, headers: { authorization } }, [], signal)
+        .catch((error: unknown) => {
+          const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
+          throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
+        })
       if (status === 401 || status === 403) throw new Error(httpOutcome({ status, errno: undefined }).reason)
     },
-    close: () => pool.close(),
+    close: () => lanes.close(),
   }
 }
 
