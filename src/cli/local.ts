@@ -27,6 +27,14 @@ export async function assertExists(address: StoreAddress): Promise<void> {
   }
 }
 
+/** A store that cannot be opened as a command's sentence: a file is unreadable input, a server is the remote side. */
+export function storeFault(address: StoreAddress, error: unknown): unknown {
+  if (!(error instanceof Error && error.name === 'StoreOpenError')) return error
+  // A cause means that the server was asked; without one the build refused what it found there.
+  const remote = address.kind === 'postgres' && error.cause !== undefined
+  return new CommandError(remote ? EXIT.remote : EXIT.usage, error.message)
+}
+
 /** The platform over this machine's store, which must exist. */
 export async function openLocal(
   context: Context,
@@ -36,9 +44,7 @@ export async function openLocal(
   const address = storeAddress(context, env, data)
   await assertExists(address)
   const store = await openStore(address).catch((error: unknown) => {
-    if (error instanceof Error && error.name === 'StoreOpenError')
-      throw new CommandError(EXIT.usage, error.message)
-    throw error
+    throw storeFault(address, error)
   })
   const platform = openPlatform({ env, store, clock: context.clock, random: context.random })
   return {

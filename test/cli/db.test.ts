@@ -29,7 +29,7 @@ test('migrate makes the store, status describes it, verify passes and is remembe
     stdout: expect.stringMatching(/^nothing to do: schema \d+\n$/),
   })
   expect((await db('status')).stdout).toMatch(
-    /schema {4}\d+ \(up to date\)\nsize .*\nrows .*none\nverified {2}never/,
+    /schema {4}\d+ \(up to date\)\nsize .*\nrows .*meta 1\nverified {2}never/,
   )
   expect(await db('verify')).toMatchObject({
     code: 0,
@@ -47,7 +47,7 @@ test('a backup and its restore, by the command line', async () => {
   await db('migrate')
   expect(await db('backup', 'b.sqlite.zst')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^b\.sqlite\.zst: [\d.]+ k?B, schema \d+, rows: none\nchecked, packed/),
+    stdout: expect.stringMatching(/^b\.sqlite\.zst: [\d.]+ k?B, schema \d+, rows: meta 1\nchecked, packed/),
   })
   const refused = await db('restore', 'b.sqlite.zst')
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/--force replaces it/) })
@@ -80,4 +80,16 @@ test('a store that is another file is said to be one, exit 2, and a backup that 
     code: 1,
     stderr: expect.stringMatching(/there is no file .*missing\.zst/),
   })
+})
+
+test('a server of STORE_URL that is not there is exit code 3', async () => {
+  for (const args of [
+    ['db', 'status'],
+    ['course', 'status'],
+  ]) {
+    const { context, stderr } = testContext({ env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none' } })
+    expect(await runProgram(args, context)).toBe(3)
+    expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
+    expect(stderr()).not.toContain('canary')
+  }
 })

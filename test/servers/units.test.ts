@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
@@ -41,4 +41,22 @@ describe.skipIf(!here)('the systemd units', () => {
       expect(Number(level)).toBeLessThanOrEqual(2)
     },
   )
+
+  test('what the backup unit runs makes a backup of a name of its own', async () => {
+    const state = await emptyFolder()
+    const bin = path.join(await emptyFolder(), 'platformctl')
+    const built = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
+    await writeFile(bin, `#!/bin/sh\nexec '${process.execPath}' -- '${built}' "$@"\n`, { mode: 0o755 })
+    await mkdir(path.join(state, 'platformctl-backups'))
+    await execa(bin, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
+    const unit = await readFile(path.join(units, 'platformctl-backup.service'), 'utf8')
+    // The specifiers as systemd resolves them (systemd.unit(5)).
+    const lines = [...unit.matchAll(/^ExecStart=(.*)$/gm)].map(([, line = '']) =>
+      line.replaceAll('%S', state).replaceAll('%%', '%').replaceAll('/usr/bin/platformctl', bin),
+    )
+    expect(lines).toHaveLength(3)
+    for (const line of lines) await execa('sh', ['-ec', line])
+    const made = await readdir(path.join(state, 'platformctl-backups'))
+    expect(made).toEqual([expect.stringMatching(/^platform-\d{8}T\d{6}Z\.sqlite\.zst$/)])
+  })
 })

@@ -20,7 +20,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 done, 1 refused or a check failed (nothing was changed), 2 wrong usage or no such store.
+Exit codes: 0 done, 1 refused or a check failed (nothing was changed), 2 wrong usage or no such store, 3 the server of STORE_URL was not reached or refused.
 
 Examples:
   platformctl db status --data /var/lib/platformctl
@@ -104,7 +104,7 @@ async function act(
   work: (job: Job) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { assertExists, storeAddress } = await import('../local.ts')
+  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
   const { openCare } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
@@ -119,9 +119,7 @@ async function act(
   } catch (error) {
     if (error instanceof Error && error.name === 'StoreCareError')
       throw new CommandError(EXIT.failed, error.message)
-    if (error instanceof Error && error.name === 'StoreOpenError')
-      throw new CommandError(EXIT.usage, error.message)
-    throw error
+    throw storeFault(address, error)
   } finally {
     await opened?.close()
   }

@@ -11,7 +11,10 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
       '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
     )
   const { copyStore, openCare } = await import('../../core/store/open.ts')
-  const { counts } = await copyStore(address, to)
+  const { storeFault } = await import('../local.ts')
+  const { counts } = await copyStore(address, to).catch((error: unknown) => {
+    throw storeFault(to, error)
+  })
   const care = await openCare(to)
   const verified = await care.verify(context.clock.now()).finally(() => care.close())
   if (options.format === 'json')

@@ -87,8 +87,15 @@ test('a copy that fails in its middle leaves nothing there', async () => {
   // The server holds to a constraint that this file was made to forget.
   database.exec(`PRAGMA ignore_check_constraints = ON; UPDATE exam_attempt SET score_percent = 300;`)
   database.close()
-  expect(await copy('--to', url)).toMatchObject({ code: 2 })
+  expect(await copy('--to', url)).toMatchObject({ code: 3 })
   expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 0 }])
+})
+
+test('a server that is not there is the remote side: exit code 3, and its password is not repeated', async () => {
+  const { copy } = await stores()
+  const refused = await copy('--to', 'postgres://user:canary@127.0.0.1:1/none')
+  expect(refused).toMatchObject({ code: 3, stderr: expect.stringMatching(/refused the connection/) })
+  expect(refused.stderr).not.toContain('canary')
 })
 
 test('what is no PostgreSQL address is wrong usage, and the address is not repeated', async () => {

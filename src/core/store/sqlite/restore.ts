@@ -100,6 +100,8 @@ function replace({ image, to, kept }: { image: string; to: string; kept: string 
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
     if (existsSync(to)) keep(to, kept)
+    // Windows renames over no open file; elsewhere the locks are held to the end.
+    if (process.platform === 'win32') old?.close()
     renameSync(image, to)
   } finally {
     old?.close()
