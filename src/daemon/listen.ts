@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { getRequestListener } from '@hono/node-server'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
@@ -51,20 +50,26 @@ export async function listen({
   // Not a set of answers: one that changes with each request keeps dead ones alive until a full collection.
   const connections = new WeakMap<Socket, { requests: number; answer: ServerResponse }>()
 
-  const answer = getRequestListener(
-    async (request, environment) => {
-      if (handler === undefined) return rawResponse('unavailable')
-      const outgoing = environment.outgoing as ServerResponse
-      running += 1
-      try {
-        return await handler.fetch(request, environment)
-      } finally {
-        settle(outgoing)
-      }
-    },
-    // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
-    { errorHandler: () => rawResponse('bad_request'), overrideGlobalObjects: true },
-  )
+  let answer: Answer | undefined
+  const loaded = once(async () => {
+    // With the first request that is no poll: loading what it brings doubles the start.
+    const { getRequestListener } = await import('@hono/node-server')
+    answer = getRequestListener(
+      async (request, environment) => {
+        if (handler === undefined) return rawResponse('unavailable')
+        const outgoing = environment.outgoing as ServerResponse
+        running += 1
+        try {
+          return await handler.fetch(request, environment)
+        } finally {
+          settle(outgoing)
+        }
+      },
+      // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
+      { errorHandler: () => rawResponse('bad_request'), overrideGlobalObjects: true },
+    )
+    return answer
+  })
   const settle = (outgoing: ServerResponse) => {
     if (draining) outgoing.shouldKeepAlive = false
     running -= 1
@@ -80,7 +85,8 @@ export async function listen({
     else if (hasTwoHosts(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
-    } else void answer(incoming, outgoing)
+    } else if (answer) void answer(incoming, outgoing)
+    else void loaded().then((first) => first(incoming, outgoing))
   })
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) =>
     server.emit('request', incoming, outgoing),
@@ -138,6 +144,16 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   return hosts > 1
+}
+
+type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {

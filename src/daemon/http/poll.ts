@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
 import { REQUEST_ID } from './app.ts'
-import { jsonResponse } from './respond.ts'
+import { JSON_FIELDS } from './respond.ts'
 
 /**
  * Answers a plain poll of a service's health on `outgoing` and says so; false for any other request, which it leaves
@@ -41,9 +41,7 @@ interface Waiting {
  * Who asks in one turn of the event loop shares a run, which begins after the last of them asked.
  */
 export function createPoll({ service, path, health, monotonic, log, onAnswer }: PollOptions): Poll {
-  const fixed = [...jsonResponse(null, { requestId: '' }).headers]
-    .filter(([name]) => name !== 'x-request-id' && name !== 'content-length')
-    .flat()
+  const fixed = Object.entries(JSON_FIELDS).flat()
   let asking: Waiting[] = []
 
   function run(): void {
@@ -59,7 +57,7 @@ export function createPoll({ service, path, health, monotonic, log, onAnswer }: 
   }
 
   function answer(asked: readonly Waiting[], status: number, body: string): void {
-    const shared = [...fixed, 'content-length', String(Buffer.byteLength(body)), 'x-request-id']
+    const shared = [...fixed, 'Content-Length', String(Buffer.byteLength(body)), 'X-Request-Id']
     const level = status === 200 ? 'debug' : 'info'
     for (const { outgoing, requestId, began, beforeAnswer } of asked) {
       beforeAnswer(outgoing)

@@ -13,6 +13,12 @@ interface Meta {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+export const JSON_FIELDS = {
+  ...COMMON,
+  'Content-Type': 'application/json; charset=utf-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+} as const
+
 export function jsonResponse(
   body: unknown,
   { status = 200, requestId, headers = {} }: Meta,
@@ -21,9 +27,8 @@ export function jsonResponse(
   return new Response(JSON.stringify(body), {
     status,
     headers: {
-      ...COMMON,
+      ...JSON_FIELDS,
       'Content-Type': `${type}; charset=utf-8`,
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
       'X-Request-Id': requestId,
       ...headers,
     },

@@ -1,44 +1,43 @@
+import { later } from '../http/later.ts'
 import type { RouteTable } from '../http/route.ts'
 import type { Parts } from '../parts.ts'
-import { analyticsRoute } from '../routes/analytics.ts'
-import {
-  confirmRoute,
-  dispatchRoute,
-  lessonRoute,
-  subscribeRoute,
-  unsubscribeRoute,
-} from '../routes/course.ts'
-import { emailRoute } from '../routes/email.ts'
 import { healthRoute } from '../routes/health.ts'
-import { insightsRoute } from '../routes/insights.ts'
 import { metricsRoute } from '../routes/metrics.ts'
 import { openapiRoute } from '../routes/openapi.ts'
-import { checkoutRoute, webhookRoute } from '../routes/payments.ts'
-import { badgeRoute, statusJsonRoute, statusRoute } from '../routes/status.ts'
+
+const courseRoutes = () => import('../routes/course.ts')
+const paymentRoutes = () => import('../routes/payments.ts')
+const statusRoutes = () => import('../routes/status.ts')
 
 export function webTable(parts: Parts): RouteTable {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
   return {
-    status: statusRoute(parts),
-    statusJson: statusJsonRoute(parts),
-    badge: badgeRoute(parts),
+    status: later(async () => (await statusRoutes()).statusRoute(parts)),
+    statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
+    badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics),
-    lesson: lessonRoute,
-    subscribe: subscribeRoute(course),
-    confirm: confirmRoute(course),
-    unsubscribe: unsubscribeRoute(course),
-    email: emailRoute({ identify, mail: transactionalMail }),
-    checkout: checkoutRoute({ identify, checkout: parts.checkout }),
-    paymentsWebhook: webhookRoute({
-      secret: settings.payments?.webhookSecret,
-      store: parts.paymentEvents,
-      onEvent: parts.onPaymentEvent,
-      clock,
-      log,
-    }),
-    dispatch: dispatchRoute(course, settings.dispatch),
-    insights: insightsRoute(),
-    analytics: analyticsRoute(parts.ingest),
+    lesson: later(async () => (await courseRoutes()).lessonRoute),
+    subscribe: later(async () => (await courseRoutes()).subscribeRoute(course)),
+    confirm: later(async () => (await courseRoutes()).confirmRoute(course)),
+    unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
+    email: later(async () =>
+      (await import('../routes/email.ts')).emailRoute({ identify, mail: transactionalMail }),
+    ),
+    checkout: later(async () =>
+      (await paymentRoutes()).checkoutRoute({ identify, checkout: parts.checkout }),
+    ),
+    paymentsWebhook: later(async () =>
+      (await paymentRoutes()).webhookRoute({
+        secret: settings.payments?.webhookSecret,
+        store: parts.paymentEvents,
+        onEvent: parts.onPaymentEvent,
+        clock,
+        log,
+      }),
+    ),
+    dispatch: later(async () => (await courseRoutes()).dispatchRoute(course, settings.dispatch)),
+    insights: later(async () => (await import('../routes/insights.ts')).insightsRoute()),
+    analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
     openapi: openapiRoute({
       web: settings.site.siteUrl,
       api: settings.site.apiUrl,
