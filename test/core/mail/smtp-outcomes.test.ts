@@ -249,6 +249,28 @@ test('fifty messages at once share twenty lines, and each arrives once', async (
   expect(lines.filter((line) => line === '.')).toHaveLength(50)
 })
 
+test.each([
+  ['takes no credentials', () => undefined],
+  ['refuses the greeting', says('CONNECT', '554 5.7.1 not you')],
+  [
+    'drops every line',
+    (_, socket) => {
+      socket.destroy()
+      return null
+    },
+  ],
+] satisfies readonly (readonly [string, Rude])[])(
+  'a server that %s keeps none of fifty messages waiting',
+  async (_, answer) => {
+    const { port } = await rudeSmtp(answer)
+    const one = mailer(withAuth(port))
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, (_unused, index) => one.send({ ...WELCOME, about: `user.${index}` })),
+    )
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['transient']))
+  },
+)
+
 test('aborted before the message was handed over it was never sent; afterwards nobody knows', async () => {
   for (const [word, kind] of [
     ['MAIL', 'transient'],

@@ -66,8 +66,10 @@ export function openSession(
       if (error) fail(error)
       else if (auth === undefined) ready()
       // Without credentials the server would answer each message with a refusal of its own wording.
-      else if (!line.allowsAuth) reject({ ...NO_REPLY, command: 'auth' })
-      else line.login({ ...auth }, (refused) => (refused ? fail(refused) : ready()))
+      else if (!line.allowsAuth) {
+        reject({ ...NO_REPLY, command: 'auth' })
+        line.close()
+      } else line.login({ ...auth }, (refused) => (refused ? fail(refused) : ready()))
     })
   })
 }
