@@ -96,3 +96,22 @@ test('where nothing is stored it says why, and makes no file', async () => {
   })
   expect((await run({}, '--days', '0')).code).toBe(2)
 })
+
+test('db status knows what is stored beside the store', async () => {
+  const env = await stored()
+  const status = async (...args: string[]) => {
+    const { context, stdout } = testContext({ env, clock })
+    expect(await runProgram(['db', 'status', ...args], context)).toBe(0)
+    return stdout()
+  }
+  expect(await runProgram(['db', 'migrate'], testContext({ env }).context)).toBe(0)
+  expect(await status()).toMatch(
+    /^analytics +13 events in 1 batches, [\d.]+ kB \(visits in .*store-analytics\.sqlite\)$/m,
+  )
+  expect(JSON.parse(await status('--format', 'json')).analytics).toMatchObject({
+    table: 'visits',
+    events: 13,
+  })
+  env.ANALYTICS_DATASTORE_TABLE = ''
+  expect(await status()).not.toContain('analytics')
+})

@@ -46,34 +46,26 @@ async function withStore(
   work: (store: AnalyticsStore) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { readSettings } = await import('../../core/env/read-settings.ts')
-  const { analyticsFile, openAnalyticsStore } = await import('../../core/store/open.ts')
+  const { findAnalytics } = await import('../analytics-store.ts')
   const { env } = await loadEnvironment(context, envFile)
-  const { analytics, store } = readSettings(env)
-  const { address } = store
-  if (analytics.table === undefined || address === undefined) {
+  const found = await findAnalytics(context, env).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'StoreOpenError')
+      throw new CommandError(EXIT.usage, error.message)
+    throw error
+  })
+  if (found.kind === 'off') {
     throw new CommandError(
       EXIT.usage,
       'nothing is stored: set ANALYTICS_DATASTORE_TABLE and STORE_URL, or name the file that does with --env-file.',
     )
   }
-  if (address.kind === 'sqlite') {
-    const { existsSync } = await import('node:fs')
-    const path = await import('node:path')
-    const file = analyticsFile(address.file)
-    // Opening would make an empty file, and an operator who mistyped a path would read "no events".
-    if (!existsSync(path.resolve(context.cwd, file))) {
-      throw new CommandError(
-        EXIT.usage,
-        `nothing is stored at ${file} yet: the daemon makes it; check STORE_URL if it should be there.`,
-      )
-    }
+  if (found.kind === 'empty') {
+    throw new CommandError(
+      EXIT.usage,
+      `nothing is stored at ${found.location} yet: the daemon makes it; check STORE_URL if it should be there.`,
+    )
   }
-  const opened = await openAnalyticsStore(address, { table: analytics.table }).catch((error: unknown) => {
-    if (error instanceof Error && error.name === 'StoreOpenError')
-      throw new CommandError(EXIT.usage, error.message)
-    throw error
-  })
+  const opened = found.store
   try {
     return await work(opened)
   } finally {

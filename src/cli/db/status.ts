@@ -1,11 +1,20 @@
+import type { Environment } from '../../core/env/settings.ts'
 import type { Job } from '../commands/db.ts'
+import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import { agoText, rowsText, sizeText, writeLines } from './text.ts'
 
-export async function status({ context, options, care }: Job): Promise<ExitCode> {
+export async function status({ context, options, env, care }: Job): Promise<ExitCode> {
   const found = await (await care()).status()
+  const analytics = await analyticsStatus(context, env)
   if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, store: found }))
+    context.stdout.write(
+      (await import('../output/json.ts')).jsonText({
+        version: 1,
+        store: found,
+        ...(analytics && { analytics }),
+      }),
+    )
     return EXIT.passed
   }
   const { version, latest, walBytes, verifiedAt } = found
@@ -29,6 +38,36 @@ export async function status({ context, options, care }: Job): Promise<ExitCode>
         ? 'never: platformctl db verify'
         : `${agoText(verifiedAt, context.clock.now())} (${new Date(verifiedAt).toISOString()})`,
     ],
+    ...(analytics ? [['analytics', analyticsText(analytics)] as const] : []),
   ])
   return EXIT.passed
+}
+
+interface AnalyticsPart {
+  readonly table: string | undefined
+  readonly location: string
+  readonly batches: number
+  readonly events: number
+  readonly bytes: number | undefined
+}
+
+/** What ingest has stored beside the store; undefined where no table is named. */
+async function analyticsStatus(context: Context, env: Environment): Promise<AnalyticsPart | undefined> {
+  const { findAnalytics } = await import('../analytics-store.ts')
+  const found = await findAnalytics(context, env)
+  if (found.kind === 'off') return undefined
+  const { location } = found
+  if (found.kind === 'empty') return { table: undefined, location, batches: 0, events: 0, bytes: undefined }
+  try {
+    const { table, batches, events, bytes } = await found.store.status()
+    return { table, location, batches, events, bytes }
+  } finally {
+    await found.store.close()
+  }
+}
+
+function analyticsText({ table, location, batches, events, bytes }: AnalyticsPart): string {
+  if (table === undefined) return `nothing stored yet (${location})`
+  const size = bytes === undefined ? '' : `, ${sizeText(bytes)}`
+  return `${events.toLocaleString('en')} events in ${batches.toLocaleString('en')} batches${size} (${table} in ${location})`
 }

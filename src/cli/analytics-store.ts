@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs'
+import type { AnalyticsStore } from '../core/analytics/store.ts'
+import { readSettings } from '../core/env/read-settings.ts'
+import type { Environment } from '../core/env/settings.ts'
+import { analyticsFile, openAnalyticsStore } from '../core/store/open.ts'
+import type { Context } from './context.ts'
+import { storeAddress } from './local.ts'
+
+/** What ingest stored on this machine or its server; or where it would be, but nothing is there yet. */
+export type FoundAnalytics =
+  | { readonly kind: 'open'; readonly store: AnalyticsStore; readonly location: string }
+  | { readonly kind: 'off' }
+  | { readonly kind: 'empty'; readonly location: string }
+
+/** Opens the table of analytics; makes no file, so that a mistyped path does not read as "no events". */
+export async function findAnalytics(context: Context, env: Environment): Promise<FoundAnalytics> {
+  const { table } = readSettings(env).analytics
+  if (table === undefined) return { kind: 'off' }
+  const address = storeAddress(context, env, undefined)
+  const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
+  if (address.kind === 'sqlite' && !existsSync(location)) return { kind: 'empty', location }
+  return { kind: 'open', store: await openAnalyticsStore(address, { table }), location }
+}
