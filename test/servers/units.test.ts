@@ -50,9 +50,12 @@ describe.skipIf(!here)('the systemd units', () => {
     await mkdir(path.join(state, 'platformctl-backups'))
     await execa(bin, ['db', 'migrate', '--data', path.join(state, 'platformctl')])
     const unit = await readFile(path.join(units, 'platformctl-backup.service'), 'utf8')
-    // The specifiers as systemd resolves them (systemd.unit(5)).
+    // Specifiers and dollars as systemd resolves them (systemd.unit(5), systemd.service(5)).
     const lines = [...unit.matchAll(/^ExecStart=(.*)$/gm)].map(([, line = '']) =>
-      line.replaceAll('%S', state).replaceAll('%%', '%').replaceAll('/usr/bin/platformctl', bin),
+      line
+        .replace(/%([S%])/g, (_, letter) => (letter === 'S' ? state : '%'))
+        .replaceAll('$$', () => '$')
+        .replaceAll('/usr/bin/platformctl', bin),
     )
     expect(lines).toHaveLength(3)
     for (const line of lines) await execa('sh', ['-ec', line])
