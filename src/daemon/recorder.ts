@@ -6,6 +6,8 @@ import type { History } from '../core/status/history.ts'
 import { createRounds } from '../core/status/rounds.ts'
 
 const EVERY_MS = 60_000
+/** So soon after a sleep of the machine, or a step of its clock, there is a look at the new time. */
+const NOTICE_MS = 5000
 
 export interface RecorderOptions {
   /** Those that run in this process. */
@@ -58,13 +60,21 @@ export function startRecorder({ health, neighbours, history, clock, log, onRecor
     }
   }
 
+  async function untilDue(due: number): Promise<void> {
+    const ahead = () => clock.now() - clock.monotonic()
+    const before = ahead()
+    while (clock.monotonic() < due && Math.abs(ahead() - before) < EVERY_MS && !stopping.signal.aborted)
+      await clock.sleep(Math.min(due - clock.monotonic(), NOTICE_MS), stopping.signal).catch(() => {})
+  }
+
   async function run(): Promise<void> {
     let due = clock.monotonic()
     while (!stopping.signal.aborted) {
       await look()
       // From the due time and not from now, so that a slow look does not shift all that follow.
       due = Math.max(due + EVERY_MS, clock.monotonic())
-      await clock.sleep(due - clock.monotonic(), stopping.signal).catch(() => {})
+      await untilDue(due)
+      due = Math.min(due, clock.monotonic())
     }
   }
   void run()

@@ -183,9 +183,9 @@ test('without a record the page says so and what is not configured, and asks not
 
 test('the recorder looks once a minute with live checks, goes on after a fault of its file, and says it once', async () => {
   const waiting: (() => void)[] = []
-  let monotonic = 0
+  let [monotonic, stepped] = [0, 0]
   const clock = {
-    now: () => NOW + monotonic,
+    now: () => NOW + stepped + monotonic,
     monotonic: () => monotonic,
     sleep: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve, reject) => {
@@ -234,8 +234,10 @@ test('the recorder looks once a minute with live checks, goes on after a fault o
     onRecorded: () => {},
   })
   const minute = async () => {
-    await expect.poll(() => waiting.length).toBe(1)
-    waiting.shift()?.()
+    for (const end = monotonic + 60_000; monotonic < end; ) {
+      await expect.poll(() => waiting.length).toBe(1)
+      waiting.shift()?.()
+    }
   }
   await minute()
   await minute()
@@ -244,12 +246,18 @@ test('the recorder looks once a minute with live checks, goes on after a fault o
   await minute()
   full = false
   await minute()
+  // A step of the clock is looked at within seconds, and not a minute later.
+  const before = looks.length
+  await expect.poll(() => waiting.length).toBe(1)
+  stepped += 24 * 60 * 60 * 1000
+  waiting.shift()?.()
+  await expect.poll(() => looks.length).toBe(before + 1)
   await expect.poll(() => waiting.length).toBe(1)
   await recorder.stop()
-  expect(looks).toEqual(Array.from({ length: 6 }, () => true))
+  expect(looks).toEqual(Array.from({ length: 7 }, () => true))
   expect(events).toEqual(['history_not_recorded', 'history_recorded_again'])
-  const { series } = await history.read(NOW + monotonic)
-  expect(series.find(({ probe }) => probe === 'store')?.days.at(-1)?.ms.ok).toBe(3 * 60_000)
+  const { series } = await history.read(NOW + stepped + monotonic)
+  expect(series.find(({ probe }) => probe === 'store')?.days.at(0)?.ms.ok).toBe(3 * 60_000)
 })
 
 test('a history file that cannot be opened keeps no service from running, and is seen', async () => {

@@ -40,6 +40,8 @@ export interface Period {
   /** UTC milliseconds. */
   readonly start: number
   readonly ms: Readonly<Record<ProbeState, number>>
+  /** States that any look found, also where none of its time counts. */
+  readonly seen: readonly ProbeState[]
   readonly latency: Histogram
 }
 

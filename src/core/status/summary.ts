@@ -126,18 +126,8 @@ function line(series: Series, now: number): Line {
     checkedAt: series.last.at,
     days: Array.from({ length: DAYS_KEPT }, (_, index) => {
       const start = today - (DAYS_KEPT - 1 - index) * DAY_MS
-      const seen = new Set<ProbeState>()
-      const ms = byDay.get(start)?.ms
-      for (const state of ['ok', 'degraded', 'failing'] as const) if ((ms?.[state] ?? 0) > 0) seen.add(state)
-      // The newest look counts before a minute of it has passed.
-      if (series.last.at >= start && series.last.at < start + DAY_MS) seen.add(series.last.state)
-      return seen.has('failing')
-        ? 'failing'
-        : seen.has('degraded')
-          ? 'degraded'
-          : seen.has('ok')
-            ? 'ok'
-            : 'none'
+      const seen = byDay.get(start)?.seen ?? []
+      return (['failing', 'degraded', 'ok'] as const).find((state) => seen.includes(state)) ?? 'none'
     }),
     lastDay: window(series.hours, DAY_MS),
     allDays: window(series.days, DAYS_KEPT * DAY_MS),

@@ -139,6 +139,18 @@ test('a minute over midnight is divided between the two days', async () => {
   expect(lastDay.ms.failing).toBe(MINUTE_MS)
 })
 
+test('a day that was looked at once shows what the look found, though no time of it counts', async () => {
+  const it = await recording()
+  await it.look({ web: { store: 'failing' } })
+  it.restart()
+  await it.look({ web: { store: 'ok' } }, DAY_MS)
+  it.restart()
+  await it.look({ web: { store: 'degraded' } }, DAY_MS)
+  const { days, allDays } = await web(it, 'store')
+  expect(days.slice(-4)).toEqual(['none', 'failing', 'ok', 'degraded'])
+  expect(allDays.uptime).toBeUndefined()
+})
+
 test('a probe that is not configured has neither uptime nor trouble', async () => {
   const it = await recording()
   for (let minute = 0; minute < 3; minute += 1) await it.look({ web: { store: 'ok', mail: 'skipped' } })

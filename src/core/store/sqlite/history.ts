@@ -36,6 +36,7 @@ const MIGRATIONS: readonly string[] = [
     degraded INTEGER NOT NULL DEFAULT 0,
     failing INTEGER NOT NULL DEFAULT 0,
     skipped INTEGER NOT NULL DEFAULT 0,
+    seen INTEGER NOT NULL,
     latency BLOB NOT NULL DEFAULT x'',
     PRIMARY KEY (length, start, series)
   ) STRICT, WITHOUT ROWID;
@@ -59,10 +60,15 @@ const LONGEST_REASON = 200
 const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
 const NOTHING = new Uint8Array()
 
+/** Bits of `seen`. */
+const SEEN: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
+const STATES = Object.keys(SEEN) as ProbeState[]
+
 interface PeriodRow extends Record<ProbeState, number> {
   readonly series: number
   readonly start: number
   readonly length: number
+  readonly seen: number
   readonly latency: Uint8Array
 }
 
@@ -115,10 +121,11 @@ function writer(database: SqliteDatabase): (round: Parameters<History['record']>
       RETURNING id`).pluck(),
     latency: prepare('SELECT latency FROM period WHERE length = ? AND start = ? AND series = ?').pluck(),
     period: prepare(`
-      INSERT INTO period (length, start, series, ok, degraded, failing, skipped, latency)
-      VALUES (@length, @start, @series, @ok, @degraded, @failing, @skipped, @latency)
+      INSERT INTO period (length, start, series, ok, degraded, failing, skipped, seen, latency)
+      VALUES (@length, @start, @series, @ok, @degraded, @failing, @skipped, @seen, @latency)
       ON CONFLICT DO UPDATE SET ok = ok + excluded.ok, degraded = degraded + excluded.degraded,
         failing = failing + excluded.failing, skipped = skipped + excluded.skipped,
+        seen = seen | excluded.seen,
         latency = CASE WHEN length(excluded.latency) = 0 THEN latency ELSE excluded.latency END`),
     open: prepare('SELECT * FROM incident WHERE series = ? AND ended_at IS NULL'),
     begin: prepare('INSERT INTO incident (series, state, reason, began_at, seen_at) VALUES (?, ?, ?, ?, ?)'),
@@ -137,22 +144,31 @@ function writer(database: SqliteDatabase): (round: Parameters<History['record']>
   }
   let tidied = Number.NaN
 
-  function addPeriods(series: number, at: number, { credit, latencyMs }: Observation): void {
+  function addPeriods(series: number, at: number, { credit, latencyMs, state }: Observation): void {
     for (const length of LENGTHS) {
       const current = floor(at, length)
-      const row = (start: number, ms: number, latency: Uint8Array) =>
-        sql.period.run({ length, start, series, ...NO_TIME, ...(credit && { [credit.state]: ms }), latency })
+      const row = (start: number, ms: number, latency: Uint8Array, seen: number) =>
+        sql.period.run({
+          length,
+          start,
+          series,
+          ...NO_TIME,
+          ...(credit && { [credit.state]: ms }),
+          seen,
+          latency,
+        })
       let credited = credit?.from ?? at
       // What lies before the hour or the day that `at` is in.
       for (; credit !== undefined && credited < Math.min(current, credit.to); ) {
         const until = Math.min(credit.to, floor(credited, length) + length)
-        row(floor(credited, length), Math.round(until - credited), NOTHING)
+        row(floor(credited, length), Math.round(until - credited), NOTHING, SEEN[credit.state])
         credited = until
       }
       row(
         current,
         credit === undefined ? 0 : Math.round(credit.to - credited),
         withLatency(length, current, series, latencyMs),
+        SEEN[state] | (credit !== undefined && credit.to > credited ? SEEN[credit.state] : 0),
       )
     }
   }
@@ -219,11 +235,14 @@ function read(database: SqliteDatabase, now: number): Awaited<ReturnType<History
   const named = new Map(series.map(({ id, service, probe }) => [id, { service, probe }]))
   const periodsOf = Map.groupBy(periods, (row) => `${row.series} ${row.length}`)
   const of = (id: number, length: number): Period[] =>
-    (periodsOf.get(`${id} ${length}`) ?? []).map(({ start, ok, degraded, failing, skipped, latency }) => ({
-      start,
-      ms: { ok, degraded, failing, skipped },
-      latency: decode(latency),
-    }))
+    (periodsOf.get(`${id} ${length}`) ?? []).map(
+      ({ start, ok, degraded, failing, skipped, seen, latency }) => ({
+        start,
+        ms: { ok, degraded, failing, skipped },
+        seen: STATES.filter((state) => (seen & SEEN[state]) !== 0),
+        latency: decode(latency),
+      }),
+    )
   return {
     series: series.map(({ id, service, probe, first_at, at, state, reason }) => ({
       service,
