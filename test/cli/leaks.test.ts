@@ -32,6 +32,7 @@ function right({ name, kind, group }: Variable, index: number): string {
   if (group === 'site' && kind === 'url') return `${name}=https://user:canary@service${index}.invalid`
   const values: Partial<Record<Variable['kind'], string>> = {
     url: `https://canary${index}.invalid/canary`,
+    dsn: `https://canary@canary${index}.invalid/1`,
     'store-url': 'postgres://canary:canary@127.0.0.1:1/canary',
     'smtp-url': 'smtp://canary:canary@127.0.0.1:1',
     mailbox: 'canary <canary@canary.invalid>',

@@ -6,6 +6,7 @@ export type Kind =
   | 'text'
   | 'secret'
   | 'url'
+  | 'dsn'
   | 'store-url'
   | 'smtp-url'
   | 'integer'
@@ -310,7 +311,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
     [
       'NEXT_PUBLIC_ERRORTRACK_DSN',
       ALL,
-      'url',
+      'dsn',
       'https://key@errors.example.com/1',
       'Where error reports go. Without it the SDK is never loaded.',
     ],

@@ -19,6 +19,9 @@ const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => str
   secret: (value) => (hasControl(value) ? 'a key without control characters' : undefined),
   path: (value) => (hasControl(value) ? 'a path without control characters' : undefined),
   url: (value) => (parseHttpUrl(value) ? undefined : 'an http:// or https:// address'),
+  // At least as strict as the SDK, which prints what it cannot take for one.
+  dsn: (value) =>
+    DSN.test(value) ? undefined : 'https://KEY@HOST/NUMBER, as the project’s settings show it',
   'store-url': (value) => (parseStoreAddress(value) ? undefined : 'sqlite:PATH or postgres://…'),
   'smtp-url': (value) => (parseSmtpUrl(value) ? undefined : 'smtp://host:port or smtps://host:port'),
   mailbox: (value) =>
@@ -37,6 +40,8 @@ const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => str
   price: (value) =>
     /^[A-Za-z0-9_-]{3,255}$/.test(value) ? undefined : 'a price id: letters, digits, underscores and hyphens',
 }
+
+const DSN = /^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/
 
 function hasControl(value: string): boolean {
   for (let index = 0; index < value.length; index += 1) {

@@ -77,3 +77,16 @@ test('a public secret concerns the web service, which alone hands it out', () =>
   const [finding] = validateAll({ NEXT_PUBLIC_MY_OWN: 'sk_live_4711' }).findings
   expect(finding).toMatchObject({ id: 'public-secret', services: ['web'] })
 })
+
+test.each([
+  ['https://key@errors.example.com/1', true],
+  ['https://key@errors.example.com:8443/with/path/42', true],
+  ['http://key:older@127.0.0.1:9000/7', true],
+  ['https://errors.example.com/1', false],
+  ['https://key@errors.example.com/project', false],
+  ['https://key@errors.example.com', false],
+  ['key@errors.example.com/1', false],
+])('%j is an address of error reports: %s', (dsn, wellFormed) => {
+  const expected = wellFormed ? [] : ['malformed-value NEXT_PUBLIC_ERRORTRACK_DSN']
+  expect(warned({ NEXT_PUBLIC_ERRORTRACK_DSN: dsn })).toEqual(expected)
+})

@@ -1,0 +1,33 @@
+import { execa } from 'execa'
+import { expect, test } from 'vitest'
+import { VARIABLES } from '../../src/core/env/contract.ts'
+import { bin } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+/** Values that nothing can use, so that the daemon starts and says of each that it is malformed. */
+const CANARIES = Object.fromEntries(
+  VARIABLES.filter(({ kind, secret }) => !secret && kind !== 'text' && kind !== 'path').map(
+    ({ name }, index) => [
+      name,
+      // Without the star of a wildcard, which is an error of its own.
+      `https://canary${index}.invalid/canary ✗`,
+    ],
+  ),
+)
+
+test('a daemon that starts on malformed values says so, and writes no byte of them on any stream', async () => {
+  const child = execa(
+    process.execPath,
+    ['--', bin, 'daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--no-schedule'],
+    { cwd: await emptyFolder(), env: CANARIES, reject: false, timeout: 20_000 },
+  )
+  let text = ''
+  for await (const line of child.iterable()) {
+    text += line
+    if (line.includes('"listening"')) child.kill('SIGTERM')
+  }
+  const { exitCode, stdout, stderr } = await child
+  expect(exitCode).toBe(0)
+  expect(text).toContain('NEXT_PUBLIC_ERRORTRACK_DSN')
+  expect(text + stdout + stderr).not.toMatch(/canary/i)
+})
