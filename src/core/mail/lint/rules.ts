@@ -50,10 +50,6 @@ export const LINT_RULES = {
     meaning:
       'The plain-text part is empty or says much less than the HTML. Readers without HTML would miss it, and filters distrust such mails.',
   },
-  'plain-text-without-link': {
-    severity: 'error',
-    meaning: 'The HTML has an action, and the plain-text part does not give its address.',
-  },
   'subject-long': {
     severity: 'warning',
     meaning: 'Mail clients cut a subject at about 60 characters, and on a phone earlier.',

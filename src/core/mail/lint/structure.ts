@@ -78,16 +78,6 @@ export function checkStructure(mail: LintedMail): Finding[] {
       'Remove the override, or complete it.',
       'text:',
     )
-  const action = all.find(({ name, attribs }) => name === 'a' && attribs.href?.startsWith('http'))?.attribs
-    .href
-  if (action !== undefined && !rendered.text.includes(action))
-    say(
-      'plain-text-without-link',
-      'The plain-text part lacks the address of the action.',
-      'Give it there too.',
-      'text:',
-    )
-
   const links = all.filter(({ name, attribs }) => name === 'a' && attribs.href !== undefined)
   if (links.length > 4 && links.length > words(shown) / 20)
     say(
