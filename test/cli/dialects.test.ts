@@ -69,3 +69,64 @@ test('readEnv reads as the named reader would, and says when that reader refuses
   expect(readEnv('A=b # c', { dialect: 'docker' }).values.get('A')).toBe('b # c')
   expect(readEnv('A = b', { dialect: 'docker' })).toMatchObject({ rejected: true })
 })
+
+const REFERENCE = ['RATE_LIMIT_PER_MINUTE=$', '{NOT_SET:-60}'].join('')
+
+test.each([
+  ['node', 'LOG_LEVEL="warn"', []],
+  ['docker', 'LOG_LEVEL="warn"', ['malformed-value']],
+  ['systemd', 'export LOG_LEVEL=loud', []],
+  ['node', 'export LOG_LEVEL=loud', ['malformed-value']],
+  ['compose', REFERENCE, []],
+  ['dotenv', REFERENCE, ['placeholder-value']],
+])('--dialect %s: %s is judged as that reader sees it', async (dialect, text, expected) => {
+  const { code, stdout } = await run(`# note\n${text}\n`, [
+    'env',
+    'check',
+    'a.env',
+    '--dialect',
+    dialect,
+    '--readers',
+    dialect,
+    '--format',
+    'json',
+  ])
+  const { findings } = JSON.parse(stdout) as {
+    findings: { id: string; severity: string; location?: { line: number } }[]
+  }
+  const warnings = findings.filter(({ severity }) => severity === 'warning')
+  expect(warnings.map(({ id }) => id)).toEqual(expected)
+  for (const { location } of warnings) expect(location?.line).toBe(2)
+  expect(code).toBe(0)
+})
+
+test('a file that the asked-for reader refuses is unreadable: exit 2, one sentence', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'a.env'), 'LOG LEVEL=info\n')
+  const { context, stdout, stderr } = testContext({ cwd })
+  expect(await runProgram(['preflight', '--env-file', 'a.env', '--dialect', 'docker'], context)).toBe(2)
+  expect(stdout()).toBe('')
+  expect(stderr()).toMatch(/^platformctl: docker would refuse a\.env: .*\n$/)
+})
+
+test('only the readers that are named can disagree', async () => {
+  const warned = async (readers: string) => {
+    const { stdout } = await run('BUILD_STAMP="a b"\n', [
+      'env',
+      'check',
+      'a.env',
+      '--readers',
+      readers,
+      '--format',
+      'json',
+    ])
+    return (JSON.parse(stdout) as { findings: { id: string }[] }).findings.filter(
+      ({ id }) => id === 'reader-difference',
+    ).length
+  }
+  expect(await warned('node,compose,systemd')).toBe(0)
+  expect(await warned('node, docker')).toBe(1)
+  const { context, stderr } = testContext()
+  expect(await runProgram(['preflight', '--readers', 'nodejs'], context)).toBe(2)
+  expect(stderr()).toMatch(/Readers are node, dotenv,/)
+})
