@@ -4,6 +4,9 @@ import { recordEnvelopes } from '../support/envelopes.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { openSite } from './site.ts'
 
+/** Other processes take their time, on a busy machine more of it. */
+const eventually = <T>(look: () => T | Promise<T>) => expect.poll(look, { timeout: 15_000 })
+
 describe.runIf(hasChromium())('error reporting in Chromium', () => {
   let browser: Browser
   beforeAll(async () => {
@@ -48,7 +51,7 @@ describe.runIf(hasChromium())('error reporting in Chromium', () => {
     await page.evaluate(
       `platform.reportError(new TypeError('early, at ' + location.href), { email: 'canary@example.com', url: location.href })`,
     )
-    await expect.poll(() => requested.some((url) => url.includes('errortrack'))).toBe(true)
+    await eventually(() => requested.some((url) => url.includes('errortrack'))).toBe(true)
     await page.waitForLoadState('networkidle')
     await page.evaluate(`
       platform.setUserContext({ id: 'user-17', email: 'canary@example.com' })
@@ -63,14 +66,11 @@ describe.runIf(hasChromium())('error reporting in Chromium', () => {
       payloads().flatMap(
         (payload) => (payload.exception as { values: { value: string }[] } | undefined)?.values ?? [],
       )
-    await expect
-      .poll(
-        () =>
-          values()
-            .map(({ value }) => value)
-            .sort(),
-        { timeout: 10_000 },
-      )
+    await eventually(() =>
+      values()
+        .map(({ value }) => value)
+        .sort(),
+    )
       // A message comes with the place it was sent from, and so looks like an exception.
       .toEqual([
         `[address] looked at ${site.url}/play`,
@@ -78,9 +78,7 @@ describe.runIf(hasChromium())('error reporting in Chromium', () => {
         `rejected at ${site.url}/play`,
         `uncaught at ${site.url}/play`,
       ])
-    await expect
-      .poll(() => payloads().some(({ type }) => type === 'transaction'), { timeout: 15_000 })
-      .toBe(true)
+    await eventually(() => payloads().some(({ type }) => type === 'transaction')).toBe(true)
 
     expect(payloads().flatMap(({ breadcrumbs }) => (breadcrumbs as unknown[]) ?? []).length).toBeGreaterThan(
       0,
@@ -107,7 +105,7 @@ describe.runIf(hasChromium())('error reporting in Chromium', () => {
     await other.waitForFunction('window.platform !== undefined')
     await other.evaluate('platform.optOut()')
     const before = envelopes.length
-    await expect.poll(() => page.evaluate(`localStorage['platform.optOut']`)).toBe('1')
+    await eventually(() => page.evaluate(`localStorage['platform.optOut']`)).toBe('1')
     await page.evaluate(`
       platform.reportError(new Error('after the objection'))
       setTimeout(() => { throw new Error('after the objection') })
