@@ -1,15 +1,17 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DCLinter } from 'dclint'
 import { validate } from 'dockerfile-utils'
+import { execa } from 'execa'
 import { Deployment } from 'kubernetes-models/apps/v1'
 import { CronJob } from 'kubernetes-models/batch/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { emptyFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 // Its ES module calls require, which there is none of.
@@ -49,6 +51,47 @@ test('the Kubernetes manifests hold to the schemas of their kinds', async () => 
     model.validate()
   }
 })
+
+/** The module of each kind's type. */
+const MODULES = {
+  ConfigMap: 'v1',
+  CronJob: 'batch/v1',
+  Deployment: 'apps/v1',
+  PodDisruptionBudget: 'policy/v1',
+  Service: 'v1',
+  ServiceAccount: 'v1',
+} as const
+
+/** What the compiler says of the manifests as values of their types: fields that a schema lets pass are errors there. */
+async function unknownFields(documents: readonly { readonly kind: keyof typeof MODULES }[]): Promise<string> {
+  const folder = await emptyFolder()
+  await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir')
+  await writeFile(
+    path.join(folder, 'manifests.ts'),
+    documents
+      .map(
+        (document, index) =>
+          `import type { I${document.kind} as T${index} } from 'kubernetes-models/${MODULES[document.kind]}'\nexport const d${index}: T${index} = ${JSON.stringify(document)}\n`,
+      )
+      .join(''),
+  )
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', 'node']
+  const { stdout } = await execa('tsc', [...options, 'manifests.ts'], {
+    cwd: folder,
+    preferLocal: true,
+    localDir: root,
+    reject: false,
+  })
+  return stdout
+}
+
+test('the Kubernetes manifests have no field that their kinds do not know', async () => {
+  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
+  expect(await unknownFields(documents)).toBe('')
+  const misspelt = structuredClone(documents)
+  misspelt.find(({ kind }) => kind === 'Deployment').spec.template.spec.terminationGracePeriod = 40
+  expect(await unknownFields(misspelt)).toMatch(/terminationGracePeriod/)
+}, 60_000)
 
 test('no container of the manifests may write to its image, gain privileges or run as root', async () => {
   const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
