@@ -2,8 +2,11 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 /** Starts a sink in a process of its own, so that it does not share the sender's core; gives its port. */
-export function startSink(script: string): Promise<{ readonly port: number; close(): void }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url))], {
+export function startSink(
+  script: string,
+  args: readonly string[] = [],
+): Promise<{ readonly port: number; close(): void }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return new Promise((resolve, reject) => {

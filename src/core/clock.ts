@@ -9,7 +9,7 @@ export interface Clock {
 }
 
 /** What waits for the network or the disk, and so for real time, also when a program brings its own clock. */
-export type Timer = Pick<Clock, 'sleep'>
+export type Timer = Pick<Clock, 'sleep' | 'monotonic'>
 
 export const systemClock: Clock = {
   now: () => Date.now(),

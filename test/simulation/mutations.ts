@@ -19,9 +19,9 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'records a day as sent before it is sent',
     file: 'course/dispatcher.ts',
-    find: 'const outcome = isForgotten',
-    replace: `await mark(settle(claim, { kind: 'sent', id: '' }, now, 0))
-      const outcome = isForgotten`,
+    find: 'const outcome = await inFlight(',
+    replace: `await mark(settle(claim, { kind: 'sent', id: '' }, clock.now(), 0))
+      const outcome = await inFlight(`,
   },
   {
     name: 'takes any outcome, whatever its fencing number',
@@ -44,7 +44,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'does not look again before it hands over',
     file: 'course/dispatcher.ts',
-    find: 'if (!(await store.stillHolds(claim))) return feed.giveBack()',
+    find: `if (!(await store.stillHolds(claim))) return 'gone'`,
     replace: '',
   },
   {

@@ -6,17 +6,21 @@ import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
 import type { Course, DispatchResult } from './course.ts'
 import { createFeed, type Taken } from './feed.ts'
+import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
 import { KEY_LIFE_MS, release, settle } from './schedule.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 /** A crashed process's lessons are taken over after this; shorter than anyone would notice. */
 const LEASE_MS = 90_000
-/** An attempt that has not ended by then is given up, its outcome unknown. */
-const SEND_MS = 55_000
-/** No attempt is begun that could outlive its lease: the rest is for the mark. */
-const LATEST_START_MS = LEASE_MS - SEND_MS - 10_000
-const CONCURRENCY = 50
+/** What an attempt may take of its lease; the rest is for its mark. An outcome that is not known by then is unknown. */
+const ATTEMPT_MS = 80_000
+/** No attempt is begun that has less than this left of it. */
+const LEAST_MS = 55_000
+/** So many messages are with the provider at once. */
+const IN_FLIGHT = 50
+/** More slots than that: the others wait for the commit that makes their mark durable, which a hundred can share. */
+const SLOTS = 250
 
 export interface DispatcherOptions {
   readonly store: CourseStore
@@ -46,26 +50,49 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
-    const feed = createFeed({ store, clock, random, limit, leaseMs: LEASE_MS, ahead: CONCURRENCY })
+    const feed = createFeed({
+      store,
+      clock,
+      timer,
+      random,
+      limit,
+      leaseMs: LEASE_MS,
+      attemptMs: ATTEMPT_MS,
+      ahead: IN_FLIGHT,
+    })
     const mark = createMarker(store, timer)
+    const inFlight = createGate(IN_FLIGHT)
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
     let fault: { readonly error: unknown } | undefined
     const stopped = () => pause !== undefined || fault !== undefined || signal?.aborted === true
 
-    async function deliver({ claim, claimedAt }: Taken): Promise<void> {
-      const now = clock.now()
-      if (stopped() || now < claimedAt || now > claimedAt + LATEST_START_MS) {
-        await mark(release(claim, now))
-        return
+    async function deliver(taken: Taken): Promise<void> {
+      const { claim } = taken
+      const outcome = await inFlight(() => handOver(taken))
+      if (outcome === 'untried') await mark(release(claim, clock.now()))
+      else if (outcome === 'gone') feed.giveBack()
+      else if (outcome.kind !== 'not_configured') {
+        await mark(settle(claim, outcome, clock.now(), random.fraction()))
+        tell(claim, outcome)
       }
+    }
+
+    async function handOver({
+      claim,
+      claimedAt,
+      deadline,
+    }: Taken): Promise<SendOutcome | 'untried' | 'gone'> {
+      const now = clock.now()
+      if (stopped() || now < claimedAt || now > claimedAt + ATTEMPT_MS - LEAST_MS) return 'untried'
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
-      if (!(await store.stillHolds(claim))) return feed.giveBack()
-      const outcome = isForgotten(claim, now) ? stillUnknown(claim) : await attempt(claim)
-      if (outcome.kind === 'not_configured') return
+      if (!(await store.stillHolds(claim))) return 'gone'
+      if (isForgotten(claim, now)) return stillUnknown(claim)
+      // What a transport has not answered by then may or may not have been delivered.
+      const outcome = await Promise.race([send(claim, deadline.signal), deadline.passed.then(() => LATE)])
+      // Here, while the place is still taken: whoever is next in line must see it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
-      await mark(settle(claim, outcome, clock.now(), random.fraction()))
-      tell(claim, outcome)
+      return outcome
     }
 
     /** The provider no longer knows the key: a retry could be a second delivery, so an operator decides. */
@@ -76,9 +103,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       reason: problem?.reason ?? 'the outcome is unknown',
     })
 
-    function attempt(claim: Claim): Promise<SendOutcome> {
+    function send(claim: Claim, signal: AbortSignal): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
-      const mail = {
+      const mail: Mail = {
         template: templateOf(claim.day),
         slots,
         to: { name: undefined, address: claim.address },
@@ -86,7 +113,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         date: new Date(claim.firstAttemptAt),
         unsubscribeUrl,
       }
-      return inTime(timer, (deadline) => mailer.send(mail, deadline))
+      return mailer.send(mail, signal)
     }
 
     function tell({ subscription, day }: Claim, outcome: Exclude<SendOutcome, { kind: 'not_configured' }>) {
@@ -114,7 +141,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 
     // Every slot has ended before the first fault is told: nothing goes on in the background.
     await Promise.all(
-      Array.from({ length: Math.min(CONCURRENCY, limit) }, () =>
+      Array.from({ length: Math.min(SLOTS, limit) }, () =>
         slot().catch((error: unknown) => {
           fault ??= { error }
         }),
@@ -132,31 +159,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 
 const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as const
 
-/** Ends an attempt before its lease does: what a transport has not answered by then may or may not have been delivered. */
-async function inTime(
-  timer: Timer,
-  send: (deadline: AbortSignal) => Promise<SendOutcome>,
-): Promise<SendOutcome> {
-  const answered = new AbortController()
-  const expired = new AbortController()
-  const late = timer.sleep(SEND_MS, answered.signal).then(
-    (): SendOutcome => {
-      expired.abort(new Error('the time for one message is over'))
-      return { kind: 'unknown', reason: 'the provider did not answer in time' }
-    },
-    () => NEVER,
-  )
-  try {
-    return await Promise.race([send(expired.signal), late])
-  } finally {
-    answered.abort(ANSWERED)
-  }
-}
-
-/** Given, because the default reason is an exception with a stack, made anew for every message. */
-const ANSWERED = 'answered'
-
-const NEVER = new Promise<never>(() => {})
+const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
 function templateOf(day: number): TemplateName {
   const name = TEMPLATES.find((template) => template === `course-day-${day}`)

@@ -1,5 +1,6 @@
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import type { Random } from '../random.ts'
+import { createDeadline, type Deadline } from './deadline.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 const BATCH = 200
@@ -9,6 +10,8 @@ const RETRY_SHARE = 20
 export interface Taken {
   readonly claim: Claim
   readonly claimedAt: number
+  /** An attempt that has not ended by then is given up. */
+  readonly deadline: Deadline
 }
 
 /** Hands claims out one by one, and takes more from the store before the slots run dry. */
@@ -24,15 +27,19 @@ export interface Feed {
 export function createFeed(input: {
   readonly store: Pick<CourseStore, 'claimDue'>
   readonly clock: Clock
+  readonly timer: Timer
   readonly random: Random
   readonly limit: number
   readonly leaseMs: number
+  /** Of the lease, what an attempt may take; the rest is for its mark. */
+  readonly attemptMs: number
   /** So many claims are kept ready. */
   readonly ahead: number
 }): Feed {
-  const { store, clock, random, leaseMs, ahead } = input
+  const { store, clock, timer, random, leaseMs, attemptMs, ahead } = input
   const call = Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
+  const deadlines: Deadline[] = []
   let left = input.limit
   let dry = false
   let fault: { readonly error: unknown } | undefined
@@ -46,7 +53,10 @@ export function createFeed(input: {
       const claims = await store.claimDue({ now: claimedAt, limit, retries, leaseMs, call })
       left -= claims.length
       dry = claims.length === 0
-      for (const claim of claims) ready.push({ claim, claimedAt })
+      if (dry) return
+      const deadline = createDeadline(timer, attemptMs)
+      deadlines.push(deadline)
+      for (const claim of claims) ready.push({ claim, claimedAt, deadline })
     } catch (error) {
       // Kept for the slot that asks next: what was claimed before is still sent and recorded.
       fault = { error }
@@ -80,6 +90,7 @@ export function createFeed(input: {
     async stop() {
       left = Number.NEGATIVE_INFINITY
       await taking
+      for (const deadline of deadlines) deadline.cancel()
       return ready.splice(0)
     },
   }

@@ -1,8 +1,10 @@
 import type { Timer } from '../clock.ts'
 import type { CourseStore, Settlement } from './store.ts'
 
-/** How long a finished send waits for others to share its commit. */
-const WINDOW_MS = 3
+/** How long a finished send waits for others to share its commit: longer where commits take longer. */
+const SHORTEST_MS = 3
+const LONGEST_MS = 12
+const COMMITS_LONG = 3
 
 /**
  * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. The promise
@@ -14,14 +16,20 @@ export function createMarker(
 ): (settlement: Settlement) => Promise<void> {
   let group: Settlement[] = []
   let flush: Promise<void> | undefined
+  let window = SHORTEST_MS
+
+  async function commit(): Promise<void> {
+    await timer.sleep(window)
+    const marked = group
+    group = []
+    flush = undefined
+    const began = timer.monotonic()
+    await store.settle(marked)
+    window = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, COMMITS_LONG * (timer.monotonic() - began)))
+  }
   return (settlement) => {
     group.push(settlement)
-    flush ??= timer.sleep(WINDOW_MS).then(() => {
-      const marked = group
-      group = []
-      flush = undefined
-      return store.settle(marked)
-    })
+    flush ??= commit()
     return flush
   }
 }

@@ -1,0 +1,331 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { Pool } from 'undici'
+import { systemClock } from '../src/core/clock.ts'
+import type { Course } from '../src/core/course/course.ts'
+import { openCourse } from '../src/core/course/open.ts'
+import { silentLog } from '../src/core/log.ts'
+import { joinPieces } from '../src/core/mail/encoding.ts'
+import { openMailer } from '../src/core/mail/open.ts'
+import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
+import { systemRandom } from '../src/core/random.ts'
+import { secret } from '../src/core/secret.ts'
+import { openStore } from '../src/core/store/open.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import type { Contender } from './harness.ts'
+import { peer } from './peers.ts'
+import { startRedis } from './redis.ts'
+import { perSecond, startSink } from './sink.ts'
+
+const CONCURRENCY = 50
+const PATH = '/emails'
+
+/**
+ * The whole drip job: so many lessons that are due go to a mail API in another process, 50 at once, each recorded as
+ * done. Peers are given the same bytes to post, by the same client; what they must enqueue first is part of their time.
+ */
+export async function dripContenders(input: {
+  readonly lessons: number
+  readonly sinkDelayMs: number
+}): Promise<{ contenders: Contender[]; close: () => Promise<void> }> {
+  const { lessons, sinkDelayMs } = input
+  const closers: (() => unknown)[] = []
+  const sink = await startSink('./drip-sink.ts', [String(sinkDelayMs)])
+  closers.push(() => sink.close())
+  const origin = `http://127.0.0.1:${sink.port}`
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
+  closers.push(() => rm(folder, { recursive: true, force: true }))
+  const mailer = openMailer({
+    mail: {
+      key: secret('provider-key'),
+      route: { kind: 'api', url: `${origin}${PATH}` },
+      from: { name: 'Quantum Course', address: 'course@example.com' },
+      replyTo: undefined,
+    },
+  })
+  closers.push(() => mailer.close())
+
+  const body = await lessonBody(mailer)
+  const pool = new Pool(origin, { connections: CONCURRENCY, pipelining: 1 })
+  closers.push(() => pool.close())
+  const post = async (key: string) => {
+    const answer = await pool.request({
+      path: PATH,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: 'Bearer provider-key',
+        'idempotency-key': key,
+      },
+      body,
+    })
+    await answer.body.text()
+  }
+
+  const redis = await startRedis()
+  closers.push(() => redis.stop())
+  const postgres = await startPostgres()
+  closers.push(() => postgres.stop())
+
+  let run = 0
+  const contenders: Contender[] = [
+    {
+      name: 'platformctl on SQLite',
+      role: 'ours',
+      measure: async () => {
+        run += 1
+        const file = path.join(folder, `drip-${run}.sqlite`)
+        await (await openStore({ kind: 'sqlite', file })).close()
+        const database = new Database(file)
+        database.exec(dueRows(lessons, 'subscription'))
+        database.close()
+        return rate(lessons, await openStore({ kind: 'sqlite', file }), mailer)
+      },
+    },
+    {
+      name: 'a loop that only posts',
+      role: 'floor',
+      measure: () => perSecond(lessons, CONCURRENCY, () => post('the-same')),
+    },
+    {
+      name: 'platformctl on PostgreSQL',
+      role: 'peer',
+      measure: async () => {
+        const url = await postgres.createDatabase()
+        const store = await openStore({ kind: 'postgres', url: secret(url) })
+        await postgres.query(url, dueRowsPostgres(lessons))
+        return rate(lessons, store, mailer)
+      },
+    },
+    { name: 'BullMQ on Redis', role: 'peer', measure: () => bullmq(redis.port, lessons, post) },
+    {
+      name: 'graphile-worker, batched',
+      role: 'peer',
+      measure: async () => graphile(await postgres.createDatabase(), lessons, post, true),
+    },
+    {
+      name: 'graphile-worker',
+      role: 'peer',
+      measure: async () => graphile(await postgres.createDatabase(), lessons, post, false),
+    },
+    {
+      name: 'pg-boss, fetched in batches',
+      role: 'peer',
+      measure: async () => pgBoss(await postgres.createDatabase(), lessons, post, true),
+    },
+    {
+      name: 'pg-boss, work()',
+      role: 'peer',
+      measure: async () => pgBoss(await postgres.createDatabase(), lessons, post, false),
+    },
+  ]
+  return {
+    contenders,
+    close: async () => {
+      for (const close of closers.reverse()) await close()
+    },
+  }
+}
+
+const NOW = Date.now()
+const dueRows = (lessons: number, table: string) =>
+  `INSERT INTO ${table} (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
+   WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${lessons})
+   SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW} FROM n`
+const dueRowsPostgres = (lessons: number) =>
+  `INSERT INTO platformctl.subscription (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
+   SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW}
+   FROM generate_series(1, ${lessons}) AS n`
+
+async function rate(
+  lessons: number,
+  store: Awaited<ReturnType<typeof openStore>>,
+  mailer: ReturnType<typeof openMailer>,
+): Promise<number> {
+  const course: Course = openCourse({
+    store: store.course,
+    persistent: store.persistent,
+    mailer,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    siteUrl: 'https://www.example.com',
+    linkKey: secret('a key of thirty-two characters….'),
+  })
+  const began = performance.now()
+  const { sent } = await course.dispatch({ limit: lessons })
+  const seconds = (performance.now() - began) / 1000
+  await store.close()
+  if (sent !== lessons) throw new Error(`${sent} of ${lessons} were sent`)
+  return lessons / seconds
+}
+
+async function lessonBody(mailer: ReturnType<typeof openMailer>): Promise<Buffer> {
+  const url =
+    'https://www.example.com/api/email/unsubscribe?s=person-1.1&t=0123456789abcdefghijklmnopqrstuvwxyzABCDEF_'
+  const message = await mailer.compose({
+    template: 'course-day-1',
+    slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: url },
+    to: { name: undefined, address: 'p1@example.com' },
+    about: 'course.person-1.1.1',
+    date: new Date(NOW),
+    unsubscribeUrl: url,
+  })
+  return joinPieces(jsonPiecesOf(message))
+}
+
+type Post = (key: string) => Promise<void>
+
+/** As its documentation has it: jobs added in bulk, one worker, its concurrency the same as everyone's. */
+async function bullmq(port: number, lessons: number, post: Post): Promise<number> {
+  const { Queue, Worker } = peer<{
+    Queue: new (
+      name: string,
+      options: object,
+    ) => {
+      addBulk(jobs: object[]): Promise<unknown>
+      obliterate(options: object): Promise<void>
+      close(): Promise<void>
+    }
+    Worker: new (
+      name: string,
+      work: (job: { data: { key: string } }) => Promise<void>,
+      options: object,
+    ) => {
+      on(event: 'completed', listener: () => void): void
+      close(): Promise<void>
+      waitUntilReady(): Promise<unknown>
+    }
+  }>('bullmq')
+  const connection = { host: '127.0.0.1', port, maxRetriesPerRequest: null }
+  const queue = new Queue('lessons', { connection })
+  await queue.obliterate({ force: true })
+  const began = performance.now()
+  await queue.addBulk(
+    Array.from({ length: lessons }, (_, n) => ({
+      name: 'lesson',
+      data: { key: `person-${n}` },
+      opts: { jobId: `person-${n}-${began}`, removeOnComplete: true, attempts: 12 },
+    })),
+  )
+  const worker = new Worker('lessons', (job) => post(job.data.key), { connection, concurrency: CONCURRENCY })
+  let done = 0
+  await new Promise<void>((resolve) =>
+    worker.on('completed', () => {
+      done += 1
+      if (done === lessons) resolve()
+    }),
+  )
+  const seconds = (performance.now() - began) / 1000
+  await worker.close()
+  await queue.close()
+  return lessons / seconds
+}
+
+/** Batched as its page on performance has it (local queue, completions gathered); ordinary as its quick start has it. */
+async function graphile(url: string, lessons: number, post: Post, batched: boolean): Promise<number> {
+  const { run, makeWorkerUtils, Logger } = peer<{
+    Logger: new (factory: () => () => void) => object
+    run(options: object): Promise<{ stop(): Promise<void> }>
+    makeWorkerUtils(options: object): Promise<{
+      migrate(): Promise<void>
+      addJobs(jobs: object[]): Promise<unknown>
+      release(): Promise<void>
+    }>
+  }>('graphile-worker')
+  const logger = new Logger(() => () => {})
+  const utils = await makeWorkerUtils({ connectionString: url, logger })
+  await utils.migrate()
+  const began = performance.now()
+  await utils.addJobs(
+    Array.from({ length: lessons }, (_, n) => ({ identifier: 'lesson', payload: { key: `person-${n}` } })),
+  )
+  let done = 0
+  const all = Promise.withResolvers<void>()
+  const runner = await run({
+    connectionString: url,
+    concurrency: CONCURRENCY,
+    maxPoolSize: 20,
+    noHandleSignals: true,
+    logger,
+    preset: {
+      worker: {
+        concurrentJobs: CONCURRENCY,
+        maxPoolSize: 20,
+        logger,
+        ...(batched && { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }),
+      },
+    },
+    taskList: {
+      lesson: async (payload: { key: string }) => {
+        await post(payload.key)
+        done += 1
+        if (done === lessons) all.resolve()
+      },
+    },
+  })
+  await all.promise
+  // What it marks in batches is marked when it has stopped.
+  await runner.stop()
+  const seconds = (performance.now() - began) / 1000
+  await utils.release()
+  return lessons / seconds
+}
+
+async function pgBoss(url: string, lessons: number, post: Post, batched: boolean): Promise<number> {
+  type Job = { id: string; data: { key: string } }
+  const { PgBoss } = peer<{
+    PgBoss: new (
+      options: object,
+    ) => {
+      on(event: 'error', listener: () => void): void
+      start(): Promise<unknown>
+      createQueue(name: string): Promise<void>
+      insert(name: string, jobs: object[]): Promise<unknown>
+      fetch(name: string, options: object): Promise<Job[]>
+      complete(name: string, ids: string[]): Promise<unknown>
+      work(name: string, options: object, work: (jobs: Job[]) => Promise<void>): Promise<string>
+      stop(options: object): Promise<void>
+    }
+  }>('pg-boss')
+  const boss = new PgBoss({ connectionString: url, max: 20, supervise: false, schedule: false })
+  boss.on('error', () => {})
+  await boss.start()
+  await boss.createQueue('lessons')
+  const began = performance.now()
+  await boss.insert(
+    'lessons',
+    Array.from({ length: lessons }, (_, n) => ({ data: { key: `person-${n}` } })),
+  )
+  let done = 0
+  if (batched) {
+    const slot = async () => {
+      for (;;) {
+        const jobs = await boss.fetch('lessons', { batchSize: 250 })
+        if (jobs.length === 0) return
+        await Promise.all(jobs.map((job) => post(job.data.key)))
+        await boss.complete(
+          'lessons',
+          jobs.map(({ id }) => id),
+        )
+        done += jobs.length
+      }
+    }
+    await Promise.all([slot(), slot(), slot(), slot()])
+  } else {
+    const all = Promise.withResolvers<void>()
+    for (let n = 0; n < CONCURRENCY; n += 1)
+      await boss.work('lessons', { batchSize: 10, pollingIntervalSeconds: 0.5 }, async (jobs) => {
+        await Promise.all(jobs.map((job) => post(job.data.key)))
+        done += jobs.length
+        if (done >= lessons) all.resolve()
+      })
+    await all.promise
+  }
+  const seconds = (performance.now() - began) / 1000
+  await boss.stop({ graceful: false })
+  if (done < lessons) throw new Error(`${done} of ${lessons} were done`)
+  return lessons / seconds
+}
