@@ -1,4 +1,5 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
+import { isService } from '../../../core/service.ts'
 import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
 import type { RootIncident } from '../../../core/status/incidents.ts'
 import type { Line, ServiceStatus, Summary } from '../../../core/status/summary.ts'
@@ -113,7 +114,9 @@ function incidents({ summary, details }: StatusPageInput): string {
   const more = summary.incidents.length - shown.length
   const one = ({ service, probe, state, reason, beganAt, endedAt, lengthMs, feltBy }: RootIncident) => {
     const felt = feltBy.length === 0 ? '' : `, felt by ${listed(feltBy.map((name) => SERVICE_LABEL[name]))}`
-    const what = `${probeLabel(probe)} (${SERVICE_LABEL[service]})`
+    const what = isService(probe)
+      ? `${SERVICE_LABEL[probe]}, as seen from ${SERVICE_LABEL[service]},`
+      : `${probeLabel(probe)} (${SERVICE_LABEL[service]})`
     const until = endedAt === undefined ? 'now' : moment(endedAt, { date: !sameDay(beganAt, endedAt) })
     const cause = details === undefined || reason === undefined ? '' : `<br>${escapeHtml(reason)}`
     return `<li>${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? `has been ${state} for` : `was ${state} for`} ${duration(lengthMs)}${felt}</p><p class="quiet">${moment(beganAt)} to ${until}${cause}</p></div></li>`
