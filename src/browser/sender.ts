@@ -37,7 +37,7 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
   const soon = () => {
     _timer ??= setTimeout(() => {
       _timer = undefined
-      alone(send)
+      alone(send, soon)
     }, QUIET_MS + waitMs)
   }
 
@@ -118,9 +118,11 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
 }
 
 /** One tab sends at a time, where the browser can tell (Web Locks); elsewhere ingest knows a batch by its id. */
-function alone(work: () => Promise<void>): void {
+function alone(work: () => Promise<void>, busy: () => void): void {
   if (navigator.locks)
-    navigator.locks.request('platform.send', { ifAvailable: true }, (lock) => lock && work()).catch(() => {})
+    navigator.locks
+      .request('platform.send', { ifAvailable: true }, (lock) => (lock ? work() : busy()))
+      .catch(() => {})
   else work()
 }
 

@@ -193,6 +193,14 @@ test('what is older than the retention goes, batch by batch, and counts go with 
   expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 1 }])
 })
 
+test('what is older goes also where nothing is scheduled, with the first batch of a day', async () => {
+  const { post, rows, time } = await platform()
+  await post({ events: [event()] })
+  time.now = NOW + (RETENTION_DAYS + 1) * DAY
+  await post({ events: [event({}, time.now)] })
+  await expect.poll(() => rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 1 }])
+})
+
 test('a store that cannot be opened is a 503, and the next request tries again', async () => {
   const folder = await emptyFolder()
   const { post } = await platform({ STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}` })

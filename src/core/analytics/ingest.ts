@@ -44,6 +44,16 @@ export function createIngest({
   readonly clock: Clock
 }): Ingest {
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
+  let prunedOn: number | undefined
+  /** Once a day beside the answers, for a platform that nothing schedules; a failure is tried with the next batch. */
+  const pruneDaily = (store: AnalyticsStore, now: number) => {
+    const day = Math.floor(now / DAY_MS)
+    if (prunedOn === day) return
+    prunedOn = day
+    store.prune(oldest(now)).catch(() => {
+      prunedOn = undefined
+    })
+  }
   return {
     async take(batch, { objects }) {
       if (objects) {
@@ -72,6 +82,7 @@ export function createIngest({
         events,
         counts: countByDay(events),
       })
+      pruneDaily(store, now)
       return outcome === 'stored'
         ? { ...answer, stored: true }
         : { ...answer, stored: true, reason: 'this batch was stored before' }
