@@ -25,7 +25,7 @@ export function docFaults(input: {
   for (const file of files.filter((name) => /^deploy\/.*\.(?:service|yml)$/.test(name))) {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n')
     for (const [index, code] of lines.entries())
-      checkCommands(file, index + 1, code.replace(/^Exec\w+=\/usr\/bin\//, ''))
+      checkCommands(file, index + 1, code.replace(/^Exec\w+=(?:\/usr\/bin\/node -- )?\/usr\/bin\//, ''))
   }
 
   function checkLink(file: string, line: number, target: string): void {
