@@ -39,6 +39,8 @@ export interface Judgement {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
   /** Half-configured when one of its rules is broken, configured when anything of it can be used. */
   readonly states: Readonly<Record<GroupName, GroupState>>
+  /** The values that are set and well-formed, by name. */
+  readonly usable: ReadonlyMap<string, string>
 }
 
 /** Applies every rule; each value is parsed once. */
@@ -58,7 +60,7 @@ export function judge(env: Environment): Judgement {
     return breach ? [{ rule, ...breach }] : []
   })
   for (const { rule } of broken) states[rule.group] = 'half-configured'
-  return { broken, states }
+  return { broken, states, usable }
 }
 
 /** Every group's state. */

@@ -1,7 +1,7 @@
 import type { Finding, Location } from '../finding.ts'
 import { SERVICES, type Service } from '../service.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
-import { judge, rawValue, usableValue } from './read-settings.ts'
+import { judge, rawValue } from './read-settings.ts'
 import { variablesOf } from './rules.ts'
 import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
@@ -48,18 +48,23 @@ export function validate(
     findings.push({ ...finding, services: concerned.length > 0 ? concerned : services, ...where })
   }
 
-  const { broken, states } = judge(env)
+  const { broken, states, usable } = judge(env)
   for (const { rule, present, missing } of broken) {
     const about = variablesOf(rule)
     if (!about.some((name) => names.has(name))) continue
     const { id, group, cause, fix } = rule
     add({ id, severity: 'error', group, cause, fix, present, missing }, about)
   }
-  const environment = usableValue(env, 'DEPLOY_ENVIRONMENT')
+  const environment = usable.get('DEPLOY_ENVIRONMENT')
   for (const variable of relevant) {
     const value = rawValue(env, variable.name)
     if (value === undefined) continue
-    for (const warning of valueWarnings(variable, value, environment)) {
+    for (const warning of valueWarnings({
+      variable,
+      value,
+      environment,
+      wellFormed: usable.has(variable.name),
+    })) {
       add({ severity: 'warning', group: variable.group, present: [variable.name], missing: [], ...warning }, [
         variable.name,
       ])

@@ -130,6 +130,5 @@ function isIPv6(text: string): boolean {
 }
 
 function parseUrl(value: string): URL | undefined {
-  // URL.parse is absent from older supported runtimes' types; canParse avoids the cost of an exception.
-  return /\s/.test(value) || !URL.canParse(value) ? undefined : new URL(value)
+  return /\s/.test(value) ? undefined : (URL.parse(value) ?? undefined)
 }

@@ -49,9 +49,17 @@ export function looksSecret(value: string): boolean {
 }
 
 /** What can be said against one value without ever repeating it (CONTRACT §2, warnings). */
-export function valueWarnings(variable: Variable, value: string, environment: string | undefined): Warning[] {
+export function valueWarnings(input: {
+  readonly variable: Variable
+  readonly value: string
+  /** DEPLOY_ENVIRONMENT. */
+  readonly environment: string | undefined
+  /** Known from the rules, which looked at every value before. */
+  readonly wellFormed: boolean
+}): Warning[] {
+  const { variable, value, environment, wellFormed } = input
   const { name } = variable
-  const expected = malformed(variable, value)
+  const expected = wellFormed ? undefined : malformed(variable, value)
   if (PLACEHOLDER.test(value)) {
     return [
       {
