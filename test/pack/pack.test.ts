@@ -157,6 +157,18 @@ await platform.close()
     errortrack: { state: 'degraded', checked: false, reason: 'its SDK is not installed' },
   })
   expect(program.stderr).toMatch(/RuntimeWarning: .*@sentry\/node is not installed/)
+
+  const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
+  const daemon = execa(process.execPath, [installed.bin, 'daemon', ...ports], {
+    cwd: installed.folder,
+    env,
+    reject: false,
+    timeout: 30_000,
+  })
+  for await (const line of daemon.iterable()) if (line.includes('"event":"listening"')) daemon.kill('SIGTERM')
+  const { exitCode, stdout } = await daemon
+  expect(exitCode).toBe(0)
+  expect(stdout).toMatch(/"level":"warn".*"event":"errortrack_missing".*npm install @sentry\/node/)
 })
 
 test('the browser part and its types are in the package, without a package to install for it', async () => {
