@@ -17,9 +17,7 @@ const LEASE_MS = 90_000
 const ATTEMPT_MS = 80_000
 /** No attempt is begun that has less than this left of it. */
 const LEAST_MS = 55_000
-/** So many messages are with the provider at once. */
-const IN_FLIGHT = 50
-/** More slots than that: the others wait for the commit that makes their mark durable, which a hundred can share. */
+/** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
 const SLOTS = 250
 
 export interface DispatcherOptions {
@@ -58,10 +56,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       limit,
       leaseMs: LEASE_MS,
       attemptMs: ATTEMPT_MS,
-      ahead: IN_FLIGHT,
+      ahead: mailer.lines,
     })
     const mark = createMarker(store, timer)
-    const inFlight = createGate(IN_FLIGHT)
+    const inFlight = createGate(mailer.lines)
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
     let fault: { readonly error: unknown } | undefined

@@ -24,6 +24,8 @@ export interface Mailer {
   readonly reason: string | undefined
   /** `smtp`, `api`, or the embedding program's own; undefined when not configured. */
   readonly transport: string | undefined
+  /** How many messages it carries at once. */
+  readonly lines: number
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. */

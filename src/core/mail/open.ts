@@ -4,7 +4,7 @@ import { compiledMails } from './compiled.ts'
 import { composeMessage } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMails } from './template.ts'
-import type { Message, Outcome, Transport } from './transport.ts'
+import { LINES, type Message, type Outcome, type Transport } from './transport.ts'
 
 const NOT_CONFIGURED = 'mail is not configured'
 
@@ -46,6 +46,7 @@ export function openMailer({
     configured: true,
     reason: undefined,
     transport: own?.kind ?? mail?.route.kind,
+    lines: own === undefined && mail?.route.kind === 'smtp' ? LINES.smtp : LINES.api,
     compose,
     async send(mail, signal) {
       let message: Message
@@ -92,6 +93,7 @@ const noMailer: Mailer = {
   configured: false,
   reason: NOT_CONFIGURED,
   transport: undefined,
+  lines: 0,
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),
   send: async (): Promise<SendOutcome> => ({ kind: 'not_configured', reason: NOT_CONFIGURED }),
   verify: () => Promise.reject(new Error(NOT_CONFIGURED)),

@@ -36,6 +36,9 @@ export type Outcome =
   | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }
   | { readonly kind: 'unknown'; readonly reason: string }
 
+/** How many messages a transport carries at once; more would only wait in its line, handed over but not gone. */
+export const LINES = { smtp: 20, api: 50 } as const
+
 /** Carries messages to a provider. `send` never rejects: every fault is an outcome. */
 export interface Transport {
   /** `smtp`, `api`, or the embedding program's own name. Only `api` honours the idempotency key. */

@@ -1,11 +1,10 @@
 import type { Secret } from '../../secret.ts'
 import { httpOutcome } from '../outcome.ts'
-import type { Transport } from '../transport.ts'
+import { LINES, type Transport } from '../transport.ts'
 import { jsonPiecesOf } from './api-body.ts'
 import type { Answer } from './api-exchange.ts'
 import { openLanes } from './api-lanes.ts'
 
-const CONNECTIONS = 50
 const ANSWER_MS = 30_000
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
@@ -18,7 +17,7 @@ const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 export function openApi({ url, key }: { readonly url: string; readonly key: Secret }): Transport {
   const { origin, pathname, search } = new URL(url)
   const path = pathname + search
-  const lanes = openLanes(origin, CONNECTIONS, {
+  const lanes = openLanes(origin, LINES.api, {
     keepAliveTimeout: 30_000,
     headersTimeout: ANSWER_MS,
     bodyTimeout: ANSWER_MS,

@@ -3,10 +3,9 @@ import type { Secret } from '../../secret.ts'
 import { asciiAddress } from '../address.ts'
 import { mimeOf } from '../mime/mime.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
-import type { Transport } from '../transport.ts'
+import { LINES, type Transport } from '../transport.ts'
 import { smtpPool } from './smtp-pool.ts'
 
-const POOL = 20
 const CONNECT_MS = 10_000
 const SILENCE_MS = 60_000
 
@@ -31,7 +30,7 @@ export function openSmtp({ url, key }: { readonly url: Secret; readonly key: Sec
       socketTimeout: SILENCE_MS,
       auth,
     },
-    POOL,
+    LINES.smtp,
   )
   return {
     kind: 'smtp',
