@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
@@ -18,6 +18,11 @@ const LIMITS = {
   // The adapter refuses a request without Host, in the one error shape; Node would with an empty body.
   requireHostHeader: false,
 } as const
+/** Who sends requests without waiting for answers gets them a hundred times larger, into this process's memory. */
+const MOST_AT_ONCE_A_CONNECTION = 32
+/** A connection on which nothing moved at two looks is ended: after 10 to 15 s. */
+const LOOK_MS = 5000
+const STALLED_LOOKS = 2
 const MOST_REQUESTS_A_CONNECTION = 10_000
 const CLOSE_DEADLINE_MS = 10_000
 /** Handlers whose connections were ended get this long to record what they did. */
@@ -48,7 +53,7 @@ export async function listen({
   let settled = () => {}
   let running = 0
   // Not a set of answers: one that changes with each request keeps dead ones alive until a full collection.
-  const connections = new WeakMap<Socket, { requests: number; answer: ServerResponse }>()
+  const connections = new WeakMap<Socket, Connection>()
 
   let answer: Answer | undefined
   const loaded = once(async () => {
@@ -76,18 +81,27 @@ export async function listen({
     if (running === 0) settled()
   }
   const server = createServer(LIMITS, (incoming, outgoing) => {
-    const connection = connections.get(incoming.socket) ?? { requests: 0, answer: outgoing }
+    const connection = connections.get(incoming.socket) ?? { requests: 0, open: 0, answer: outgoing }
     if (connection.requests === 0) connections.set(incoming.socket, connection)
     connection.requests += 1
     connection.answer = outgoing
     if (draining || connection.requests >= MOST_REQUESTS_A_CONNECTION) outgoing.shouldKeepAlive = false
-    if (poll?.(incoming, outgoing, settle)) running += 1
+    if (poll?.(incoming, outgoing, settle)) {
+      running += 1
+      return
+    }
+    connection.open += 1
+    outgoing.once('close', () => {
+      connection.open -= 1
+    })
+    if (connection.open > MOST_AT_ONCE_A_CONNECTION) incoming.socket.destroy()
     else if (hasTwoHosts(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
     } else if (answer) void answer(incoming, outgoing)
     else void loaded().then((first) => first(incoming, outgoing))
   })
+  const stopWatching = endStalled(server, (socket) => connections.get(socket))
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) =>
     server.emit('request', incoming, outgoing),
   )
@@ -115,6 +129,7 @@ export async function listen({
     },
     async close({ deadlineMs = CLOSE_DEADLINE_MS } = {}) {
       draining = true
+      stopWatching()
       await new Promise<void>((resolve) => {
         const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs)
         server.close(() => {
@@ -144,6 +159,36 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   return hosts > 1
+}
+
+/**
+ * Node's own limits end who stops in a request. These end the two that it lets stay: who reads nothing of its answers,
+ * and who keeps a connection without asking, by an empty line now and then.
+ */
+function endStalled(server: Server, connectionOf: (socket: Socket) => Connection | undefined): () => void {
+  const seen = new Map<Socket, { left: number; requests: number; looks: number }>()
+  server.on('connection', (socket: Socket) => {
+    seen.set(socket, { left: 0, requests: 0, looks: 0 })
+    socket.once('close', () => seen.delete(socket))
+  })
+  const timer = setInterval(() => {
+    for (const [socket, before] of seen) {
+      const left = socket.writableLength
+      const { requests = 0, open = 0 } = connectionOf(socket) ?? {}
+      const stalled = left > 0 ? left === before.left : open === 0 && requests === before.requests
+      const looks = stalled ? before.looks + 1 : 0
+      if (looks === STALLED_LOOKS) socket.destroy()
+      else seen.set(socket, { left, requests, looks })
+    }
+  }, LOOK_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+interface Connection {
+  requests: number
+  open: number
+  answer: ServerResponse
 }
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>

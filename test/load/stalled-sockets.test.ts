@@ -87,3 +87,37 @@ test('a kept connection that is idle is closed after its time, and a trickle of 
   ])
   for (const ms of lives) expect(ms).toBeLessThan(WITHIN_MS)
 })
+
+test('who asks for much and reads none of it is ended, and gives back what its answers took', {
+  timeout: 30_000,
+}, async () => {
+  const folder = await emptyFolder()
+  const daemon = await startDaemon(['--data', folder, '--no-schedule'], {
+    cwd: folder,
+    env: { RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'warn' },
+  })
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const ask = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
+  const began = performance.now()
+  const lives = await Promise.all(
+    Array.from(
+      { length: 20 },
+      () =>
+        new Promise<number>((resolve) => {
+          const socket = connect(Number(new URL(daemon.urls.web).port), '127.0.0.1', () =>
+            socket.write(ask.repeat(30)),
+          )
+          socket.pause()
+          // Its own side notices the end only when it writes.
+          const probe = setInterval(() => socket.write('\r\n'), 250)
+          socket.on('error', () => {})
+          socket.on('close', () => {
+            clearInterval(probe)
+            resolve(performance.now() - began)
+          })
+        }),
+    ),
+  )
+  for (const ms of lives) expect(ms).toBeLessThan(20_000)
+  expect((await fetch(`${daemon.urls.web}/api/health`)).status).toBe(200)
+})

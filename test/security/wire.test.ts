@@ -163,6 +163,15 @@ test.each([
   expect(statuses(await exchange(bytes))).toEqual([status])
 })
 
+test('a connection that asks for more than 32 pages without waiting for one is ended', async () => {
+  const text = await exchange('GET /lessons/1 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200))
+  expect(statuses(text).length).toBeLessThanOrEqual(32)
+  const few = 'GET /lessons/1 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(9)
+  expect(
+    statuses(await exchange(`${few}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)),
+  ).toHaveLength(10)
+})
+
 test('keys that name the prototype pollute nothing', async () => {
   const before = Object.getOwnPropertyNames(Object.prototype).sort()
   for (const body of [
