@@ -28,13 +28,21 @@ function builtinInstead(...found: unknown[]): string {
 // The templates are compiled first: one that is broken fails the build with its file and line.
 writeFileSync(`${root}${COMPILED_MAILS}`, await compiledMailsFile())
 
+const withoutFacade = {
+  name: 'built-in modules without their facade',
+  // An import of a built-in module reads every one of its properties, also those that load further modules when they
+  // are first read: with node:util alone that is a diff algorithm and ICU. Each chunk takes just what it names.
+  renderChunk: (code: string) => ({ code: code.replace(BUILTIN_IMPORT, builtinInstead), map: null }),
+}
+// White space only: less to read at a cold start, and the names in a stack trace stay.
+const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const
+
 rmSync(`${root}dist`, { recursive: true, force: true })
 const build = await rolldown({
   cwd: root,
   input: {
     'cli/main': 'src/cli/main.ts',
     index: 'src/daemon/index.ts',
-    env: 'src/env.ts',
     reporting: 'src/reporting.ts',
   },
   platform: 'node',
@@ -55,12 +63,7 @@ const build = await rolldown({
             }
           : null,
     },
-    {
-      name: 'built-in modules without their facade',
-      // An import of a built-in module reads every one of its properties, also those that load further modules when they
-      // are first read: with node:util alone that is a diff algorithm and ICU. Each chunk takes just what it names.
-      renderChunk: (code) => ({ code: code.replace(BUILTIN_IMPORT, builtinInstead), map: null }),
-    },
+    withoutFacade,
     {
       name: 'caniemail with its data',
       // The library reads its data from beside its own file at run time; in a bundle there is no such place.
@@ -78,8 +81,7 @@ const { output } = await build.write({
   dir: 'dist',
   format: 'esm',
   sourcemap: true,
-  // White space only: less to read at a cold start, and the names in a stack trace stay.
-  minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+  minify,
   entryFileNames: '[name].js',
   chunkFileNames: 'chunks/[name]-[hash].js',
   // Each file costs a cold start about half a millisecond: what always loads together is one.
@@ -110,6 +112,17 @@ const { output } = await build.write({
   },
 })
 await build.close()
+
+// The boot of a host waits for this part: one file of its own, and not the chunks that the command line shares.
+const forBoot = await rolldown({
+  cwd: root,
+  input: 'src/env.ts',
+  platform: 'node',
+  external,
+  plugins: [withoutFacade],
+})
+await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: true, minify })
+await forBoot.close()
 
 // Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.
 const forBrowsers = await rolldown({
