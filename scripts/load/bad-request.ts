@@ -40,7 +40,13 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   if (random.chance(0.005)) headers.push(`X-Long: ${'x'.repeat(20_000)}`)
 
   const bodied = method !== 'GET' && method !== 'HEAD' ? random.chance(0.9) : random.chance(0.05)
-  const body = bodied ? makeBody(random) : Buffer.alloc(0)
+  // Now and then what the route does take: what stands behind the schemas is to be reached as well.
+  const good = ownPath && random.chance(0.25) ? GOOD[route.path]?.(random) : undefined
+  const body = !bodied
+    ? Buffer.alloc(0)
+    : good === undefined
+      ? makeBody(random)
+      : Buffer.from(JSON.stringify(good))
   if (bodied && random.chance(0.95)) {
     headers.push(`Content-Type: ${random.chance(0.75) ? 'application/json' : random.pick(CONTENT_TYPES)}`)
   }
@@ -74,6 +80,23 @@ export function badRequest(seed: number, index: number, credentials: Credentials
     framed,
     maySeePage: headers.some((line) => /^accept:.*text\/html/i.test(line)),
   }
+}
+
+const GOOD: Readonly<Record<string, (random: Dice) => unknown>> = {
+  [ROUTES.subscribe.path]: (random) => ({ email: `fuzz-${random.below(100_000)}@example.com` }),
+  [ROUTES.email.path]: () => ({ template: 'welcome', inputs: {} }),
+  [ROUTES.dispatch.path]: (random) => ({ limit: 1 + random.below(10_000) }),
+  [ROUTES.checkout.path]: () => ({ price: 'pro-monthly' }),
+  [ROUTES.analytics.path]: (random) => ({
+    batch: `b-${random.below(100_000)}`,
+    events: [
+      {
+        kind: 'page.viewed',
+        at: new Date(1_763_700_000_000).toISOString(),
+        properties: { took: random.below(9) },
+      },
+    ],
+  }),
 }
 
 function mutatePath(random: Dice, path: string): string {
