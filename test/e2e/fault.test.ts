@@ -13,7 +13,7 @@ const crash = (how: string) =>
 test.each([
   ['an exception that nobody catches', 'setImmediate(() => { throw error() })'],
   ['a rejection that nobody handles', 'setImmediate(() => Promise.reject(error()))'],
-  ['a fault while a value is judged', 'URL.canParse = () => { throw error() }'],
+  ['a fault while a value is judged', 'URL.parse = () => { throw error() }'],
 ])('%s ends with 70 and one report, without the text of the error', async (_, how) => {
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'a.env'), 'API_URL=https://canary-in-the-file.example\n')
