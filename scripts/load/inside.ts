@@ -5,7 +5,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
  * (after a collection) and with the event loop's delay since the last time it was asked.
  */
 const delay = monitorEventLoopDelay({ resolution: 5 })
+const whole = monitorEventLoopDelay({ resolution: 5 })
 delay.enable()
+whole.enable()
 
 export interface Measured {
   /** MB after a full collection. */
@@ -14,6 +16,8 @@ export interface Measured {
   /** Milliseconds beyond the sampling interval. */
   readonly loopP99: number
   readonly loopMax: number
+  /** Since the start. */
+  readonly loopP99Whole: number
 }
 
 process.on('message', (asked) => {
@@ -21,6 +25,7 @@ process.on('message', (asked) => {
   const [p99, max] = [delay.percentile(99), delay.max]
   // The collection is a pause of ours, not the daemon's.
   delay.disable()
+  whole.disable()
   ;(globalThis as { gc?: () => void }).gc?.()
   const { heapUsed, external, rss } = process.memoryUsage()
   const answer: Measured = {
@@ -28,10 +33,12 @@ process.on('message', (asked) => {
     rss: rss / 1024 / 1024,
     loopP99: Math.max(0, p99 / 1e6 - 5),
     loopMax: Math.max(0, max / 1e6 - 5),
+    loopP99Whole: Math.max(0, whole.percentile(99) / 1e6 - 5),
   }
   setTimeout(() => {
     delay.reset()
     delay.enable()
+    whole.enable()
     process.send?.(answer)
   }, 20)
 })
