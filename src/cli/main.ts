@@ -73,17 +73,21 @@ export async function start(): Promise<void> {
     exitCode: EXIT.internal,
   }
   // An unhandled rejection is raised as an uncaught exception.
+  let failed: number | undefined
   process.once('uncaughtException', (error) => {
     const { report, exitCode } = fault
+    // Also when a signal ends the command in order before its report is out.
+    failed = exitCode
     process.on('uncaughtException', () => process.exit(exitCode))
     setTimeout(() => process.exit(exitCode), REPORT_MS)
     void (async () => report(error))().finally(() => process.exit(exitCode))
   })
 
-  process.exitCode = await runProgram(
+  const code = await runProgram(
     argv.filter((word) => word !== '--color' && word !== '--no-color'),
     context,
   )
+  process.exitCode = failed ?? code
   // Pipes are written in the background on some systems: what was said is out before the process may end.
   await Promise.all(
     [...streams].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
