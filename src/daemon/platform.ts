@@ -168,7 +168,13 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     mailConfigured: mailer.configured,
     async readStore() {
       const opened = options.store ?? (await store.opened())
-      return opened && { counts: () => opened.course.counts(clock.now()), status: () => opened.status() }
+      return (
+        opened && {
+          backlog: () => opened.course.backlog(clock.now()),
+          counts: () => opened.course.counts(clock.now()),
+          status: () => opened.status(),
+        }
+      )
     },
   })
   const { table } = settings.analytics
