@@ -16,12 +16,13 @@ export const PAGES: readonly string[] = [
 /** What must be on the machine before a runbook's commands mean something: bash, by the page's name. */
 export const SETUPS: Readonly<Record<string, string>> = {
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
-  'runbooks/dispatch-stalled.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
-  'runbooks/backlog-growing.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=due',
+  'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
+  'runbooks/backlog-growing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',
   'runbooks/unknown-deliveries.md':
-    '$SEED /var/lib/platformctl/platform.sqlite ada=unknown grace=parked edsger=sent',
-  'runbooks/bounce-rate.md': '$SEED /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent',
-  'runbooks/store-full.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
-  'runbooks/store.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due grace=sent',
-  'runbooks/rollback.md': '$SEED /var/lib/platformctl/platform.sqlite ada=due',
+    '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=unknown grace=parked edsger=sent',
+  'runbooks/bounce-rate.md':
+    '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent',
+  'runbooks/store-full.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
+  'runbooks/store.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=sent',
+  'runbooks/rollback.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
 }
