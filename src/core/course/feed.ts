@@ -3,7 +3,7 @@ import type { Random } from '../random.ts'
 import { createDeadline, type Deadline } from './deadline.ts'
 import type { Claim, CourseStore } from './store.ts'
 
-const BATCH = 200
+const BATCH = 400
 /** Of each batch, one in so many is kept for lessons that failed before: they neither starve nor are starved. */
 const RETRY_SHARE = 20
 

@@ -231,6 +231,15 @@ export function record(
   }
 }
 
+/** What a day that was sent leaves of a claim that still holds: the row need not be read to be written. */
+export function sentBy({ day, confirmedAt }: Claim): Pick<SubscriptionRecord, 'sentDays' | 'nextAttemptAt'> {
+  return {
+    // Lowest unsent day first: whoever holds a claim of day N knows that the days before were sent, and no other.
+    sentDays: Array.from({ length: day }, (_, index) => index + 1),
+    nextAttemptAt: day < LESSONS ? dueAt(confirmedAt, day + 1) : undefined,
+  }
+}
+
 function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord {
   const goesOn = current.state === 'confirmed' && current.confirmedAt !== undefined && day < LESSONS
   return {

@@ -16,6 +16,7 @@ import {
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
 import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { together } from '../together.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -236,25 +237,5 @@ export function postgresCourse(pool: Pool): CourseStore {
         return rowCount === 1
       }),
     resolve: ({ id, as, now }) => change(id, (current) => resolve(current, as, now)),
-  }
-}
-
-/** Questions of one turn of the event loop go to the server together. */
-function together<Q, A>(
-  ask: (questions: readonly Q[]) => Promise<readonly A[]>,
-): (question: Q) => Promise<A> {
-  let questions: Q[] = []
-  let answers: Promise<readonly A[]> | undefined
-  return async (question) => {
-    const index = questions.push(question) - 1
-    answers ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      const asked = questions
-      questions = []
-      answers = undefined
-      return ask(asked)
-    })
-    const answer = (await answers)[index]
-    if (answer === undefined) throw new TypeError('the store left a question unanswered')
-    return answer
   }
 }

@@ -1,5 +1,5 @@
 import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
-import type { CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
+import type { Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
 import {
   claimOf,
   enrol,
@@ -9,6 +9,7 @@ import {
   record,
   resolve,
   type SubscriptionRecord,
+  sentBy,
   take,
   undoUnsubscribe,
   unsubscribe,
@@ -16,6 +17,7 @@ import {
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
 import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { together } from '../together.ts'
 import { guarded, type SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -63,6 +65,10 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
       SELECT * FROM subscription INDEXED BY subscription_due
       WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
       ORDER BY next_attempt_at LIMIT @limit`),
+    markSent: prepare(`
+      UPDATE subscription SET sent_days = @days, next_attempt_at = @next, first_attempt_at = NULL, claimed_at = NULL,
+        failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
+      WHERE id = @id AND fence = @fence`),
     holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
@@ -95,10 +101,24 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
     }
     return changed !== undefined
   }
+  /** The way of nearly every mark: the claim still holds, and says all that is to be written. */
+  const markSent = (claim: Claim) => {
+    const { sentDays, nextAttemptAt } = sentBy(claim)
+    const mark = { id: claim.subscription, fence: claim.fence, days: JSON.stringify(sentDays) }
+    return sql.markSent.run({ ...mark, next: nextAttemptAt ?? null }).changes === 1
+  }
   /** IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it. */
   const write = <T>(work: () => T): Promise<T> =>
     settleSync(() => guarded(() => database.transaction(work).immediate()))
   const read = <T>(work: () => T): Promise<T> => settleSync(() => guarded(work))
+  // One read transaction for all: each statement alone would take and give back the file's lock.
+  const stillHolds = together<Claim, boolean>((claims) =>
+    read(() =>
+      database.transaction(() =>
+        claims.map((claim) => sql.holds.get(claim.subscription, claim.fence) !== undefined),
+      )(),
+    ),
+  )
   const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
     write(() => {
       const current = found(sql.byId.get(id))
@@ -177,10 +197,11 @@ export function sqliteCourse(database: SqliteDatabase): CourseStore {
           .sort((a, b) => a.confirmedAt - b.confirmedAt)
       })
     },
-    stillHolds: (claim) => read(() => sql.holds.get(claim.subscription, claim.fence) !== undefined),
+    stillHolds,
     settle: (settlements) =>
       write(() => {
         for (const settlement of settlements) {
+          if (settlement.sent && markSent(settlement.claim)) continue
           const current = found(sql.byId.get(settlement.claim.subscription))
           if (current) save(record(current, settlement))
         }
