@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { freePort } from '../test/support/free-port.ts'
 
 /** A Redis on loopback with the append-only file that queues on it are told to use; needs `redis-server`. */
 export async function startRedis(): Promise<{ readonly port: number; stop(): Promise<void> }> {
@@ -40,15 +40,4 @@ export async function startRedis(): Promise<{ readonly port: number; stop(): Pro
       await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as net.AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

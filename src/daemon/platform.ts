@@ -10,9 +10,8 @@ import type { AnalyticsStore } from '../core/analytics/store.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Course, DispatchResult } from '../core/course/course.ts'
 import { openCourse } from '../core/course/open.ts'
-import { GROUP_MEANING } from '../core/env/contract.ts'
 import { judge, readSettings } from '../core/env/read-settings.ts'
-import { type Environment, GROUPS, type GroupName, type Settings } from '../core/env/settings.ts'
+import type { Environment, Settings } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import { announced } from '../core/health/announced.ts'
@@ -43,7 +42,9 @@ import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
 import { createPoll, type Poll } from './http/poll.ts'
+import { meaningOf } from './meaning.ts'
 import { type Metrics, openMetrics } from './metrics/metrics.ts'
+import { once } from './once.ts'
 import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
 import { apiTable } from './services/api.ts'
@@ -352,37 +353,6 @@ function destinationOf(
   return { store: undefined, reason }
 }
 
-/** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */
-function once<T>(open: () => Promise<T>): (() => Promise<T>) & { opened: () => Promise<T | undefined> } {
-  let opening: Promise<T> | undefined
-  const get = () => {
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined
-      throw error
-    })
-    return opening
-  }
-  return Object.assign(get, { opened: async () => opening })
-}
-
 function storeProbe(open: () => Promise<Store>): StoreProbe {
   return { kind: async () => (await open()).kind, ping: async () => (await open()).ping() }
-}
-
-/** Probes that are named otherwise than the group that configures them. */
-const GROUP_OF: Readonly<Record<string, GroupName>> = {
-  limiter: 'sharedstore',
-  hardware_a: 'hardware',
-  cloudb: 'hardware',
-  cloudqpu: 'hardware',
-  model_a: 'models',
-  model_b: 'models',
-  model_c: 'models',
-  cloudmodel: 'models',
-}
-
-/** The other probes and groups share their names, but for the two neighbours, which are always there. */
-function meaningOf(probe: string): string | undefined {
-  const group = GROUP_OF[probe] ?? GROUPS.find((name) => name === probe)
-  return group && GROUP_MEANING[group].absent
 }

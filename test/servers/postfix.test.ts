@@ -1,7 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +11,7 @@ import { compiledMails } from '../../src/core/mail/compiled.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
 import { renderMail } from '../../src/core/mail/render.ts'
 import { secret } from '../../src/core/secret.ts'
+import { freePort } from '../support/free-port.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
@@ -196,17 +196,6 @@ retry unix - - n - - error
 discard unix - - n - - discard
 postlog unix-dgram n - n - 1 postlogd
 `
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
-}
 
 /** Postfix tells nobody when it is done: it is asked until it is, for at most ten seconds. */
 async function settled(look: () => Promise<void>): Promise<void> {

@@ -1,13 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { freePort } from '../support/free-port.ts'
 
 const here = ['prometheus', 'promtool'].every((name) => {
   try {
@@ -130,12 +129,3 @@ scrape_configs:
     )
   }, 60_000)
 })
-
-/** Prometheus takes no port 0 that it would tell. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -1,0 +1,14 @@
+/** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */
+export function once<T>(
+  open: () => Promise<T>,
+): (() => Promise<T>) & { opened: () => Promise<T | undefined> } {
+  let opening: Promise<T> | undefined
+  const get = () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+  return Object.assign(get, { opened: async () => opening })
+}
