@@ -82,8 +82,9 @@ export function virtualTime(start: number): VirtualTime {
     after,
     async passUntil(ms, stop) {
       for (;;) {
-        // Every promise that can settle without time passing does so before this immediate.
-        await new Promise((resolve) => setImmediate(resolve))
+        // Every promise that can settle without time passing does so first, also what waits for a turn of the event loop.
+        do await new Promise((resolve) => setImmediate(resolve))
+        while (process.getActiveResourcesInfo().includes('Immediate'))
         const next = queue[0]
         if (stop() || next === undefined || next.at > ms) return
         elapsed = next.at

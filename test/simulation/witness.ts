@@ -184,7 +184,9 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       ended.delete(enrolment)
       for (let day = 1; day <= 7; day += 1) forget(lessonOf(`${enrolment}.${day}`))
     },
-    stepped(): void {
+    /** The wall clock was stepped; what was due by the time that it showed `before` was due. */
+    stepped(before: number): void {
+      latest = Math.max(latest, before)
       steppedAt = time.elapsed()
       note('', `clock now ${new Date(time.clock.now()).toISOString()}`)
     },

@@ -165,8 +165,9 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   if (faults.has('clock-step')) {
     const step = () => {
       if (calm) return
+      const before = time.clock.now()
       time.stepWallClock(random.pick([-HOUR, -MINUTE, MINUTE, HOUR]))
-      witness.stepped()
+      witness.stepped(before)
       time.after(random.between(6 * HOUR, 60 * HOUR), step)
     }
     time.after(random.between(HOUR, 30 * HOUR), step)

@@ -13,8 +13,11 @@ const FIRST_RETRY_MS = 5 * MINUTE_MS
 const LONGEST_RETRY_MS = 6 * HOUR_MS
 /** After so many failures in a row a lesson waits for an operator. */
 const MOST_FAILURES = 12
-/** Providers remember an idempotency key for 24 hours: an unknown outcome is not retried after 23. */
-export const KEY_LIFE_MS = 23 * HOUR_MS
+/**
+ * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock that
+ * measures them may be stepped back meanwhile, and an attempt takes its time to arrive.
+ */
+export const KEY_LIFE_MS = 20 * HOUR_MS
 
 /** Day N is due at confirmation + (N − 1) × 24 h, in UTC milliseconds: no calendar, so no daylight saving. */
 export function dueAt(confirmedAt: number, day: number): number {
