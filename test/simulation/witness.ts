@@ -34,6 +34,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
   const lessons = new Map<string, Lesson>()
   const confirmedAt = new Map<string, number>()
   const ended = new Set<string>()
+  /** The course was started over: what is left of the enrolment before is nobody's. */
+  const superseded = new Set<string>()
   const dead = new Set<string>()
   const inCall = new Map<string, number>()
   const links = new Map<string, { readonly s: string; readonly t: string }>()
@@ -107,6 +109,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         violation('a lesson for a subscription that is not confirmed', parsed.lesson)
       else if (latest < dueAt(confirmed, parsed.day)) violation('a lesson before it was due', parsed.lesson)
       if (ended.has(parsed.enrolment)) violation('a lesson after an acknowledged unsubscribe', parsed.lesson)
+      if (superseded.has(parsed.enrolment))
+        violation('a lesson of an enrolment that was started over', parsed.lesson)
       if (dead.has(parsed.enrolment)) violation('a lesson to a dead address', parsed.lesson)
       const call = `${process.name}/${parsed.enrolment}`
       if (inCall.get(call) === process.call)
@@ -174,6 +178,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     confirmed(enrolment: string, at: number): void {
       note(enrolment, 'confirmed')
       confirmedAt.set(enrolment, at)
+      const [id = '', number] = enrolment.split('.')
+      superseded.add(`${id}.${Number(number) - 1}`)
     },
     unsubscribed(enrolment: string): void {
       note(enrolment, 'unsubscribed')
@@ -201,7 +207,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     /** When all is over: every enrolment that was not ended has had all that was due. */
     finish(): void {
       for (const [enrolment, at] of confirmedAt) {
-        if (ended.has(enrolment) || dead.has(enrolment)) continue
+        if (ended.has(enrolment) || superseded.has(enrolment) || dead.has(enrolment)) continue
         for (let day = 1; day <= 7 && dueAt(at, day) + DAY_MS < time.clock.now(); day += 1)
           if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
             violation('a lesson that was due never went out', `${enrolment}.${day}`)

@@ -148,7 +148,11 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
           if (result.processed !== result.sent + result.failed + result.unknown)
             witness.violation('a call does not add up', process.name)
         }
-        await time.clock.sleep(calm ? 20 * MINUTE : random.between(MINUTE, 2 * HOUR))
+        // Half of the calls come from the hourly schedule, and so at the same time on every machine.
+        const pause = random.oneIn(2)
+          ? HOUR - (time.elapsed() % HOUR) + random.between(0, MINUTE / 2)
+          : random.between(MINUTE, 2 * HOUR)
+        await time.clock.sleep(calm ? 20 * MINUTE : pause)
       }
     }
     loop().catch((error: unknown) =>
