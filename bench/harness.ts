@@ -13,6 +13,8 @@ export interface Benchmark {
   readonly promises: readonly { readonly against: string; readonly ratio: number }[]
   /** A promise about the figure itself, in its unit: the median of ours is not worse. */
   readonly bound?: number
+  /** Where ours is the base that the others are held against (one dispatcher beside sixteen). Promises are of `ours`. */
+  readonly ratiosOf?: 'ours' | 'the others'
   /** Called once; gives the contenders in the order in which a round runs them, and what to close afterwards. */
   readonly open: () => Promise<{
     readonly contenders: readonly Contender[]
@@ -47,11 +49,12 @@ export interface Result {
   readonly machine: { readonly node: string; readonly cores: number; readonly load: number }
   readonly series: readonly Series[]
   readonly ratios: readonly Ratio[]
+  readonly ratiosOf?: Benchmark['ratiosOf']
   readonly bound?: { readonly promised: number; readonly kept: boolean }
   readonly notes?: string
 }
 
-/** Ours divided by another, round by round. `promised` is undefined where nothing was promised. */
+/** Ours divided by another (or the other by ours, see `ratiosOf`), round by round. `promised` is undefined where nothing was promised. */
 export interface Ratio {
   readonly against: string
   readonly median: number
@@ -92,6 +95,7 @@ export async function runBenchmark(
       ...surroundings,
       series,
       ratios: ratios(benchmark, series),
+      ...(benchmark.ratiosOf && { ratiosOf: benchmark.ratiosOf }),
       ...(bound !== undefined && {
         bound: { promised: bound, kept: better === 'lower' ? ours <= bound : ours >= bound },
       }),
@@ -102,13 +106,16 @@ export async function runBenchmark(
   }
 }
 
-function ratios({ promises, better }: Benchmark, series: readonly Series[]): Ratio[] {
+function ratios({ promises, better, ratiosOf = 'ours' }: Benchmark, series: readonly Series[]): Ratio[] {
   const ours = series.find((one) => one.role === 'ours')
   if (ours === undefined) throw new Error('a benchmark needs one contender that is ours')
   return series
     .filter((one) => one.role !== 'ours')
     .map((other) => {
-      const each = ours.values.map((value, round) => value / (other.values[round] ?? Number.NaN))
+      const each = ours.values.map((value, round) => {
+        const ratio = value / (other.values[round] ?? Number.NaN)
+        return ratiosOf === 'ours' ? ratio : 1 / ratio
+      })
       const [low, middle, high] = [quantile(each, 0.25), median(each), quantile(each, 0.75)]
       const promised = promises.find((promise) => promise.against === other.name)?.ratio
       const kept =

@@ -11,7 +11,7 @@ export function page(results: readonly Result[]): string {
 
 ![${result.title}: medians as bars](images/performance/${result.name}.svg)
 
-| | | median | ours divided by it |
+| | | median | ${result.ratiosOf === 'the others' ? 'divided by ours' : 'ours divided by it'} |
 |---|---|---|---|
 ${rows.join('\n')}
 

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { type Benchmark, type Result, runBenchmark } from './harness.ts'
-import { chart, page } from './report.ts'
+import { type Benchmark, runBenchmark } from './harness.ts'
+import { writePages } from './pages.ts'
 
 /**
  * `npm run bench` measures every benchmark, `npm run bench -- NAME …` those named, and makes
@@ -46,17 +46,10 @@ for (const name of names.length > 0 ? names : known) {
           ? 'kept'
           : 'NOT KEPT'
     console.log(
-      `  ours / ${ratio.against}: ${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${ratio.promised === undefined ? '' : `, promised ${benchmark.better === 'lower' ? '≤' : '≥'} ${ratio.promised}`} ${verdict}`,
+      `  ${result.ratiosOf === 'the others' ? `${ratio.against} / ours` : `ours / ${ratio.against}`}: ${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${ratio.promised === undefined ? '' : `, promised ${benchmark.better === 'lower' ? '≤' : '≥'} ${ratio.promised}`} ${verdict}`,
     )
   }
   await writeFile(`${here}results/${name}.json`, `${JSON.stringify(result, null, 1)}\n`)
 }
 
-const results: Result[] = []
-for (const file of (await readdir(`${here}results`)).filter((name) => name.endsWith('.json')).sort()) {
-  results.push(JSON.parse(await readFile(`${here}results/${file}`, 'utf8')) as Result)
-}
-const docs = fileURLToPath(new URL('../docs/', import.meta.url))
-await mkdir(`${docs}images/performance`, { recursive: true })
-for (const result of results) await writeFile(`${docs}images/performance/${result.name}.svg`, chart(result))
-await writeFile(`${docs}performance.md`, page(results))
+await writePages()

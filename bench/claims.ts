@@ -1,0 +1,38 @@
+import type { Store } from '../src/core/store/store.ts'
+
+/** With BENCH_LARGE=1 also ten millions: a file of two gigabytes. */
+export const SIZES = process.env.BENCH_LARGE === '1' ? [100_000, 1_000_000, 10_000_000] : [100_000, 1_000_000]
+
+export const ROWS = 100
+
+/** Virtual: each claim is a moment after the one before, so that it finds other lessons than that. */
+let now = 1
+
+/** Milliseconds of each of so many claims of a hundred, each a durable commit. */
+export async function claimTimes(store: Store, claims: number): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < claims; n += 1) {
+    const began = performance.now()
+    now += 1
+    // A lease of no length: what was claimed is due again at once, behind all the others.
+    const taken = await store.course.claimDue({
+      now,
+      limit: ROWS,
+      retries: 0,
+      leaseMs: -1,
+      call: `call-${n}-${began}`,
+    })
+    times.push(performance.now() - began)
+    if (taken.length !== ROWS) throw new Error(`${taken.length} claims instead of ${ROWS}`)
+  }
+  return times
+}
+
+export function quantile(times: readonly number[], q: number): number {
+  const sorted = [...times].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+}
+
+export function label(size: number): string {
+  return `${size.toLocaleString('en')} subscriptions`
+}
