@@ -2,11 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { backupsUnderLoad } from '../test/support/backups-under-load.ts'
+import { progressOn } from './progress.ts'
 
 /** `node scripts/backups-under-load.ts 1000`: makes and restores so many backups while another process writes. */
 const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-backups-'))
+const wanted = Number(process.argv[2] ?? 1000)
+const progress = progressOn()
 try {
-  const { backups, faults } = await backupsUnderLoad(folder, Number(process.argv[2] ?? 1000))
+  const { backups, faults } = await backupsUnderLoad(folder, wanted, (done, broken) =>
+    progress.tell(`${done} of ${wanted} backups, ${broken} faults`),
+  )
+  progress.end()
   for (const fault of faults) console.log(fault)
   console.log(`${backups} backups under write load, ${faults.length} faults`)
   process.exitCode = faults.length === 0 ? 0 : 1

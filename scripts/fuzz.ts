@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { fuzz } from './load/fuzz.ts'
+import { progressOn } from './progress.ts'
 
 /**
  * `npm run fuzz -- --requests 1000000 --seed 1`: bad requests to a daemon of its own. A fault is told with its number;
@@ -19,11 +20,12 @@ if (![requests, seed, from].every((value) => Number.isSafeInteger(value) && valu
 }
 console.log(`${requests} requests, seed ${seed}${from > 0 ? `, from ${from}` : ''}`)
 const began = performance.now()
+const progress = progressOn()
 const { faults, statuses, heapMb } = await fuzz({
   requests,
   seed,
   from,
-  onProgress: (done) => process.stderr.write(`\r${done} `),
+  onProgress: (done) => progress.tell(`${done} of ${requests} requests`),
   ...(requests === 1 && {
     onAnswer: (request, outcome) => {
       console.log(request.bytes.subarray(0, 4000).toString('latin1'))
@@ -33,7 +35,7 @@ const { faults, statuses, heapMb } = await fuzz({
     },
   }),
 })
-process.stderr.write('\r')
+progress.end()
 const seconds = (performance.now() - began) / 1000
 for (const { index, what } of faults)
   console.log(

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { progressOn } from '../../scripts/progress.ts'
 import { loadCore } from './core.ts'
 import { type Failure, scenarioOf, shrink, tell } from './scenario.ts'
 import { simulate } from './world.ts'
@@ -33,6 +34,7 @@ async function live(): Promise<void> {
   const began = performance.now()
   let [lived, delivered, kills, scenarios] = [0, 0, 0, 0]
   let failure: Failure | undefined
+  const progress = progressOn()
   for (let next = seed; lived < wanted && failure === undefined; next += stride) {
     const scenario = scenarioOf(next)
     const run = await simulate(core, scenario)
@@ -40,10 +42,10 @@ async function live(): Promise<void> {
     delivered += run.delivered
     kills += run.kills
     scenarios += 1
-    if (scenarios % 20 === 0)
-      process.stderr.write(`${lived} of ${wanted} subscriber-days, ${delivered} lessons, ${kills} kills\n`)
+    progress.tell(`${lived} of ${wanted} subscriber-days, ${delivered} lessons, ${kills} kills`)
     if (run.violations.length > 0) failure = { scenario, run }
   }
+  progress.end()
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
   if (failure === undefined) {
     process.stdout.write(
@@ -72,8 +74,10 @@ async function inProcesses(): Promise<number> {
         ...Object.entries(args).flatMap(([name, value]) => [`--${name}`, String(value)]),
         ...(values['no-shrink'] ? ['--no-shrink'] : []),
       ],
-      { stdio: 'inherit' },
+      { stdio: ['inherit', 'inherit', 'pipe'] },
     )
+    // Through a pipe, so that several processes do not write over one line of a terminal.
+    child.stderr.pipe(process.stderr)
     return new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   })
   return Math.max(...(await Promise.all(shares)))

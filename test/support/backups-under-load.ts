@@ -16,7 +16,11 @@ export interface LoadResult {
 }
 
 /** Backs a store up again and again while another process writes to it, restores each and counts what is missing. */
-export async function backupsUnderLoad(folder: string, backups: number): Promise<LoadResult> {
+export async function backupsUnderLoad(
+  folder: string,
+  backups: number,
+  onBackup?: (done: number, faults: number) => void,
+): Promise<LoadResult> {
   const file = path.join(folder, 'platform.sqlite')
   const faults: string[] = []
   let acknowledged = 0
@@ -55,6 +59,7 @@ export async function backupsUnderLoad(folder: string, backups: number): Promise
       faults.push(...broken.map((fault) => `backup ${index + 1}: ${fault}`))
       await rm(copy)
       await rm(restored)
+      onBackup?.(index + 1, faults.length)
     }
   } finally {
     await stopWriter()

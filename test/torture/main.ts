@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { progressOn } from '../../scripts/progress.ts'
 import { crashes } from './crashes.ts'
 
 /**
@@ -22,6 +23,7 @@ if (!(kills > 0)) {
 }
 for (const store of stores) {
   for (const provider of providers) {
+    const progress = progressOn()
     const result = await crashes({
       store,
       provider,
@@ -29,13 +31,11 @@ for (const store of stores) {
       // Enough that a life seldom works the whole backlog off: about a hundred lessons a kill.
       people: Math.min(20_000, Math.max(200, kills * 20)),
       seed: Number(values.seed),
-      onKill: (done, delivered) => {
-        if (done % 10 === 0)
-          process.stderr.write(`\r${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons `)
-      },
+      onKill: (done, delivered) =>
+        progress.tell(`${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons`),
     })
     const { at, lessons, lost, twice, repeated, faults, seconds } = result
-    process.stderr.write('\n')
+    progress.end()
     for (const line of [...lost, ...twice, ...faults].slice(0, 20)) process.stdout.write(`  ${line}\n`)
     process.stdout.write(
       `${store}, ${provider}: ${result.kills} kills (${at.arrived} as a message arrived, ${at.taken} taken, ${at.answered} answered, ${at.random} at random), ${lessons} lessons, ${lost.length} lost, ${twice.length} twice, ${repeated} in flight repeated, ${faults.length} faults, ${seconds.toFixed(0)} s\n`,

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { progressOn } from '../../scripts/progress.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
@@ -82,7 +83,8 @@ async function run(killing: boolean) {
     lastKill = performance.now()
     start()
   }, 1000)
-  const progress = setInterval(() => process.stderr.write(`\r${sink.deliveries.length} of ${due} `), 5000)
+  const progress = progressOn()
+  const telling = setInterval(() => progress.tell(`${sink.deliveries.length} of ${due} sent`), 1000)
   // What was claimed by the killed comes back when its leases end: until then a drain finds nothing and ends.
   for (;;) {
     await Promise.all([...running].map((child) => once(child, 'close')))
@@ -92,8 +94,8 @@ async function run(killing: boolean) {
     if (running.size === 0) start()
   }
   clearInterval(killer)
-  clearInterval(progress)
-  process.stderr.write('\n')
+  clearInterval(telling)
+  progress.end()
   const seconds = (performance.now() - began) / 1000
   const addresses = new Set(sink.deliveries.map(({ to }) => to))
   await store.close()
