@@ -1,5 +1,5 @@
 import type { Benchmark } from './harness.ts'
-import { daemonServer, peerServer, requestsASecond } from './http-load.ts'
+import { daemonServer, peerServer, type RunningServer, requestsASecond } from './http-load.ts'
 
 export const benchmark: Benchmark = {
   name: 'daemon-health',
@@ -9,13 +9,13 @@ export const benchmark: Benchmark = {
   promises: [{ against: 'node:http', ratio: 0.85 }],
   notes:
     'The daemon validates, routes, runs ten probes, and writes one line of log a request; the others answer the same body and write nothing.',
-  open: async () => {
-    const servers = await Promise.all([
-      daemonServer(),
-      peerServer('bare.mjs'),
-      peerServer('fastify.mjs'),
-      peerServer('express.mjs'),
+  open: async (opened) => {
+    const servers: RunningServer[] = []
+    for (const start of [
+      daemonServer,
+      ...['bare.mjs', 'fastify.mjs', 'express.mjs'].map((file) => () => peerServer(file)),
     ])
+      servers.push(opened.adopt(await start(), (server) => server.stop()))
     const names = [
       ['platformctl daemon', 'ours'],
       ['node:http', 'floor'],
@@ -34,9 +34,6 @@ export const benchmark: Benchmark = {
             seconds: 2,
           }),
       })),
-      close: async () => {
-        await Promise.all(servers.map((server) => server.stop()))
-      },
     }
   },
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { owned } from './child.ts'
 
 export interface Dispatchers {
   /** Lets the first `count` of them drain the store together; gives the seconds from the word to the last of them. */
@@ -17,7 +18,9 @@ export async function openDispatchers(input: {
 }): Promise<Dispatchers> {
   const children = await Promise.all(
     Array.from({ length: input.count }, async () => {
-      const child = fork(fileURLToPath(new URL('./dispatcher.ts', import.meta.url)), [input.store, input.api])
+      const child = owned(
+        fork(fileURLToPath(new URL('./dispatcher.ts', import.meta.url)), [input.store, input.api]),
+      )
       await answer(child)
       return child
     }),

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /**
  * One figure: ours beside its floor and its peers, measured in turn within one run (A B C A B C …), so that a
  * machine whose speed drifts changes all of them alike. What is quoted is the ratio, round by round.
@@ -15,8 +17,11 @@ export interface Benchmark {
   readonly bound?: number
   /** Where ours is the base that the others are held against (one dispatcher beside sixteen). Promises are of `ours`. */
   readonly ratiosOf?: 'ours' | 'the others'
-  /** Called once; gives the contenders in the order in which a round runs them, and what to close afterwards. */
-  readonly open: () => Promise<{
+  /**
+   * Called once; gives the contenders in the order in which a round runs them. What must be closed afterwards is put on
+   * the stack as soon as it is open, so that a fault in the next line leaves nothing behind, or given back as `close`.
+   */
+  readonly open: (opened: AsyncDisposableStack) => Promise<{
     readonly contenders: readonly Contender[]
     readonly close?: () => Promise<void>
   }>
@@ -39,6 +44,14 @@ export interface Series {
   readonly median: number
 }
 
+/** The middle half of some measurements, and whether it lies further than a fifth around the median: no figure to quote. */
+export interface Spread {
+  readonly low: number
+  readonly median: number
+  readonly high: number
+  readonly tooWide: boolean
+}
+
 export interface Result {
   readonly name: string
   readonly title: string
@@ -47,63 +60,87 @@ export interface Result {
   readonly rounds: number
   readonly date: string
   readonly machine: { readonly node: string; readonly cores: number; readonly load: number }
+  /** The versions of what stands beside it, where it needs the folder of peers. */
+  readonly peers?: Readonly<Record<string, string>>
   readonly series: readonly Series[]
   readonly ratios: readonly Ratio[]
   readonly ratiosOf?: Benchmark['ratiosOf']
-  readonly bound?: { readonly promised: number; readonly kept: boolean }
+  /** `kept` is undefined when the spread is too wide and lies on both sides of what was promised. */
+  readonly bound?: { readonly promised: number; readonly kept: boolean | undefined }
   readonly notes?: string
 }
 
 /** Ours divided by another (or the other by ours, see `ratiosOf`), round by round. `promised` is undefined where nothing was promised. */
-export interface Ratio {
+export interface Ratio extends Spread {
   readonly against: string
-  readonly median: number
-  readonly low: number
-  readonly high: number
   readonly promised: number | undefined
+  /** Undefined too when the spread is too wide to say. */
   readonly kept: boolean | undefined
-  /** The middle half of the rounds lies further than a fifth around the median: no figure to quote. */
-  readonly tooWide: boolean
 }
+
+/** How long closing may take after a fault. */
+const CLOSING_MS = 10_000
 
 export async function runBenchmark(
   benchmark: Benchmark,
-  surroundings: Pick<Result, 'date' | 'machine'>,
+  surroundings: Pick<Result, 'date' | 'machine' | 'peers'>,
   onRound: (round: number, rounds: number) => void,
+  /** One round without a warm-up shows that the benchmark works, and nothing else. */
+  trial = false,
 ): Promise<Result> {
-  const rounds = benchmark.rounds ?? 10
-  const { contenders, close } = await benchmark.open()
+  const opened = new AsyncDisposableStack()
   try {
-    const values = contenders.map((): number[] => [])
-    for (const contender of contenders) await contender.measure()
-    for (let round = 0; round < rounds; round += 1) {
-      onRound(round + 1, rounds)
-      for (const [index, contender] of contenders.entries()) values[index]?.push(await contender.measure())
-    }
-    const series = contenders.map(({ name, role }, index) => {
-      const measured = values[index] ?? []
-      return { name, role, values: measured, median: median(measured) }
-    })
-    const { name, title, unit, better, bound, notes } = benchmark
-    const ours = series.find((one) => one.role === 'ours')?.median ?? Number.NaN
-    return {
-      name,
-      title,
-      unit,
-      better,
-      rounds,
-      ...surroundings,
-      series,
-      ratios: ratios(benchmark, series),
-      ...(benchmark.ratiosOf && { ratiosOf: benchmark.ratiosOf }),
-      ...(bound !== undefined && {
-        bound: { promised: bound, kept: better === 'lower' ? ours <= bound : ours >= bound },
-      }),
-      ...(notes && { notes }),
-    }
-  } finally {
-    await close?.()
+    const result = await measured(benchmark, opened, surroundings, onRound, trial)
+    await opened.disposeAsync()
+    return result
+  } catch (fault) {
+    // The fault is what counts: neither an error of closing nor one that never ends may take its place.
+    await Promise.race([opened.disposeAsync().catch(() => {}), sleep(CLOSING_MS)])
+    throw fault
   }
+}
+
+async function measured(
+  benchmark: Benchmark,
+  opened: AsyncDisposableStack,
+  surroundings: Pick<Result, 'date' | 'machine' | 'peers'>,
+  onRound: (round: number, rounds: number) => void,
+  trial: boolean,
+): Promise<Result> {
+  const rounds = trial ? 1 : (benchmark.rounds ?? 10)
+  const { contenders, close } = await benchmark.open(opened)
+  if (close !== undefined) opened.defer(close)
+  const values = contenders.map((): number[] => [])
+  if (!trial) for (const contender of contenders) await contender.measure()
+  for (let round = 0; round < rounds; round += 1) {
+    onRound(round + 1, rounds)
+    for (const [index, contender] of contenders.entries()) values[index]?.push(await contender.measure())
+  }
+  const series = contenders.map(({ name, role }, index) => {
+    const each = values[index] ?? []
+    return { name, role, values: each, median: spread(each).median }
+  })
+  const { name, title, unit, better, bound, notes } = benchmark
+  const ours = spread(series.find((one) => one.role === 'ours')?.values ?? [])
+  return {
+    name,
+    title,
+    unit,
+    better,
+    rounds,
+    ...surroundings,
+    series,
+    ratios: ratios(benchmark, series),
+    ...(benchmark.ratiosOf && { ratiosOf: benchmark.ratiosOf }),
+    ...(bound !== undefined && { bound: { promised: bound, kept: keeps(ours, bound, better) } }),
+    ...(notes && { notes }),
+  }
+}
+
+/** Undefined where the spread is too wide and lies on both sides of the bound. */
+function keeps(ours: Spread, bound: number, better: Benchmark['better']): boolean | undefined {
+  if (ours.tooWide && ours.low < bound && bound < ours.high) return undefined
+  return better === 'lower' ? ours.median <= bound : ours.median >= bound
 }
 
 function ratios({ promises, better, ratiosOf = 'ours' }: Benchmark, series: readonly Series[]): Ratio[] {
@@ -116,24 +153,21 @@ function ratios({ promises, better, ratiosOf = 'ours' }: Benchmark, series: read
         const ratio = value / (other.values[round] ?? Number.NaN)
         return ratiosOf === 'ours' ? ratio : 1 / ratio
       })
-      const [low, middle, high] = [quantile(each, 0.25), median(each), quantile(each, 0.75)]
+      const one = spread(each)
       const promised = promises.find((promise) => promise.against === other.name)?.ratio
       const kept =
-        promised === undefined ? undefined : better === 'lower' ? middle <= promised : middle >= promised
-      return {
-        against: other.name,
-        median: middle,
-        low,
-        high,
-        promised,
-        kept,
-        tooWide: (high - low) / middle > 0.4,
-      }
+        promised === undefined || one.tooWide
+          ? undefined
+          : better === 'lower'
+            ? one.median <= promised
+            : one.median >= promised
+      return { against: other.name, ...one, promised, kept }
     })
 }
 
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5)
+export function spread(values: readonly number[]): Spread {
+  const [low, median, high] = [quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)]
+  return { low, median, high, tooWide: (high - low) / median > 0.4 }
 }
 
 /** Linear interpolation between the order statistics. */

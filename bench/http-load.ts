@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { owned, stopped } from './child.ts'
 
 const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
 
@@ -60,14 +61,14 @@ async function started(args: readonly string[], env: Readonly<Record<string, str
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-server-'))
   const file = path.join(folder, 'stdout')
   const stdout = await open(file, 'w')
-  const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-    stdio: ['ignore', stdout.fd, 'inherit'],
-  })
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const child = owned(
+    spawn(process.execPath, args, {
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+      stdio: ['ignore', stdout.fd, 'inherit'],
+    }),
+  )
   const stop = async () => {
-    child.kill('SIGKILL')
-    await ended
+    await stopped(child, 'SIGKILL')
     await stdout.close()
     await rm(folder, { recursive: true, force: true })
   }
@@ -75,7 +76,10 @@ async function started(args: readonly string[], env: Readonly<Record<string, str
     const text = await readFile(file, 'utf8')
     const found = port.exec(text)?.[1]
     if (found !== undefined) return { child, stop, first: Number(found) }
-    if (child.exitCode !== null) throw new Error(`${args.join(' ')} ended: ${text.slice(0, 500)}`)
+    if (child.exitCode !== null) {
+      await stop()
+      throw new Error(`${args.join(' ')} ended: ${text.slice(0, 500)}`)
+    }
     await sleep(1)
   }
 }

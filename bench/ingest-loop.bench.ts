@@ -10,10 +10,13 @@ export const benchmark: Benchmark = {
   unit: 'ms',
   better: 'lower',
   promises: [],
+  bound: 50,
   notes:
     'As in the benchmark ingest, three quarters of a million events a round. A round whose WAL grew beyond 64 MB would fail.',
-  async open() {
-    const [ours, ordinary] = [await openIngest('ours'), await openIngest('ordinary')]
+  async open(opened) {
+    const way = async (name: 'ours' | 'ordinary') =>
+      opened.adopt(await openIngest(name), (one) => one.close())
+    const [ours, ordinary] = [await way('ours'), await way('ordinary')]
     return {
       contenders: [
         {
@@ -35,9 +38,6 @@ export const benchmark: Benchmark = {
           },
         },
       ],
-      async close() {
-        for (const one of [ours, ordinary]) await one.close()
-      },
     }
   },
 }

@@ -11,21 +11,16 @@ export const benchmark: Benchmark = {
   promises: [{ against: 'fastify, zod, an insert an event', ratio: 5 }],
   notes:
     'Batches of 124 KB over 8 connections, each server in a process of its own. The floor reads and parses the body and does nothing with it.',
-  async open() {
-    const [ours, ordinary, parse] = [
-      await openIngest('ours'),
-      await openIngest('ordinary'),
-      await openIngest('parse'),
-    ]
+  async open(opened) {
+    const way = async (name: 'ours' | 'ordinary' | 'parse') =>
+      opened.adopt(await openIngest(name), (one) => one.close())
+    const [ours, ordinary, parse] = [await way('ours'), await way('ordinary'), await way('parse')]
     return {
       contenders: [
         { name: 'platformctl', role: 'ours', measure: () => ours.load(BATCHES) },
         { name: 'fastify, zod, an insert an event', role: 'peer', measure: () => ordinary.load(BATCHES / 6) },
         { name: 'node:http, parse alone', role: 'floor', measure: () => parse.load(BATCHES) },
       ],
-      async close() {
-        for (const one of [ours, ordinary, parse]) await one.close()
-      },
     }
   },
 }

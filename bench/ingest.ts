@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
 import { EVENT_KINDS } from '../src/core/analytics/events.ts'
+import { first, owned } from './child.ts'
 import { perSecond } from './sink.ts'
 
 const EVENTS = 500
@@ -38,8 +39,8 @@ export interface Ingest {
 
 /** One way of taking events, in a process of its own. */
 export async function openIngest(way: 'ours' | 'ordinary' | 'parse'): Promise<Ingest> {
-  const child = fork(fileURLToPath(new URL('./ingest-server.ts', import.meta.url)), [way])
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const child = owned(fork(fileURLToPath(new URL('./ingest-server.ts', import.meta.url)), [way]))
+  const [{ port }] = (await first(child, once(child, 'message'))) as [{ port: number }]
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS, pipelining: 1 })
   let sent = 0
   return {
@@ -65,9 +66,11 @@ export async function openIngest(way: 'ours' | 'ordinary' | 'parse'): Promise<In
       return stats
     },
     async close() {
-      await pool.close()
+      await pool.destroy()
+      if (!child.connected) return
+      const ended = once(child, 'exit')
       child.disconnect()
-      await once(child, 'exit')
+      await ended
     },
   }
 }

@@ -13,25 +13,24 @@ export const benchmark: Benchmark = {
   unit: 'ms',
   better: 'lower',
   promises: [],
+  bound: 200,
   notes:
-    'From the first line of the script that reads the storage to the last figure filled in, on a page just loaded. The promise is 200 ms.',
-  async open() {
+    'From the first line of the script that reads the storage to the last figure filled in, on a page just loaded.',
+  async open(opened) {
     const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } })
+    opened.defer(() => platform.close())
     const listener = await listen({ host: '127.0.0.1', port: 0 })
+    opened.defer(async () => void (await listener.close()))
     listener.serve(platform.web)
     const url = `http://127.0.0.1:${listener.port}`
     const browser = await launchChromium()
+    opened.defer(() => browser.close())
     const [full, empty] = [await visitor(browser, url, EVENTS), await visitor(browser, url, 0)]
     return {
       contenders: [
         { name: 'a full ring', role: 'ours', measure: () => draw(full, url) },
         { name: 'an empty one', role: 'floor', measure: () => draw(empty, url) },
       ],
-      async close() {
-        await browser.close()
-        await listener.close()
-        await platform.close()
-      },
     }
   },
 }

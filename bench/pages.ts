@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url'
 import type { Result } from './harness.ts'
 import { chart, page } from './report.ts'
 
-const results = fileURLToPath(new URL('results/', import.meta.url))
+export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
 /** Makes docs/performance.md and its charts of all that was ever measured on this checkout. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
-  for (const file of (await readdir(results)).filter((name) => name.endsWith('.json')).sort())
-    measured.push(JSON.parse(await readFile(`${results}${file}`, 'utf8')) as Result)
+  for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
+    measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
   await mkdir(`${docs}images/performance`, { recursive: true })
   for (const result of measured)
     await writeFile(`${docs}images/performance/${result.name}.svg`, chart(result))

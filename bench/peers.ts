@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 const require = createRequire(new URL('./peers/package.json', import.meta.url))
 
 /**
- * A package that is measured beside ours, from the folder of peers: they are installed by `npm install` there and are no
+ * A package that is measured beside ours, from the folder of peers: they are installed by `npm run bench:peers` and are no
  * dependency of anything else. The caller says what it uses of it.
  */
 export function peer<Module>(name: string): Module {
@@ -11,7 +11,7 @@ export function peer<Module>(name: string): Module {
     return require(name) as Module
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')
-      throw new Error(`the peers are not installed: npm install --prefix bench/peers`, { cause: error })
+      throw new Error(`the peers are not installed: npm run bench:peers`, { cause: error })
     throw error
   }
 }

@@ -14,15 +14,17 @@ export const benchmark: Benchmark = {
   better: 'lower',
   promises: [{ against: 'the time allowed', ratio: 1 }],
   notes: 'Chromium on the same machine; what is timed begins before the file is written.',
-  async open() {
+  async open(opened) {
     const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
+    opened.defer(() => rm(folder, { recursive: true, force: true }))
     await cp(fileURLToPath(new URL('../templates', import.meta.url)), folder, { recursive: true })
-    const workshop = openWorkshop(folder)
-    const preview = await servePreview(workshop, 0)
+    const workshop = opened.adopt(openWorkshop(folder), (one) => one.close())
+    const preview = opened.adopt(await servePreview(workshop, 0), (one) => one.close())
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu'],
     })
+    opened.defer(() => browser.close())
     const page = await browser.newPage({ viewport: { width: 1280, height: 860 } })
     await page.goto(`${preview.url}/#course-day-1`)
     const file = path.join(folder, 'course-day-1.md')
@@ -53,12 +55,6 @@ export const benchmark: Benchmark = {
         },
         { name: 'the time allowed', role: 'floor', measure: async () => 150 },
       ],
-      async close() {
-        await browser.close()
-        await preview.close()
-        workshop.close()
-        await rm(folder, { recursive: true, force: true })
-      },
     }
   },
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { owned } from './child.ts'
 
 export interface ProcessRun {
   readonly args: readonly string[]
@@ -12,11 +13,13 @@ export interface ProcessRun {
 export function wholeProcess({ args, cwd, env = {}, codes = [0] }: ProcessRun): Promise<number> {
   return new Promise((resolve, reject) => {
     const started = performance.now()
-    const child = spawn(process.execPath, args, {
-      cwd,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
+    const child = owned(
+      spawn(process.execPath, args, {
+        cwd,
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      }),
+    )
     let stderr = ''
     child.stderr.on('data', (chunk) => {
       stderr += chunk

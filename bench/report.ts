@@ -1,11 +1,11 @@
-import type { Ratio, Result } from './harness.ts'
+import { type Ratio, type Result, type Series, spread } from './harness.ts'
 
 /** docs/performance.md: one table a benchmark, made from the results and nothing else. */
 export function page(results: readonly Result[]): string {
   const parts = results.map((result) => {
     const rows = result.series.map((series) => {
       const ratio = result.ratios.find((one) => one.against === series.name)
-      return `| ${series.role === 'ours' ? `**${series.name}**` : series.name} | ${series.role} | ${figure(series.median)} ${result.unit} | ${ratio ? ratioText(ratio, result.better) : series.role === 'ours' ? boundText(result) : ''} |`
+      return `| ${series.role === 'ours' ? `**${series.name}**` : series.name} | ${series.role} | ${medianText(series, result.unit)} | ${ratio ? ratioText(ratio, result.better) : series.role === 'ours' ? boundText(result) : ''} |`
     })
     return `## ${result.title}
 
@@ -20,23 +20,58 @@ ${result.notes ? `${result.notes}\n\n` : ''}\`npm run bench -- ${result.name}\`:
   })
   return `# Performance
 
-Made by \`npm run bench\`; not edited by hand. Each row was measured in turn with the others of its table in one run, so the ratios hold where single figures drift with the machine. In brackets: the middle half of the rounds.
+Made by \`npm run bench\`; not edited by hand. Each row was measured in turn with the others of its table in one run, so the ratios hold where single figures drift with the machine. In brackets: the middle half of the rounds. Where that half lies further than a fifth around its median there is no figure to quote, and none is.
 
-${parts.join('\n')}`
+To measure all of it yourself, on a quiet machine with Redis and Chromium installed:
+
+\`\`\`sh
+npm ci
+npm run bench:peers
+npm run bench
+\`\`\`
+
+${parts.join('\n')}${peersText(results)}`
+}
+
+/** What `npm run bench` prints of a result, a line each. */
+export function told(result: Result): string[] {
+  return [
+    ...result.series.map((series) => `${series.name}: ${medianText(series, result.unit)}`),
+    ...(result.bound ? [boundText(result)] : []),
+    ...result.ratios.map(
+      (ratio) =>
+        `${result.ratiosOf === 'the others' ? `${ratio.against} / ours` : `ours / ${ratio.against}`}: ${ratioText(ratio, result.better)}`,
+    ),
+  ]
+}
+
+function medianText({ values, median }: Series, unit: string): string {
+  const { low, high, tooWide } = spread(values)
+  return tooWide ? `${figure(low)} to ${figure(high)} ${unit}` : `${figure(median)} ${unit}`
 }
 
 function boundText({ bound, better, unit }: Result): string {
   if (bound === undefined) return ''
-  return `promised ${better === 'lower' ? '≤' : '≥'} ${figure(bound.promised)} ${unit}: ${bound.kept ? 'kept' : 'not kept'}`
+  return `promised ${better === 'lower' ? '≤' : '≥'} ${figure(bound.promised)} ${unit}: ${bound.kept === undefined ? 'spread too wide to say' : bound.kept ? 'kept' : 'not kept'}`
 }
 
 function ratioText(ratio: Ratio, better: Result['better']): string {
-  if (ratio.tooWide) return 'spread too wide to quote'
-  const promise =
-    ratio.promised === undefined
-      ? ''
-      : ` · promised ${better === 'lower' ? '≤' : '≥'} ${ratio.promised}: ${ratio.kept ? 'kept' : 'not kept'}`
-  return `${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${promise}`
+  const promised =
+    ratio.promised === undefined ? '' : ` · promised ${better === 'lower' ? '≤' : '≥'} ${ratio.promised}`
+  if (ratio.tooWide) return `spread too wide to quote${promised}`
+  const verdict = promised === '' ? '' : `: ${ratio.kept ? 'kept' : 'not kept'}`
+  return `${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${promised}${verdict}`
+}
+
+/** All benchmarks of one run stand beside the same packages; results of several runs may not. */
+function peersText(results: readonly Result[]): string {
+  const versions = new Map<string, Set<string>>()
+  for (const { peers = {} } of results)
+    for (const [name, version] of Object.entries(peers))
+      versions.set(name, (versions.get(name) ?? new Set()).add(version))
+  if (versions.size === 0) return ''
+  const list = [...versions].map(([name, all]) => `${name} ${[...all].join(' and ')}`)
+  return `\n## Peers\n\n\`npm run bench:peers\` installs them, as bench/peers/package-lock.json pins them: ${list.join(', ')}.\n`
 }
 
 /** Horizontal bars that read in light and dark. */
@@ -45,7 +80,7 @@ export function chart(result: Result): string {
   const bars = result.series.map((series, row) => {
     const y = 8 + row * 28
     const width = Math.max(1, (series.median / widest) * 380)
-    return `<text x="190" y="${y + 14}" text-anchor="end">${escapeXml(series.name)}</text><rect class="${series.role}" x="200" y="${y}" width="${width.toFixed(1)}" height="20" rx="2"/><text x="${(206 + width).toFixed(1)}" y="${y + 14}">${figure(series.median)} ${escapeXml(result.unit)}</text>`
+    return `<text x="190" y="${y + 14}" text-anchor="end">${escapeXml(series.name)}</text><rect class="${series.role}" x="200" y="${y}" width="${width.toFixed(1)}" height="20" rx="2"/><text x="${(206 + width).toFixed(1)}" y="${y + 14}">${escapeXml(medianText(series, result.unit))}</text>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 ${result.series.length * 28 + 12}" role="img" aria-label="${escapeXml(result.title)}">
 <style>text{font:13px system-ui,sans-serif;fill:#333}.ours{fill:#3451b2}.floor{fill:#8a8f98}.peer{fill:#c4c8cf}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#9db2ff}.peer{fill:#555b66}}</style>

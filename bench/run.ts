@@ -2,54 +2,71 @@ import { globSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { progressOn } from '../scripts/progress.ts'
 import { type Benchmark, runBenchmark } from './harness.ts'
-import { writePages } from './pages.ts'
+import { missing, peerVersions, usesPeers } from './needs.ts'
+import { RESULTS, writePages } from './pages.ts'
+import { told } from './report.ts'
 
 /**
- * `npm run bench` measures every benchmark, `npm run bench -- NAME …` those named, and makes
- * docs/performance.md from the results of all that were ever measured on this checkout.
+ * `npm run bench` measures every benchmark, `npm run bench -- NAME …` those named, and makes docs/performance.md from
+ * the results of all that were ever measured on this checkout. `--check` only says whether what they need is there;
+ * `--trial FOLDER` runs one round without a warm-up, leaves the result in that folder and the page as it is.
  */
-const here = fileURLToPath(new URL('.', import.meta.url))
-const names = process.argv.slice(2)
-const files = globSync('*.bench.ts', { cwd: here }).sort()
-const known = files.map((file) => file.replace(/\.bench\.ts$/, ''))
+const { values, positionals: names } = parseArgs({
+  options: { check: { type: 'boolean', default: false }, trial: { type: 'string' } },
+  allowPositionals: true,
+})
+const known = globSync('*.bench.ts', { cwd: fileURLToPath(new URL('.', import.meta.url)) })
+  .map((file) => file.replace(/\.bench\.ts$/, ''))
+  .sort()
 const unknown = names.filter((name) => !known.includes(name))
-if (unknown.length > 0) {
-  console.error(`no benchmark ${unknown.join(', ')}; there are: ${known.join(', ')}`)
+const chosen = names.length > 0 ? names : known
+const refusal =
+  unknown.length > 0 ? `no benchmark ${unknown.join(', ')}; there are: ${known.join(', ')}` : missing(chosen)
+if (refusal !== undefined) {
+  console.error(refusal)
   process.exit(2)
 }
+if (values.check) process.exit(0)
 
-await mkdir(`${here}results`, { recursive: true })
-for (const name of names.length > 0 ? names : known) {
-  const { benchmark } = (await import(`./${name}.bench.ts`)) as { benchmark: Benchmark }
-  const machine = {
-    node: process.version,
-    cores: availableParallelism(),
-    load: Number(loadavg()[0]?.toFixed(2)),
-  }
-  const result = await runBenchmark(benchmark, { date: new Date().toISOString(), machine }, (round, rounds) =>
-    process.stderr.write(`\r${benchmark.name}: round ${round} of ${rounds} `),
-  )
-  process.stderr.write('\n')
-  for (const { name: contender, median } of result.series)
-    console.log(`  ${contender}: ${median.toPrecision(4)} ${result.unit}`)
-  if (result.bound)
-    console.log(
-      `  promised ${benchmark.better === 'lower' ? '≤' : '≥'} ${result.bound.promised} ${result.unit}: ${result.bound.kept ? 'kept' : 'NOT KEPT'}`,
+const folder = values.trial ?? RESULTS
+await mkdir(folder, { recursive: true })
+const peers = peerVersions()
+let failed = false
+for (const name of chosen) {
+  const progress = progressOn()
+  try {
+    const { benchmark } = (await import(`./${name}.bench.ts`)) as { benchmark: Benchmark }
+    const machine = {
+      node: process.version,
+      cores: availableParallelism(),
+      load: Number(loadavg()[0]?.toFixed(2)),
+    }
+    const result = await runBenchmark(
+      benchmark,
+      {
+        date: new Date().toISOString(),
+        machine,
+        ...(peers && usesPeers(new URL(`./${name}.bench.ts`, import.meta.url)) && { peers }),
+      },
+      (round, rounds) => progress.tell(`${name}: round ${round} of ${rounds}`),
+      values.trial !== undefined,
     )
-  for (const ratio of result.ratios) {
-    const verdict = ratio.tooWide
-      ? 'too wide to quote'
-      : ratio.kept === undefined
-        ? ''
-        : ratio.kept
-          ? 'kept'
-          : 'NOT KEPT'
-    console.log(
-      `  ${result.ratiosOf === 'the others' ? `${ratio.against} / ours` : `ours / ${ratio.against}`}: ${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${ratio.promised === undefined ? '' : `, promised ${benchmark.better === 'lower' ? '≤' : '≥'} ${ratio.promised}`} ${verdict}`,
+    progress.end()
+    console.log(`${name}: ${benchmark.title}`)
+    for (const line of told(result)) console.log(`  ${line}`)
+    await writeFile(`${folder}/${name}.json`, `${JSON.stringify(result, null, 1)}\n`)
+  } catch (fault) {
+    progress.end()
+    console.error(
+      `${name} failed: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
     )
+    failed = true
+    break
   }
-  await writeFile(`${here}results/${name}.json`, `${JSON.stringify(result, null, 1)}\n`)
 }
-
-await writePages()
+if (values.trial === undefined) await writePages()
+// What a benchmark that failed could not close would keep this process, and its servers, for ever.
+if (failed) process.exit(1)

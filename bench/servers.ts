@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { first, owned, stopped } from './child.ts'
 
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -16,27 +17,32 @@ export interface Server {
 /** The web service of the built daemon, as it comes: with its log, its metrics and its store. */
 export async function daemonServer(env: Readonly<Record<string, string>> = {}): Promise<Server> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-daemon-'))
-  const child = spawn(
-    process.execPath,
-    [
-      file('../bin/platformctl.js'),
-      'daemon',
-      '--service',
-      'web',
-      '--web-port',
-      '0',
-      '--data',
-      folder,
-      '--no-schedule',
-    ],
-    { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env }, stdio: ['ignore', 'pipe', 'inherit'] },
+  const child = owned(
+    spawn(
+      process.execPath,
+      [
+        file('../bin/platformctl.js'),
+        'daemon',
+        '--service',
+        'web',
+        '--web-port',
+        '0',
+        '--data',
+        folder,
+        '--no-schedule',
+      ],
+      {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    ),
   )
   const listening = await firstLine(child, (line) => line.event === 'listening')
   return {
     port: Number(new URL(String(listening.web)).port),
     pid: child.pid ?? 0,
     async close() {
-      await ended(child)
+      await stopped(child)
       await rm(folder, { recursive: true, force: true })
     },
   }
@@ -46,10 +52,12 @@ export async function daemonServer(env: Readonly<Record<string, string>> = {}): 
 export async function bareServer(url: string): Promise<Server> {
   const answer = await fetch(url, { headers: { Accept: 'application/json' } })
   const headers = Object.fromEntries([...answer.headers].filter(([name]) => !HOP.has(name)))
-  const child = spawn(process.execPath, [file('./bare-http-sink.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = owned(
+    spawn(process.execPath, [file('./bare-http-sink.ts')], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  )
   child.stdin?.end(JSON.stringify({ headers, body: await answer.text() }))
   const { port } = await firstLine(child, () => true)
-  return { port: Number(port), pid: child.pid ?? 0, close: () => ended(child) }
+  return { port: Number(port), pid: child.pid ?? 0, close: () => stopped(child) }
 }
 
 /** Node writes these itself. */
@@ -59,19 +67,13 @@ function firstLine(
   child: ChildProcess,
   wanted: (line: Record<string, unknown>) => boolean,
 ): Promise<Record<string, unknown>> {
-  return new Promise((resolve, reject) => {
+  const said = new Promise<Record<string, unknown>>((resolve, reject) => {
     if (child.stdout === null) return reject(new Error('the server has no output'))
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
     // Goes on reading: a pipe that is full would hold the server up.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const parsed = JSON.parse(line) as Record<string, unknown>
       if (wanted(parsed)) resolve(parsed)
     })
   })
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill()
-  await gone
+  return first(child, said)
 }

@@ -14,19 +14,17 @@ export const benchmark: Benchmark = {
   bound: 10,
   rounds: 10,
   notes: 'Requests come at their time whatever the server does, and are timed from then on.',
-  open: async () => {
-    const ours = await daemonServer()
-    const bare = await bareServer(`http://127.0.0.1:${ours.port}/api/health`)
+  open: async (opened) => {
+    const ours = opened.adopt(await daemonServer(), (server) => server.close())
+    const bare = opened.adopt(await bareServer(`http://127.0.0.1:${ours.port}/api/health`), (server) =>
+      server.close(),
+    )
     const of = ({ port }: { port: number }) => p99AtRate({ port, path: '/api/health' }, RATE, ROUND_MS)
     return {
       contenders: [
         { name: 'platformctl daemon', role: 'ours', measure: () => of(ours) },
         { name: 'node:http, the same bytes', role: 'floor', measure: () => of(bare) },
       ],
-      close: async () => {
-        await ours.close()
-        await bare.close()
-      },
     }
   },
 }

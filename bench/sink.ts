@@ -1,20 +1,20 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { first, owned } from './child.ts'
 
 /** Starts a sink in a process of its own, so that it does not share the sender's core; gives its port. */
-export function startSink(
+export async function startSink(
   script: string,
   args: readonly string[] = [],
 ): Promise<{ readonly port: number; close(): void }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.stdout.once('data', (chunk: Buffer) =>
-      resolve({ port: Number(chunk.toString()), close: () => void child.kill() }),
-    )
-  })
+  const child = owned(
+    spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  )
+  const [chunk] = (await first(child, once(child.stdout, 'data'))) as [Buffer]
+  return { port: Number(chunk.toString()), close: () => void child.kill() }
 }
 
 /** Calls `send` `count` times with so many at work at once, and gives calls a second. */

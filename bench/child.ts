@@ -1,0 +1,34 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+
+const alive = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of alive) child.kill('SIGKILL')
+})
+
+/** A process that ends with the benchmark's own, however that ends: a server that is left would change what is measured next. */
+export function owned<Child extends ChildProcess>(child: Child): Child {
+  alive.add(child)
+  child.once('exit', () => alive.delete(child))
+  child.once('error', () => alive.delete(child))
+  return child
+}
+
+/** What a child says first; a child that ends before it has said it is a fault and not a wait. */
+export async function first<Value>(child: ChildProcess, said: Promise<Value>): Promise<Value> {
+  // Its own complaint is on standard error already.
+  const ended = once(child, 'exit').then(([code, signal]) =>
+    Promise.reject(
+      new Error(`${child.spawnargs.slice(1).join(' ')} ended with ${code ?? signal} before it served`),
+    ),
+  )
+  return Promise.race([said, ended])
+}
+
+/** Sends SIGTERM, and waits for the end when it has not come yet. */
+export async function stopped(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
