@@ -16,8 +16,7 @@ const LINE_END = /[\r\n\0]/
 
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
 export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
-  const rendered = renderMail(compiled, mail.slots)
-  const { subject } = rendered
+  const { subject, html, text } = renderMail(compiled, mail.slots)
   const sender = asciiAddress(from.address)
   const domain = sender.slice(sender.lastIndexOf('@') + 1)
   // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
@@ -42,12 +41,8 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     to: mail.to,
     replyTo,
     subject,
-    get html() {
-      return rendered.html
-    },
-    get text() {
-      return rendered.text
-    },
+    html,
+    text,
     headers,
     source: { compiled, slots: mail.slots },
   }

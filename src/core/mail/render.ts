@@ -16,26 +16,16 @@ const LONGEST_URL = 2000
 /** What a URI is written with (RFC 3986 §2): none of these ends an attribute, a header's angle brackets or a line. */
 const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
-/**
- * Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. The parts are
- * filled when they are read: a transport that encodes for itself reads neither. Throws a SlotError.
- */
+/** Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. Throws a SlotError. */
 export function renderMail(mail: CompiledMail, slots: Readonly<Record<string, string>>): Rendered {
   checkSlots(mail, slots)
-  return {
-    subject: fill(mail.subject, slots),
-    get html() {
-      return fill(mail.html, slots)
-    },
-    get text() {
-      return fill(mail.text, slots)
-    },
-  }
+  return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
 }
 
 const entriesOf = new WeakMap<CompiledMail, readonly (readonly [string, Slot])[]>()
 
-function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, string>>): void {
+/** Throws a SlotError unless there is a value of the right kind for every slot, and no other. */
+export function checkSlots(mail: CompiledMail, slots: Readonly<Record<string, string>>): void {
   let entries = entriesOf.get(mail)
   if (entries === undefined) {
     entries = Object.entries(mail.slots)

@@ -139,6 +139,14 @@ const CASES: readonly (readonly [row: string, how: string, url: () => Promise<st
   ],
 ]
 
+/** A server whose certificate this test trusts while it lasts. */
+function loopbackServer(listener: (request: IncomingMessage, response: ServerResponse) => void) {
+  const before = tls.getCACertificates('default')
+  tls.setDefaultCACertificates([...before, fixture('loopback.crt')])
+  onTestFinished(() => tls.setDefaultCACertificates(before))
+  return createSecureServer({ key: fixture('loopback.key'), cert: fixture('loopback.crt') }, listener)
+}
+
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}`, import.meta.url), 'utf8')
 
 async function tlsProvider(): Promise<string> {
@@ -244,6 +252,51 @@ test('500 mails at once arrive whole and under their own key, also when the answ
     expect(JSON.parse(received.get(key) ?? '{}')).toMatchObject({ html, text })
   }
 })
+
+test.each(['http', 'https'])(
+  'on %s connections that break at any moment, no mail goes out under the key of another',
+  async (scheme) => {
+    const received: { readonly key: string; readonly body: string }[] = []
+    let requests = 0
+    const listener = (request: IncomingMessage, response: ServerResponse) => {
+      const chunks: Buffer[] = []
+      requests += 1
+      const turn = requests % 5
+      if (turn === 0) return void request.socket.destroy()
+      request.on('error', () => {})
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        received.push({
+          key: String(request.headers['idempotency-key']),
+          body: Buffer.concat(chunks).toString(),
+        })
+        response.end('{"id":"x"}', () => {
+          if (turn === 1) request.socket.destroy()
+        })
+      })
+    }
+    const server = scheme === 'http' ? createServer(listener) : loopbackServer(listener)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const mailer = mailerOf(`${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/emails`)
+    const mails = new Map(
+      await Promise.all(
+        Array.from({ length: 400 }, async (_, index) => {
+          const startUrl = `https://www.example.com/${String(index).repeat(1 + (index % 40))}`
+          const mail: Mail = { ...WELCOME, slots: { startUrl }, about: `user.${index}` }
+          return [(await mailer.compose(mail)).key, mail] as const
+        }),
+      ),
+    )
+    const outcomes = await Promise.all([...mails.values()].map((mail) => mailer.send(mail)))
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['sent', 'unknown']))
+    expect(received.length).toBeGreaterThan(200)
+    for (const { key, body } of received) {
+      const { html, text } = await mailer.compose(mails.get(key) ?? WELCOME)
+      expect(JSON.parse(body)).toMatchObject({ html, text })
+    }
+  },
+)
 
 test('closed, nothing is sent any more, and what is said is that it was not', async () => {
   const { mailer, received } = await provider(status(200))

@@ -5,6 +5,9 @@ export interface Exchange {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  readonly signal?: AbortSignal | undefined
+  /** The request is about to be written: the last moment to write its body. */
+  readonly onStart: () => void
 }
 
 export interface Answer {
@@ -22,8 +25,7 @@ const LARGEST_ANSWER_BYTES = 64 * 1024
  */
 export function exchange(
   client: Client,
-  request: Exchange,
-  signal: AbortSignal | undefined,
+  { method, path, headers, body, signal, onStart }: Exchange,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let status = 0
@@ -33,14 +35,15 @@ export function exchange(
     let stop: (() => void) | undefined
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(controller) {
+        onStart()
         if (signal === undefined) return
         stop ??= () => controller.abort(new Error('aborted'))
         if (signal.aborted) stop()
         else signal.addEventListener('abort', stop, { once: true })
       },
-      onResponseStart(_, statusCode, headers) {
+      onResponseStart(_, statusCode, fields) {
         status = statusCode
-        const value = headers['retry-after']
+        const value = fields['retry-after']
         retryAfter = typeof value === 'string' ? value : undefined
       },
       onResponseData(_, chunk) {
@@ -61,6 +64,6 @@ export function exchange(
         reject(error)
       },
     }
-    client.dispatch({ ...request }, handler)
+    client.dispatch({ method, path, headers, body }, handler)
   })
 }
