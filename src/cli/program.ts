@@ -137,10 +137,24 @@ export function reportFault(error: unknown, context: Context): ExitCode {
     context.stderr.write(`platformctl: ${error.message}\n`)
     return error.exitCode
   }
+  if (isStoreUnavailable(error)) {
+    context.stderr.write(`platformctl: ${error.message}\n`)
+    return EXIT.remote
+  }
   context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')
   context.stderr.write(`${error instanceof Error ? error.name : typeof error}\n`)
   for (const frame of framesOf(error)) context.stderr.write(`${frame}\n`)
   return EXIT.internal
+}
+
+/** By name and code: the class would be loaded by every command. Its sentence is made to be shown. */
+function isStoreUnavailable(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    error.name === 'PlatformError' &&
+    'code' in error &&
+    error.code === 'store_unavailable'
+  )
 }
 
 /** Where it happened. What comes before the frames is left out, because an error's message can quote a value. */

@@ -37,7 +37,7 @@ import { ROUTES } from '../core/routes.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
-import { openAnalyticsStore, openStore } from '../core/store/open.ts'
+import { type OnLost, openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
@@ -105,11 +105,13 @@ export interface OpenedPlatform extends Platform {
 export interface DaemonParts {
   /** Where this process records its health, for the status page. */
   readonly history?: History
+  /** Told when a file of this process was not confirmed by its disk. */
+  readonly onLost?: OnLost
 }
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlatform {
-  const { env, clock = systemClock, random = systemRandom, log = silentLog } = options
+  const { env, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
   const settings = readSettings(env)
   const startedAt = clock.now()
   const mailer = openMailer({ mail: settings.mail, transport: options.mailer })
@@ -121,7 +123,9 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
         'STORE_URL is not set: subscriptions are kept in memory and end with the process',
       )
     }
-    return options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log })
+    return (
+      options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log, onLost })
+    )
   })
   const course = once(async () => {
     const kept = await store()
@@ -183,13 +187,13 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   const analytics =
     table === undefined || address === undefined
       ? undefined
-      : once(() => openAnalyticsStore(address, { table, log }))
+      : once(() => openAnalyticsStore(address, { table, log, onLost }))
   const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
   const jobStore = once(async () => {
     const address = settings.store.jobStore
     // Its only statement is the ping of health, one at a time.
-    return address === undefined ? store() : openStore(address, { poolSize: 1, log })
+    return address === undefined ? store() : openStore(address, { poolSize: 1, log, onLost })
   })
   const neighbours = new Map<Service, string | null>()
   const dependencies: ProbeDependencies = {

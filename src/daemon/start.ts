@@ -6,9 +6,10 @@ import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'
 import type { Random } from '../core/random.ts'
+import { reportError } from '../core/reporting/facade.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
-import { openHistory, openStore } from '../core/store/open.ts'
+import { type OnLost, openHistory, openStore } from '../core/store/open.ts'
 import { type Listener, listen } from './listen.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -31,6 +32,8 @@ export interface DaemonOptions {
 export interface RunningDaemon {
   /** Where each service listens; a service that does not run here is absent. */
   readonly urls: Readonly<Partial<Record<Service, string>>>
+  /** Resolves when a disk did not confirm a write: whoever started this ends it, for a new process to open its files anew. */
+  readonly storeLost: Promise<void>
   /**
    * Ends in order: health fails, `graceMs` pass (so that a load balancer sees it), nothing new is accepted, requests
    * and messages in flight finish or meet `deadlineMs`, the store is checkpointed and closed.
@@ -97,6 +100,18 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   if (sharedStore === undefined)
     log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
 
+  const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
+  const onLost = (cause: unknown) => {
+    log.error(
+      'store_lost',
+      'the disk did not confirm a write: its file was closed, and the daemon must end',
+      {
+        fault: cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown',
+      },
+    )
+    reportError(cause)
+    endForStore()
+  }
   // Last in, first out: nothing is closed before what stands on it.
   const opened: ((deadlineMs: number) => Promise<void>)[] = []
   const unwind = async (deadlineMs = 0) => {
@@ -113,9 +128,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       kind: 'sqlite',
       file: path.join(options.dataFolder, 'platform.sqlite'),
     }
-    const store = await openStore(address, { poolSize: configured.poolSize, log })
+    const store = await openStore(address, { poolSize: configured.poolSize, log, onLost })
     opened.push(() => store.close())
-    const history = await openHistoryFile(options)
+    const history = await openHistoryFile(options, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
     opened.push(async () => {
       await recorder?.stop()
@@ -151,6 +166,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       random,
       log,
       history,
+      onLost,
     })
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
@@ -181,6 +197,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     log.info('listening', 'the services listen', urls)
     return {
       urls,
+      storeLost,
       async close({ graceMs = 0, deadlineMs = DEADLINE_MS } = {}) {
         log.info('stopping', 'the daemon stops: requests and messages in flight end first', {
           graceMs,
@@ -215,8 +232,8 @@ async function within(deadlineMs: number, work: Promise<void> | undefined): Prom
 }
 
 /** A history that cannot be kept in its file must not keep the services from running: it is kept in memory, visibly. */
-async function openHistoryFile({ dataFolder, log }: DaemonOptions): Promise<History> {
-  return openHistory(path.join(dataFolder, 'history.sqlite')).catch((error: unknown) => {
+async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLost): Promise<History> {
+  return openHistory(path.join(dataFolder, 'history.sqlite'), onLost).catch((error: unknown) => {
     log.warn('history_in_memory', 'the health history is kept in memory and ends with the process', {
       reason:
         error instanceof Error && error.name === 'StoreOpenError'

@@ -32,8 +32,11 @@ export async function platformctl(args: readonly string[], { cwd, env = {} }: Ru
 /** The daemon of the built CLI, once it has said where it listens. */
 export interface Daemon {
   readonly urls: Readonly<Record<'web' | 'api' | 'agent', string>>
+  readonly pid: number
   /** Every line of standard output so far, parsed. */
   readonly lines: readonly Record<string, unknown>[]
+  /** How it ended by itself. */
+  readonly ended: Promise<{ readonly exitCode: number | undefined; readonly stderr: string }>
   /** Sends the signal and gives the exit code. */
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | undefined>
 }
@@ -62,7 +65,9 @@ export async function startDaemon(args: readonly string[], { cwd, env = {} }: Ru
   })
   return {
     urls: { web: String(listening.web), api: String(listening.api), agent: String(listening.agent) },
+    pid: Number(child.pid),
     lines,
+    ended: stopped.then(({ exitCode, stderr }) => ({ exitCode, stderr })),
     async stop(signal = 'SIGTERM') {
       child.kill(signal)
       return (await stopped).exitCode

@@ -24,6 +24,8 @@ export interface Sink {
   readonly faults: readonly string[]
   /** Called at every step of every message; what it answers by is awaited. */
   onStep: (step: Step) => void
+  /** Awaited between the moment at which a message was taken and its answer. */
+  hold?: (() => Promise<void>) | undefined
   life: number
   close(): Promise<void>
 }
@@ -55,8 +57,10 @@ export async function apiSink(): Promise<Sink> {
         deliveries.push({ key, to: to[0] ?? '', bytes, life: sink.life })
       }
       sink.onStep('taken')
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: key }))
-      sink.onStep('answered')
+      void Promise.resolve(sink.hold?.()).then(() => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: key }))
+        sink.onStep('answered')
+      })
     })
   })
   const port = await listen(server)

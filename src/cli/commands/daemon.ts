@@ -55,7 +55,8 @@ On a terminal the log is written for reading, otherwise as JSON lines; LOG_LEVEL
 end in order, a second one ends at once. Under systemd with Type=notify the daemon says when it is ready, when it stops,
 and that it is alive.
 
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken or store not writable.
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken or store not writable,
+70 the disk did not confirm a write: a supervisor starts the daemon again, which opens its files anew.
 
 Examples:
   platformctl daemon --env-file .env
@@ -98,18 +99,24 @@ Examples:
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
-        await new Promise<void>((resolve) => {
+        const told = new Promise<void>((resolve) => {
           if (context.signal.aborted) resolve()
           else context.signal.addEventListener('abort', () => resolve(), { once: true })
         })
+        const lost = await Promise.race([told.then(() => false), daemon.storeLost.then(() => true)])
         systemd.stopping()
         const byHand =
           context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
         await daemon.close({
-          graceMs: byHand ? 0 : options.grace * 1000,
+          graceMs: byHand || lost ? 0 : options.grace * 1000,
           deadlineMs: options.deadline * 1000,
         })
         await systemd.close()
+        if (lost)
+          throw new CommandError(
+            EXIT.internal,
+            'the disk did not confirm a write, so the daemon ended for its files to be opened anew: look at the disk, then start it again.',
+          )
       } finally {
         await reporting.close(REPORT_MS)
         log.flush()

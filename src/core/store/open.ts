@@ -8,14 +8,24 @@ import type { CopyResult } from './copy.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
 import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
 
+/**
+ * A file's disk did not confirm a write, so nothing in it is trusted: it has closed itself, everything asked of it is
+ * `store_unavailable`, and only opening it anew (best in a new process) makes it usable again.
+ */
+export type OnLost = (cause: unknown) => void
+
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(
   address: StoreAddress | undefined,
-  { poolSize = 10, log = silentLog }: { readonly poolSize?: number; readonly log?: Log } = {},
+  {
+    poolSize = 10,
+    log = silentLog,
+    onLost,
+  }: { readonly poolSize?: number; readonly log?: Log; readonly onLost?: OnLost | undefined } = {},
 ): Promise<Store> {
   if (address?.kind === 'postgres')
     return (await import('./postgres/open.ts')).openPostgres({ url: address.url, poolSize, log })
-  return (await import('./sqlite/open.ts')).openSqlite(address?.file)
+  return (await import('./sqlite/open.ts')).openSqlite(address?.file, onLost)
 }
 
 /**
@@ -24,12 +34,16 @@ export async function openStore(
  */
 export async function openAnalyticsStore(
   address: StoreAddress,
-  { table, log = silentLog }: { readonly table: string; readonly log?: Log },
+  {
+    table,
+    log = silentLog,
+    onLost,
+  }: { readonly table: string; readonly log?: Log; readonly onLost?: OnLost | undefined },
 ): Promise<AnalyticsStore> {
   if (address.kind === 'postgres')
     return (await import('./postgres/analytics.ts')).openPostgresAnalytics({ url: address.url, table, log })
   const { openSqliteAnalytics } = await import('./sqlite/analytics.ts')
-  return openSqliteAnalytics({ file: analyticsFile(address.file), table })
+  return openSqliteAnalytics({ file: analyticsFile(address.file), table, onLost })
 }
 
 /** `/data/platform.sqlite` → `/data/platform-analytics.sqlite` */
@@ -63,8 +77,8 @@ export async function readSchema(address: StoreAddress): Promise<StoreSchema | u
 }
 
 /** Opens the file that keeps the recorded health; undefined: in memory. */
-export async function openHistory(file: string | undefined): Promise<History> {
-  return (await import('./sqlite/history.ts')).openSqliteHistory(file)
+export async function openHistory(file: string | undefined, onLost?: OnLost): Promise<History> {
+  return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
 }
 
 /** Copies a store of one file into an empty database: all of it, or nothing. */

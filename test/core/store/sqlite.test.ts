@@ -3,7 +3,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/core/store/open.ts'
-import { openDatabase } from '../../../src/core/store/sqlite/connection.ts'
+import { guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
 import { sqliteCourse } from '../../../src/core/store/sqlite/course.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -61,7 +61,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   if (claim === undefined) throw new Error('the claim exists by now')
   const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
   onTestFinished(() => void database.close())
-  const course = sqliteCourse(database)
+  const course = sqliteCourse(database, guard(database))
   database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
   const fill = async () => {
     for (let n = 2; ; n += 1) await confirm({ course }, n)

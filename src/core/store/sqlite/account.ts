@@ -1,13 +1,17 @@
 import type { Directory } from '../../access/directory.ts'
 import type { BegunMail, MailCap, SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
-import { guarded, type SqliteDatabase } from './connection.ts'
+import type { Guarded, SqliteDatabase } from './connection.ts'
 
 /** better-sqlite3 answers at once; the ports are asynchronous, so a throw becomes a rejection. */
-const run = async <T>(work: () => T): Promise<T> => guarded(work)
+const asynchronous =
+  (guarded: Guarded) =>
+  async <T>(work: () => T): Promise<T> =>
+    guarded(work)
 
 /** The directory on SQLite: each authorisation is in the one statement that finds the record. */
-export function sqliteDirectory(database: SqliteDatabase): Directory {
+export function sqliteDirectory(database: SqliteDatabase, guarded: Guarded): Directory {
+  const run = asynchronous(guarded)
   const invite = database.prepare(`
     SELECT i.address, i.url, o.name AS organisation, o.locked_at
     FROM organisation_invite i
@@ -44,7 +48,8 @@ export function sqliteDirectory(database: SqliteDatabase): Directory {
   }
 }
 
-export function sqliteSentMail(database: SqliteDatabase): SentMailStore {
+export function sqliteSentMail(database: SqliteDatabase, guarded: Guarded): SentMailStore {
+  const run = asynchronous(guarded)
   const put = database.prepare('INSERT INTO sent_mail (key, first_attempt_at, recipient) VALUES (?, ?, ?)')
   const recent = database
     .prepare('SELECT count(*) FROM sent_mail WHERE recipient = ? AND first_attempt_at > ?')
@@ -70,7 +75,8 @@ export function sqliteSentMail(database: SqliteDatabase): SentMailStore {
   }
 }
 
-export function sqlitePaymentEvents(database: SqliteDatabase): PaymentEventStore {
+export function sqlitePaymentEvents(database: SqliteDatabase, guarded: Guarded): PaymentEventStore {
+  const run = asynchronous(guarded)
   const put = database.prepare(
     'INSERT OR IGNORE INTO payment_event (id, type, received_at, claimed_until) VALUES (?, ?, ?, 0)',
   )

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import type { AnalyticsStore, DayCount } from '../../analytics/store.ts'
 import { StoreOpenError } from '../store.ts'
-import { guarded, openDatabase, type SqliteDatabase } from './connection.ts'
+import { type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
@@ -16,14 +16,16 @@ const ROWS_A_STEP = 20
 export function openSqliteAnalytics({
   file,
   table,
+  onLost,
 }: {
   readonly file: string
   readonly table: string
+  readonly onLost?: ((cause: unknown) => void) | undefined
 }): AnalyticsStore {
   const database = openDatabase({ file, synchronous: 'NORMAL', migrations: [] })
   try {
     database.transaction(() => createTables(database, table)).immediate()
-    return storeOver(database, file, table)
+    return storeOver({ database, guarded: guard(database, onLost), file, table })
   } catch (error) {
     database.close()
     if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR')) throw error
@@ -53,7 +55,17 @@ function createTables(database: SqliteDatabase, table: string): void {
   `)
 }
 
-function storeOver(database: SqliteDatabase, file: string, table: string): AnalyticsStore {
+function storeOver({
+  database,
+  guarded,
+  file,
+  table,
+}: {
+  readonly database: SqliteDatabase
+  readonly guarded: Guarded
+  readonly file: string
+  readonly table: string
+}): AnalyticsStore {
   const sql = {
     append: database.prepare(
       `INSERT INTO "${table}" (batch, received_at, size, counts, events) VALUES (?, ?, ?, ?, ?) ON CONFLICT (batch) DO NOTHING`,

@@ -11,6 +11,9 @@ const OLDEST_SQLITE = [3, 51, 3]
 /** A lock held longer than this is somebody's long transaction: waiting blocks the event loop. */
 const BUSY_MS = 1000
 
+/** Whether the commit is durable is not known. */
+const UNCONFIRMED: ReadonlySet<string> = new Set(['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC'])
+
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
 
@@ -37,7 +40,11 @@ export function openDatabase(input: {
 }): SqliteDatabase {
   const database = connect(input)
   try {
-    asOpening(input.file, () => migrate(database, input.file, input.migrations))
+    asOpening(input.file, () => {
+      // What an earlier process left in the log may not be on the disk: written and confirmed anew before commits go on top.
+      database.pragma('wal_checkpoint(PASSIVE)')
+      migrate(database, input.file, input.migrations)
+    })
     return database
   } catch (error) {
     database.close()
@@ -172,17 +179,31 @@ function codeOf(error: unknown): string {
 }
 
 /** Runs a statement's work; a full disk, a lock or an I/O error becomes `store_unavailable` (503). */
-export function guarded<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    if (codeOf(error).startsWith('SQLITE_') || error instanceof TypeError) {
-      throw new PlatformError(
-        'store_unavailable',
-        'The store cannot be read or written now; try again later.',
-        { cause: error },
-      )
+export type Guarded = <T>(work: () => T) => T
+
+/**
+ * After an error that leaves open whether a commit is durable, the connection is closed: the kernel drops what it could
+ * not write and says "done" to the next fsync, so a commit on top could vanish with the one before. Closing moves what
+ * was durable into the file; whatever asks afterwards gets `store_unavailable`, and `onLost` may end the process.
+ */
+export function guard(database: SqliteDatabase, onLost?: (cause: unknown) => void): Guarded {
+  return (work) => {
+    try {
+      return work()
+    } catch (error) {
+      const lost = UNCONFIRMED.has(codeOf(error))
+      if (lost) {
+        database.close()
+        onLost?.(error)
+      }
+      // A TypeError: better-sqlite3's answer once the connection is closed.
+      if (codeOf(error).startsWith('SQLITE_') || error instanceof TypeError)
+        throw new PlatformError('store_unavailable', lost ? LOST : UNAVAILABLE, { cause: error })
+      throw error
     }
-    throw error
   }
 }
+
+const UNAVAILABLE = 'The store cannot be read or written now; try again later.'
+const LOST =
+  'The disk did not confirm a write, so it may not have been recorded: the store was closed, and must be opened anew.'

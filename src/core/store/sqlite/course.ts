@@ -18,7 +18,7 @@ import {
 import { countsOf } from '../counts.ts'
 import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
-import { guarded, type SqliteDatabase } from './connection.ts'
+import type { Guarded, SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
@@ -30,7 +30,7 @@ const bothHalves = (select: string, bounds: string) =>
  * The course on SQLite. A claim moves the row's next attempt to the end of its lease, so that the one index on
  * `next_attempt_at` finds what is due, hides what is claimed and brings back what a crash left behind.
  */
-export function sqliteCourse(database: SqliteDatabase): CourseStore {
+export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): CourseStore {
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     byIdentity: prepare('SELECT * FROM subscription WHERE identity = ?'),

@@ -13,7 +13,7 @@ import {
   type Period,
   SAME_INCIDENT_MS,
 } from '../../status/history.ts'
-import { guarded, openDatabase, type SqliteDatabase } from './connection.ts'
+import { guard, openDatabase, type SqliteDatabase } from './connection.ts'
 
 /** Steps of the schema, in order: never edited once released, only added to. */
 const MIGRATIONS: readonly string[] = [
@@ -96,8 +96,9 @@ interface IncidentRow {
  * The history in an SQLite file of its own (`file` undefined: in memory). Synchronous NORMAL: a killed process loses
  * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
  */
-export function openSqliteHistory(file: string | undefined): History {
+export function openSqliteHistory(file: string | undefined, onLost?: (cause: unknown) => void): History {
   const database = openDatabase({ file: file ?? ':memory:', synchronous: 'NORMAL', migrations: MIGRATIONS })
+  const guarded = guard(database, onLost)
   const write = writer(database)
   const record = database.transaction((round: Parameters<History['record']>[0]) => write(round))
   return {

@@ -1,13 +1,17 @@
 import { statSync } from 'node:fs'
 import type { Store } from '../store.ts'
 import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
-import { guarded, openDatabase } from './connection.ts'
+import { guard, openDatabase } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-/** The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process. */
-export function openSqlite(file: string | undefined): Store {
+/**
+ * The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process.
+ * `onLost`: a write was not confirmed by the disk, and the store has closed itself.
+ */
+export function openSqlite(file: string | undefined, onLost?: (cause: unknown) => void): Store {
   const database = openDatabase({ file: file ?? ':memory:', synchronous: 'FULL', migrations: MIGRATIONS })
+  const guarded = guard(database, onLost)
   const sql = {
     claimHour: database.prepare('INSERT OR IGNORE INTO handled_hour (hour) VALUES (?)'),
     lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
@@ -20,10 +24,10 @@ export function openSqlite(file: string | undefined): Store {
   return {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
-    course: sqliteCourse(database),
-    directory: sqliteDirectory(database),
-    sentMail: sqliteSentMail(database),
-    paymentEvents: sqlitePaymentEvents(database),
+    course: sqliteCourse(database, guarded),
+    directory: sqliteDirectory(database, guarded),
+    sentMail: sqliteSentMail(database, guarded),
+    paymentEvents: sqlitePaymentEvents(database, guarded),
     claimHour: async (hour) => guarded(() => sql.claimHour.run(hour).changes === 1),
     lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
     getOrCreate: async (name, make) =>
@@ -38,12 +42,13 @@ export function openSqlite(file: string | undefined): Store {
         if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
       })
     },
-    status: async () => ({
-      kind: file === undefined ? 'memory' : 'sqlite',
-      version: Number(database.pragma('user_version', { simple: true })),
-      latest: MIGRATIONS.length,
-      bytes: file === undefined ? undefined : statSync(file).size,
-    }),
+    status: async () =>
+      guarded(() => ({
+        kind: file === undefined ? 'memory' : 'sqlite',
+        version: Number(database.pragma('user_version', { simple: true })),
+        latest: MIGRATIONS.length,
+        bytes: file === undefined ? undefined : statSync(file).size,
+      })),
     async close() {
       if (!database.open) return
       // Leaves one file behind instead of three; a busy reader elsewhere only postpones it.
