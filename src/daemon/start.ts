@@ -5,6 +5,7 @@ import type { Environment } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'
+import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import type { Service } from '../core/service.ts'
@@ -191,6 +192,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         run: async (signal) => {
           await drain(platform.dispatch, signal)
           await platform.ingest.prune()
+          await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
         },
       })
     }

@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net'
+import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 
@@ -82,6 +85,22 @@ test('a rejection that nobody handled is logged without its text, and ends the p
   expect(it.lines.at(-1)).toMatchObject({ level: 'error', fault: 'TypeError' })
   expect(JSON.stringify(it.lines)).not.toContain('canary-in-an-error')
   expect(await it.stop()).toBe(1)
+})
+
+test('the hour of the schedule forgets payment events that are older than a provider delivers again', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const { paymentEvents, close } = await openStore({ kind: 'sqlite', file })
+  const days = (count: number) => Date.now() - count * 86_400_000
+  await paymentEvents.claim({ id: 'evt_91', type: 'x', now: days(91), leaseMs: 1 })
+  await paymentEvents.claim({ id: 'evt_89', type: 'x', now: days(89), leaseMs: 1 })
+  await close()
+  const it = await startDaemon(['--data', folder], { cwd: folder })
+  onTestFinished(async () => void (await it.stop('SIGKILL')))
+  const beside = new Database(file, { readonly: true })
+  onTestFinished(() => void beside.close())
+  const kept = beside.prepare('SELECT id FROM payment_event').pluck()
+  await expect.poll(() => kept.all(), { timeout: 5000 }).toEqual(['evt_89'])
 })
 
 test('every line of the log is JSON with time, level, event and build; LOG_LEVEL hides all but where it listens', async () => {

@@ -1,3 +1,7 @@
+const DAY_MS = 86_400_000
+/** Providers deliver an event again for days, and let an operator do so for a month: three times that. */
+export const PAYMENT_EVENTS_KEPT_MS = 90 * DAY_MS
+
 /**
  * Which events were handled, so that each is handled once however often it is delivered. A claim is a lease: what a
  * crash left behind is claimed again by a later delivery.
@@ -10,4 +14,6 @@ export interface PaymentEventStore {
     readonly leaseMs: number
   }): Promise<'claimed' | 'handled' | 'busy'>
   settle(input: { readonly id: string; readonly handled: boolean; readonly now: number }): Promise<void>
+  /** Forgets the events that came before that moment, a few hundred a transaction. */
+  prune(before: number): Promise<void>
 }

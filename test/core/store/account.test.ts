@@ -63,6 +63,25 @@ describe.each(STORES)('payment events on %s', (kind) => {
     expect(await paymentEvents.claim({ ...event, now: NOW + 1e9 })).toBe('handled')
   })
 
+  test('an event is forgotten when it came before a moment, however many there are', async () => {
+    const { paymentEvents } = await openTestStore(await addressOf(kind))
+    const handle = async (id: string, now: number) => {
+      const claim = await paymentEvents.claim({ ...event, id, now })
+      await paymentEvents.settle({ id, handled: true, now })
+      return claim
+    }
+    for (let n = 0; n < 501; n += 1) await paymentEvents.claim({ ...event, id: `evt_old_${n}`, now: NOW - 1 })
+    await handle('evt_0', NOW - 1)
+    await handle('evt_1', NOW)
+    await paymentEvents.prune(NOW)
+    expect(await handle('evt_1', NOW)).toBe('handled')
+    expect(await Promise.all(['evt_0', 'evt_old_0', 'evt_old_500'].map((id) => handle(id, NOW)))).toEqual([
+      'claimed',
+      'claimed',
+      'claimed',
+    ])
+  })
+
   test('what was given back, or left behind by a crash, is claimed again', async () => {
     const { paymentEvents } = await openTestStore(await addressOf(kind))
     expect(await paymentEvents.claim({ ...event, now: NOW })).toBe('claimed')

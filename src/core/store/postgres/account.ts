@@ -3,6 +3,9 @@ import type { SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import { guarded, type Pool, transaction } from './connection.ts'
 
+/** A step of pruning holds its rows only briefly. */
+const ROWS_A_STEP = 500
+
 /** The directory on PostgreSQL: each authorisation is in the one statement that finds the record. */
 export function postgresDirectory(pool: Pool): Directory {
   return {
@@ -104,5 +107,16 @@ export function postgresPaymentEvents(pool: Pool): PaymentEventStore {
           [handled ? now : null, id],
         )
       }),
+    async prune(before) {
+      const step = () =>
+        guarded(() =>
+          pool.query(
+            `DELETE FROM platformctl.payment_event WHERE id IN
+             (SELECT id FROM platformctl.payment_event WHERE received_at < $1 LIMIT ${ROWS_A_STEP})`,
+            [before],
+          ),
+        )
+      while ((await step()).rowCount === ROWS_A_STEP);
+    },
   }
 }

@@ -1,7 +1,11 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Directory } from '../../access/directory.ts'
 import type { BegunMail, MailCap, SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
+
+/** A step of pruning holds the writer for a few milliseconds at the most. */
+const ROWS_A_STEP = 500
 
 /** better-sqlite3 answers at once; the ports are asynchronous, so a throw becomes a rejection. */
 const asynchronous =
@@ -87,6 +91,9 @@ export function sqlitePaymentEvents(database: SqliteDatabase, guarded: Guarded):
   const settle = database.prepare(
     'UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL',
   )
+  const prune = database.prepare(
+    `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < ? LIMIT ${ROWS_A_STEP})`,
+  )
   return {
     claim: ({ id, type, now, leaseMs }) =>
       run(() => {
@@ -95,5 +102,8 @@ export function sqlitePaymentEvents(database: SqliteDatabase, guarded: Guarded):
         return handled.get(id) === 1 ? 'handled' : 'busy'
       }),
     settle: ({ id, handled: done, now }) => run(() => void settle.run({ id, handledAt: done ? now : null })),
+    async prune(before) {
+      while ((await run(() => prune.run(before).changes)) === ROWS_A_STEP) await setImmediate()
+    },
   }
 }
