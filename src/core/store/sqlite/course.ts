@@ -65,10 +65,13 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
       SELECT * FROM subscription INDEXED BY subscription_due
       WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
       ORDER BY next_attempt_at LIMIT @limit`),
+    claim: prepare(`
+      UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = ?
+      WHERE id = ?`),
     markSent: prepare(`
-      UPDATE subscription SET sent_days = @days, next_attempt_at = @next, first_attempt_at = NULL, claimed_at = NULL,
+      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
-      WHERE id = @id AND fence = @fence`),
+      WHERE id = ? AND fence = ?`),
     holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
@@ -101,11 +104,22 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     }
     return changed !== undefined
   }
+  /** The way of nearly every claim: of a row that is taken, these columns change and no other. */
+  const saveTaken = (taken: SubscriptionRecord) =>
+    sql.claim.run(
+      taken.nextAttemptAt,
+      taken.firstAttemptAt,
+      taken.claimedAt,
+      taken.claimedBy,
+      taken.fence,
+      taken.id,
+    )
   /** The way of nearly every mark: the claim still holds, and says all that is to be written. */
   const markSent = (claim: Claim) => {
     const { sentDays, nextAttemptAt } = sentBy(claim)
-    const mark = { id: claim.subscription, fence: claim.fence, days: JSON.stringify(sentDays) }
-    return sql.markSent.run({ ...mark, next: nextAttemptAt ?? null }).changes === 1
+    const { subscription, fence } = claim
+    const { changes } = sql.markSent.run(JSON.stringify(sentDays), nextAttemptAt ?? null, subscription, fence)
+    return changes === 1
   }
   /** IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it. */
   const write = <T>(work: () => T): Promise<T> =>
@@ -191,7 +205,8 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         return [...failed, ...fresh, ...more]
           .flatMap((found) => {
             const taken = take(found, { now, leaseMs, call })
-            save(taken)
+            if (taken.problem === found.problem) saveTaken(taken)
+            else save(taken)
             return claimOf(taken) ?? []
           })
           .sort((a, b) => a.confirmedAt - b.confirmedAt)
