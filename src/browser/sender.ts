@@ -5,7 +5,8 @@ import { isAllowed } from './consent.ts'
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
 const MOST_KEPT_ALIVE = 65_536
-const MOST_CHARACTERS = 60_000
+/** What a batch may hold of them; the rest is for whatever else the page keeps alive. */
+const MOST_BYTES = 60_000
 const QUIET_MS = 5000
 const FIRST_WAIT_MS = 10_000
 const LONGEST_WAIT_MS = 3_600_000
@@ -81,14 +82,14 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
   const openBatch = (): { keys: string[]; body: Blob } | undefined => {
     let [id, keys = []] = parse<[string?, string[]?]>(storage.getItem(BATCH_KEY))
     if (!keys.some(buffer.read)) {
-      let room = MOST_CHARACTERS
+      let room = MOST_BYTES
       keys = buffer
         .keys()
         .filter((key) => !isAcknowledged(buffer.read(key)))
         .slice(0, MOST_EVENTS)
         // The item, and the names of the fields.
         .filter((key) => {
-          room -= `${buffer.read(key)}`.length + 40
+          room -= new Blob([`${buffer.read(key)}`]).size + 40
           return room > 0
         })
       if (!keys.length) return undefined

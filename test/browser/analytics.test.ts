@@ -164,6 +164,44 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     expect(bodies(site)[0]?.events).toHaveLength(2)
   })
 
+  test('a large backlog leaves with the visitor in one body that outlives the page, and the rest is kept for the next', async () => {
+    const { context, page, site } = await visit()
+    await start(page)
+    const properties = Array.from({ length: 15 }, (_, n) => `p${n}: '量'.repeat(64)`)
+    await track(page, 60, `{ ${properties.join()} }`)
+    // The page is gone long before the answer.
+    const held = Promise.withResolvers<void>()
+    site.answer = async () => {
+      await held.promise
+      return new Response('{}', { status: 202 })
+    }
+    await page.close({ runBeforeUnload: true })
+    await eventually(() => site.received.length).toBe(1)
+    held.resolve()
+    const [left] = site.received
+    expect(Buffer.byteLength(left?.body ?? '')).toBeLessThan(65_536)
+    const next = await context.newPage()
+    await next.clock.install()
+    await next.goto(site.url)
+    await ready(next)
+    await start(next)
+    expect(await sentOf(next)).toBe(0)
+    for (let call = 0; call < 4; call += 1) {
+      const seen = site.received.length
+      await next.clock.runFor(QUIET)
+      await eventually(() => site.received.length).toBe(seen + 1)
+      await eventually(() => next.evaluate(`localStorage['platform.batch']`)).toBeUndefined()
+    }
+    // The batch whose answer nobody read came again as it was; the others once.
+    expect(site.received[1]?.body).toBe(left?.body)
+    const numbers = bodies(site)
+      .slice(1)
+      .flatMap(({ events }) => events.map(({ properties }) => properties.n))
+    // Those of one millisecond have no order.
+    expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+    await eventually(() => sentOf(next)).toBe(60)
+  })
+
   test('a server that is busy is left alone for longer and longer, and for as long as it says', async () => {
     const { page, site } = await visit()
     site.answer = async () => new Response('{}', { status: 503, headers: { 'Retry-After': '600' } })
