@@ -1,7 +1,8 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
+import { openAnalyticsStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
@@ -58,6 +59,94 @@ test('a backup and its restore, by the command line', async () => {
     /^restored b\.sqlite\.zst/,
   )
   expect(await readdir(path.join(cwd, 'elsewhere'))).toEqual(['platform.sqlite'])
+})
+
+/** A store with a file of events beside it. */
+async function withEvents() {
+  const it = await operator()
+  await it.db('migrate')
+  const file = path.join(it.cwd, '.platformctl', 'platform.sqlite')
+  const store = await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })
+  const append = (receivedAt: number) =>
+    store.append({
+      id: undefined,
+      receivedAt,
+      events: [],
+      counts: [{ day: '2026-11-21', kind: 'circuit.run', count: 3 }],
+    })
+  await append(1)
+  onTestFinished(() => store.close())
+  return { ...it, store, append, data: path.dirname(file) }
+}
+
+test('the events of visitors are backed up beside the store while they are written, verified, and restored with it', async () => {
+  const { db, cwd, store, append, data } = await withEvents()
+  expect(await db('backup', 'b.sqlite.zst')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^b\.sqlite\.zst: .*\nb-analytics\.sqlite\.zst: [\d.]+ k?B, events of visitors, rows: visits 1\nchecked/,
+    ),
+  })
+  expect((await db('verify')).stdout).toMatch(/✓ the file of analytics is sound\n$/)
+  await append(2)
+  await store.close()
+  const before = (await readdir(data)).sort()
+  expect(await db('restore', 'b.sqlite.zst')).toMatchObject({ code: 1, stdout: '' })
+  expect((await readdir(data)).sort()).toEqual(before)
+  expect((await db('restore', 'b.sqlite.zst', '--force')).stdout).toMatch(
+    /restored b-analytics\.sqlite\.zst: events of visitors, rows: visits 1\nthe file before it is kept as .*platform-analytics\.sqlite\.before-/,
+  )
+  expect((await db('restore', 'b.sqlite.zst', '--data', 'elsewhere')).code).toBe(0)
+  expect((await readdir(path.join(cwd, 'elsewhere'))).sort()).toEqual([
+    'platform-analytics.sqlite',
+    'platform.sqlite',
+  ])
+})
+
+test('a backup of events that is damaged keeps the store from being replaced, too', async () => {
+  const { db, cwd, data, store } = await withEvents()
+  await store.close()
+  await db('backup', 'b.sqlite.zst')
+  await writeFile(path.join(cwd, 'b-analytics.sqlite.zst'), 'no backup')
+  const before = (await readdir(data)).sort()
+  expect(await db('restore', 'b.sqlite.zst', '--force')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/b-analytics\.sqlite\.zst is not a backup/),
+  })
+  expect((await readdir(data)).sort()).toEqual(before)
+  // A store's backup that lies in the place of the other.
+  await db('backup', 'c.sqlite', '--no-analytics')
+  expect(await readdir(cwd)).not.toContain('c-analytics.sqlite')
+  await copyFile(path.join(cwd, 'c.sqlite'), path.join(cwd, 'c-analytics.sqlite'))
+  expect((await db('restore', 'c.sqlite', '--force')).stderr).toMatch(
+    /the backup of a store, not of analytics/,
+  )
+})
+
+test('events that cannot be backed up leave a complete backup of the store, and exit 1', async () => {
+  const { db, cwd } = await withEvents()
+  await writeFile(path.join(cwd, 'b-analytics.sqlite'), 'precious')
+  expect(await db('backup', 'b.sqlite')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /b\.sqlite is complete, but the events of visitors were not backed up: .*exists and was left as it is/,
+    ),
+  })
+  expect((await db('restore', 'b.sqlite', '--data', 'elsewhere')).code).toBe(1)
+  expect(await readFile(path.join(cwd, 'b-analytics.sqlite'), 'utf8')).toBe('precious')
+})
+
+test('verify finds a damaged file of events', async () => {
+  const { db, data, store } = await withEvents()
+  await store.close()
+  const file = path.join(data, 'platform-analytics.sqlite')
+  const bytes = await readFile(file)
+  await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
+  expect(await db('verify')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/✓ the file is sound[\s\S]*✖ failed; the file of analytics is damaged/),
+  })
 })
 
 test('the plan of a store that does not exist makes none', async () => {

@@ -1,5 +1,5 @@
 import type { Environment, StoreAddress } from '../../core/env/settings.ts'
-import type { StoreCare } from '../../core/store/care.ts'
+import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
@@ -12,6 +12,7 @@ export interface DbOptions {
   readonly plan?: true
   readonly force?: true
   readonly to?: string
+  readonly analytics?: boolean
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -56,10 +57,11 @@ Examples:
     )
   add(
     'backup',
-    'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name',
+    'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name. Events of visitors, where they are stored, go into a second file beside it',
     '  platformctl db backup platform.sqlite.zst    packed by zstd\n  platformctl db backup platform.sqlite.gz     packed by gzip\n  platformctl db backup copy.sqlite            as it is',
   )
     .argument('<file>', 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite')
+    .option('--no-analytics', 'leave the events of visitors out, which are in a file of their own')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).backup(job, file), options),
     )
@@ -68,7 +70,7 @@ Examples:
     'put a backup in the place of the store; it is verified first, and a store that is there is kept beside it',
     '  platformctl db restore platform.sqlite.zst --data /var/lib/platformctl\n  platformctl db restore platform.sqlite.zst --force    also when there is a store; stop the daemon first',
   )
-    .argument('<file>', 'a backup')
+    .argument('<file>', 'a backup; that of the events is taken from the file beside it, when it is there')
     .option('--force', 'replace a store that is there; it stays beside the new one under another name')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),
@@ -95,6 +97,8 @@ export interface Job {
   readonly address: StoreAddress
   /** Opens the store as it stands; closed when the command ends. */
   readonly care: () => Promise<StoreCare>
+  /** The same for the file of analytics; undefined when there is none. */
+  readonly analyticsCare: () => Promise<AnalyticsCare | undefined>
 }
 
 async function act(
@@ -105,22 +109,28 @@ async function act(
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { assertExists, storeAddress, storeFault } = await import('../local.ts')
-  const { openCare } = await import('../../core/store/open.ts')
+  const { openAnalyticsCare, openCare } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
   if (mustExist) await assertExists(address)
   let opened: StoreCare | undefined
+  let openedAnalytics: AnalyticsCare | undefined
   const care = async () => {
     opened ??= await openCare(address)
     return opened
   }
+  const analyticsCare = async () => {
+    openedAnalytics ??= await openAnalyticsCare(address)
+    return openedAnalytics
+  }
   try {
-    return await work({ context, options, env, address, care })
+    return await work({ context, options, env, address, care, analyticsCare })
   } catch (error) {
     if (error instanceof Error && error.name === 'StoreCareError')
       throw new CommandError(EXIT.failed, error.message)
     throw storeFault(address, error)
   } finally {
     await opened?.close()
+    await openedAnalytics?.close()
   }
 }

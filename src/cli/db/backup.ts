@@ -1,35 +1,62 @@
 import path from 'node:path'
 import type { Job } from '../commands/db.ts'
-import { EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { rowsText, sizeText } from './text.ts'
 
-export async function backup({ context, options, care }: Job, name: string): Promise<ExitCode> {
-  const result = await (await care()).backup(path.resolve(context.cwd, name))
+export async function backup(job: Job, name: string): Promise<ExitCode> {
+  const { context, options } = job
+  const result = await (await job.care()).backup(path.resolve(context.cwd, name))
+  const analytics = await backupAnalytics(job, name)
   if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, result }))
+    const { jsonText } = await import('../output/json.ts')
+    context.stdout.write(jsonText({ version: 1, result, ...(analytics && { analytics: analytics.result }) }))
     return EXIT.passed
   }
+  const beside = analytics
+    ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
+    : ''
   context.stdout.write(
-    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\nchecked, packed, read back and compared\n`,
+    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, packed, read back and compared\n`,
   )
   return EXIT.passed
 }
 
+/** The file of analytics beside the store's, into a file beside the backup's. */
+async function backupAnalytics({ context, options, analyticsCare }: Job, store: string) {
+  const care = options.analytics === false ? undefined : await analyticsCare()
+  if (care === undefined) return undefined
+  const { analyticsBackup } = await import('../../core/store/open.ts')
+  const name = analyticsBackup(store)
+  const result = await care.backup(path.resolve(context.cwd, name)).catch((error: unknown) => {
+    if (!(error instanceof Error && error.name === 'StoreCareError')) throw error
+    throw new CommandError(
+      EXIT.failed,
+      `${store} is complete, but the events of visitors were not backed up: ${error.message}`,
+    )
+  })
+  return { name, result }
+}
+
 export async function restore({ context, options, address }: Job, name: string): Promise<ExitCode> {
-  const { restoreStore } = await import('../../core/store/open.ts')
-  const result = await restoreStore(address, {
+  const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
+  const { analytics, ...result } = await restoreStore(address, {
     from: path.resolve(context.cwd, name),
     force: options.force === true,
     now: context.clock.now(),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
   if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, result }))
+    const { jsonText } = await import('../output/json.ts')
+    context.stdout.write(jsonText({ version: 1, result, ...(analytics && { analytics }) }))
     return EXIT.passed
   }
-  const kept = result.kept === undefined ? '' : `the store before it is kept as ${result.kept}\n`
+  const kept = (what: string, where: string | undefined) =>
+    where === undefined ? '' : `${what} before it is kept as ${where}\n`
+  const events = analytics
+    ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
+    : ''
   context.stdout.write(
-    `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${kept}`,
+    `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${kept('the store', result.kept)}${events}`,
   )
   return EXIT.passed
 }

@@ -57,6 +57,9 @@ export interface StoreCare {
   close(): Promise<void>
 }
 
+/** The care of the file that the events of visitors are kept in, beside a store of one file. */
+export type AnalyticsCare = Pick<StoreCare, 'verify' | 'backup' | 'close'>
+
 /** What is left to do from a version on, each step by the heads of its statements. */
 export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
   return migrations.slice(version).map((sql, index) => ({

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
-import { type StoreCare, StoreCareError } from './care.ts'
+import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
 import type { CopyResult } from './copy.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
 import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
@@ -58,16 +59,37 @@ export async function openCare(address: StoreAddress): Promise<StoreCare> {
   return (await import('./sqlite/care.ts')).careForSqlite(address.file)
 }
 
-/** Puts a backup in the place of a store of one file. */
+/** The care of what analytics are kept in beside a store of one file; undefined when there is no such file. */
+export async function openAnalyticsCare(address: StoreAddress): Promise<AnalyticsCare | undefined> {
+  if (address.kind === 'postgres' || !existsSync(analyticsFile(address.file))) return undefined
+  return (await import('./sqlite/care.ts')).careForAnalytics(analyticsFile(address.file))
+}
+
+/** `platform.sqlite.zst` → `platform-analytics.sqlite.zst` */
+export function analyticsBackup(backup: string): string {
+  return backup.replace(/(?:\.sqlite)?(?:\.\w+)?$/, (end) => `-analytics${end}`)
+}
+
+/** Puts a backup in the place of a store of one file, and that of its analytics when it lies beside the backup. */
 export async function restoreStore(
   address: StoreAddress,
-  input: { readonly from: string; readonly force: boolean; readonly now: number },
-): Promise<RestoreResult> {
+  { from, force, now }: { readonly from: string; readonly force: boolean; readonly now: number },
+): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
     throw new StoreOpenError(
       'A PostgreSQL store is restored by pg_restore; this command puts back an SQLite file.',
     )
-  return (await import('./sqlite/restore.ts')).restore({ ...input, to: address.file })
+  const { restore } = await import('./sqlite/restore.ts')
+  const store = { from, to: address.file, holds: 'course' } as const
+  const events = {
+    from: analyticsBackup(from),
+    to: analyticsFile(address.file),
+    holds: 'analytics',
+  } as const
+  const parts = existsSync(events.from) ? [store, events] : [store]
+  const [restored, analytics] = await restore(parts, { force, now })
+  if (restored === undefined) throw new TypeError('a restore of one part has one result')
+  return { ...restored, ...(analytics && { analytics }) }
 }
 
 /** The schema of the store that an address names, read and never changed; undefined when there is no store yet. */

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
+import { type AnalyticsCare, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
 import { backup } from './backup.ts'
 import { connect, migrate, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -38,7 +38,7 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
       return { from, to: schemaVersion(database) }
     },
     verify: async (now) => {
-      const result = verifyDatabase(database, now)
+      const result = verifyDatabase(database, { now, holds: 'course' })
       if (result.ok && hasMeta())
         database
           .prepare(
@@ -59,6 +59,16 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
     if (!hasMeta()) return undefined
     const value = database.prepare(`SELECT value FROM meta WHERE name = 'verified_at'`).pluck().get()
     return value === undefined ? undefined : Number(value)
+  }
+}
+
+/** The care of the file that analytics are kept in. */
+export function careForAnalytics(file: string): AnalyticsCare {
+  const database = connect({ file, busyMs: BUSY_MS })
+  return {
+    verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
+    backup: (to) => backup(database, to),
+    close: async () => void database.close(),
   }
 }
 

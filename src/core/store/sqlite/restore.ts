@@ -7,7 +7,7 @@ import { failed, syncFolder } from './backup.ts'
 import { connect, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { countRows, verifyDatabase } from './verify.ts'
+import { countRows, type Holds, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -18,54 +18,95 @@ export interface RestoreResult {
   readonly kept: string | undefined
 }
 
-/**
- * Puts a backup in a store's place. It is unpacked beside the store and verified there first; with `force` an existing
- * store is moved aside, never deleted, and only when no process has it open.
- */
-export async function restore(input: {
+export interface RestorePart {
+  /** The backup. */
   readonly from: string
+  /** The file in whose place it is put. */
   readonly to: string
-  readonly force: boolean
-  readonly now: number
-}): Promise<RestoreResult> {
-  const { from, to, force, now } = input
-  if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
-  const present = existsSync(to) || existsSync(`${to}-wal`)
-  if (present && !force)
-    throw new StoreCareError(
-      `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
-    )
-  const image = `${to}.restoring-${process.pid}`
+  readonly holds: Holds
+}
+
+/**
+ * Puts backups in the place of a store's files. Each is unpacked beside its file and verified there before any file is
+ * replaced; with `force` an existing one is moved aside, never deleted, and only when no process has it open.
+ */
+export async function restore(
+  parts: readonly RestorePart[],
+  { force, now }: { readonly force: boolean; readonly now: number },
+): Promise<readonly RestoreResult[]> {
+  for (const { from, to } of parts) {
+    if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
+    if (isPresent(to) && !force)
+      throw new StoreCareError(
+        `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
+      )
+  }
   try {
-    await mkdir(path.dirname(to), { recursive: true })
-    await rm(image, { force: true })
-    await unpack(from, image).catch((error: unknown) => {
-      throw damaged(from, error)
-    })
-    const checked = check(image, from, now)
-    const kept = present ? `${to}.before-${stamp(now)}` : undefined
-    if (kept !== undefined && existsSync(kept))
-      throw new StoreCareError(`${kept} exists: try again in a second.`)
-    if (kept === undefined) renameSync(image, to)
-    else replace({ image, to, kept })
-    await syncFolder(path.dirname(to))
-    return { ...checked, kept }
-  } catch (error) {
-    throw failed(to, error)
+    const checked: Checked[] = []
+    for (const part of parts) checked.push(await naming(part, () => unpackAndCheck(part, now)))
+    const results: RestoreResult[] = []
+    for (const [index, part] of parts.entries())
+      results.push({ ...(checked[index] as Checked), kept: await naming(part, () => putInPlace(part, now)) })
+    return results
   } finally {
-    for (const one of [image, `${image}-wal`, `${image}-shm`]) await rm(one, { force: true })
+    for (const { to } of parts)
+      for (const end of ['', '-wal', '-shm']) await rm(`${imageOf(to)}${end}`, { force: true })
   }
 }
 
-function check(image: string, from: string, now: number) {
+type Checked = Omit<RestoreResult, 'kept'>
+
+const imageOf = (to: string) => `${to}.restoring-${process.pid}`
+const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
+
+/** A fault of the disk becomes a sentence about the file that it met. */
+async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    throw failed(to, error)
+  })
+}
+
+async function unpackAndCheck({ from, to, holds }: RestorePart, now: number): Promise<Checked> {
+  await mkdir(path.dirname(to), { recursive: true })
+  await rm(imageOf(to), { force: true })
+  await unpack(from, imageOf(to)).catch((error: unknown) => {
+    throw damaged(from, error)
+  })
+  return check({ image: imageOf(to), from, holds, now })
+}
+
+async function putInPlace({ to }: RestorePart, now: number): Promise<string | undefined> {
+  const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
+  if (kept !== undefined && existsSync(kept))
+    throw new StoreCareError(`${kept} exists: try again in a second.`)
+  if (kept === undefined) renameSync(imageOf(to), to)
+  else replace({ image: imageOf(to), to, kept })
+  await syncFolder(path.dirname(to))
+  return kept
+}
+
+function check({
+  image,
+  from,
+  holds,
+  now,
+}: {
+  readonly image: string
+  readonly from: string
+  readonly holds: Holds
+  readonly now: number
+}): Checked {
   try {
     const database = connect({ file: image })
     try {
-      if (schemaVersion(database) === 0)
+      const empty = schemaVersion(database) === 0
+      if (holds === 'course' && empty)
         throw new StoreCareError(`${from} is an empty database, not a backup of a store.`)
+      if (holds === 'analytics' && !empty)
+        throw new StoreCareError(`${from} is the backup of a store, not of analytics: move it away.`)
       // Refuses a schema that this build cannot read; one that is older is brought up to date here, not at the next start.
-      migrate(database, from, MIGRATIONS)
-      const result = verifyDatabase(database, now)
+      if (holds === 'course') migrate(database, from, MIGRATIONS)
+      const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
         throw new StoreCareError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
       return { version: schemaVersion(database), counts: countRows(database), faults: result.faults }
