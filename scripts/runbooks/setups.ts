@@ -22,6 +22,7 @@ export const SETUPS: Readonly<Record<string, string>> = {
     '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=unknown grace=parked edsger=sent',
   'runbooks/bounce-rate.md':
     '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=bounced grace=sent edsger=sent',
+  'runbooks/privacy.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=sent grace=due',
   'runbooks/store-full.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/store.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=sent',
   'runbooks/rollback.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',

@@ -11,6 +11,7 @@ const here =
     'util-linux iproute2',
   ) &&
   hasProgram(['jq', '--version'], 'jq') &&
+  hasProgram(['sqlite3', '--version'], 'sqlite3') &&
   hasProgram(['curl', '--version'], 'curl')
 
 const pages = PAGES.map((page) => ({ page, steps: stepsOf(readFileSync(path.join(root, page), 'utf8')) }))
