@@ -9,7 +9,7 @@ export interface Target {
  * Requests over raw keep-alive connections of HTTP/1.1: a client of the platform's own kind would be slower than what
  * it measures. Every answer must be 200.
  */
-async function openConnections(
+export async function openConnections(
   target: Target,
   connections: number,
 ): Promise<{ ask: () => Promise<void>; close: () => void }[]> {
@@ -41,7 +41,8 @@ async function openConnections(
         ask: () =>
           new Promise<void>((resolve, reject) => {
             answered = { resolve, reject }
-            socket.write(request)
+            if (socket.destroyed) reject(new Error('the connection was closed'))
+            else socket.write(request)
           }),
         close: () => void socket.destroy(),
       }

@@ -1,18 +1,35 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { type Growth, growthChart, growthSection } from './growth-report.ts'
 import type { Result } from './harness.ts'
 import { chart, page } from './report.ts'
 
 export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
+/** Not of the harness: made by scripts of their own. */
+const OTHERS: ReadonlySet<string> = new Set(['growth.json', 'where.json'])
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
 /** Makes docs/performance.md and its charts of all that was ever measured on this checkout. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
-    measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
+    if (!OTHERS.has(file)) measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
   await mkdir(`${docs}images/performance`, { recursive: true })
   for (const result of measured)
     await writeFile(`${docs}images/performance/${result.name}.svg`, chart(result))
-  await writeFile(`${docs}performance.md`, page(measured))
+  const growths = await readGrowths()
+  for (const growth of growths)
+    await writeFile(`${docs}images/performance/growth-${growth.name}.svg`, growthChart(growth))
+  await writeFile(`${docs}performance.md`, page(measured) + growthSection(growths))
+}
+
+export async function readGrowths(): Promise<readonly Growth[]> {
+  if (!existsSync(`${RESULTS}growth.json`)) return []
+  return JSON.parse(await readFile(`${RESULTS}growth.json`, 'utf8')) as Growth[]
+}
+
+export async function writeGrowths(growths: readonly Growth[]): Promise<void> {
+  await mkdir(RESULTS, { recursive: true })
+  await writeFile(`${RESULTS}growth.json`, `${JSON.stringify(growths, null, 1)}\n`)
 }

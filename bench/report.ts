@@ -74,6 +74,10 @@ function peersText(results: readonly Result[]): string {
   return `\n## Peers\n\n\`npm run bench:peers\` installs them, as bench/peers/package-lock.json pins them: ${list.join(', ')}.\n`
 }
 
+/** Of every chart: colours that read in light and dark. */
+export const STYLE =
+  '<style>text{font:13px system-ui,sans-serif;fill:#333}.ours{fill:#3451b2}.floor{fill:#8a8f98}.peer{fill:#c4c8cf}.drawn,.step,.grid{fill:none;stroke:#8a8f98}.drawn{stroke:#3451b2;stroke-width:2}.grid{stroke-opacity:.3}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#9db2ff}.peer{fill:#555b66}.drawn{stroke:#9db2ff}}</style>'
+
 /** Horizontal bars that read in light and dark. */
 export function chart(result: Result): string {
   const widest = Math.max(...result.series.map((series) => series.median))
@@ -83,16 +87,16 @@ export function chart(result: Result): string {
     return `<text x="190" y="${y + 14}" text-anchor="end">${escapeXml(series.name)}</text><rect class="${series.role}" x="200" y="${y}" width="${width.toFixed(1)}" height="20" rx="2"/><text x="${(206 + width).toFixed(1)}" y="${y + 14}">${escapeXml(medianText(series, result.unit))}</text>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 ${result.series.length * 28 + 12}" role="img" aria-label="${escapeXml(result.title)}">
-<style>text{font:13px system-ui,sans-serif;fill:#333}.ours{fill:#3451b2}.floor{fill:#8a8f98}.peer{fill:#c4c8cf}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#9db2ff}.peer{fill:#555b66}}</style>
+${STYLE}
 ${bars.join('\n')}
 </svg>
 `
 }
 
-function figure(value: number): string {
+export function figure(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3)
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

@@ -1,0 +1,260 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EVENT_KINDS } from '../src/core/analytics/events.ts'
+import { createIngest } from '../src/core/analytics/ingest.ts'
+import { systemClock } from '../src/core/clock.ts'
+import { openAnalyticsStore, openStore } from '../src/core/store/open.ts'
+import { claimTimes, quantile, ROWS } from './claims.ts'
+import { openDispatchers } from './dispatchers.ts'
+import type { Growth, Point } from './growth-report.ts'
+import { openConnections } from './load.ts'
+import { bareServer, daemonServer } from './servers.ts'
+import { startSink } from './sink.ts'
+import { replaceByDue, subscriptionsFile } from './subscriptions.ts'
+
+type Measured = Omit<Growth, 'date' | 'machine'>
+
+const median = (times: readonly number[]) => quantile(times, 0.5)
+const decades = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, n) => 10 ** (from + n))
+
+async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const SAMPLES = 60
+const BATCH = 20
+
+function batch(id: string, events: number) {
+  return {
+    id,
+    events: Array.from({ length: events }, (_, n) => ({
+      kind: EVENT_KINDS[n % EVENT_KINDS.length],
+      at: Date.now() - ((n * 7919) % 2_592_000) * 1000,
+      properties: {
+        lesson: n % 7,
+        device: 'simulator',
+        passed: n % 2 === 0,
+        topic: `superposition, part ${n}`,
+      },
+    })),
+  }
+}
+
+/** Few batches are measured in a store, so that it stays of its size, and more stores are filled instead. */
+async function ingestAt(stored: number): Promise<number> {
+  const each = Math.max(1, Math.min(SAMPLES, Math.floor(stored / 2 / BATCH)))
+  const times: number[] = []
+  while (times.length < SAMPLES)
+    await inFolder(async (folder) => {
+      const file = path.join(folder, 'store.sqlite')
+      const store = await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })
+      const ingest = createIngest({ destination: { store: async () => store }, clock: systemClock })
+      for (let at = 0; at < stored; at += 500)
+        await ingest.take(batch(`fill-${at}`, Math.min(500, stored - at)), { objects: false })
+      for (let n = 0; n < each; n += 1) {
+        const one = batch(`batch-${n}`, BATCH)
+        const began = performance.now()
+        await ingest.take(one, { objects: false })
+        times.push(performance.now() - began)
+      }
+      await store.close()
+    })
+  return median(times)
+}
+
+async function ingest(): Promise<Measured> {
+  await ingestAt(10_000)
+  const points: Point[] = []
+  for (const size of decades(2, 6)) points.push({ size, value: await ingestAt(size) })
+  return {
+    name: 'ingest',
+    title: `Taking a batch of ${BATCH} events`,
+    size: 'events stored already',
+    unit: 'ms',
+    lines: [{ label: 'a batch', points }],
+    notes: `Medians of ${SAMPLES} batches, each sanitised, counted and committed to the SQLite file of analytics.`,
+  }
+}
+
+async function claim(): Promise<Measured> {
+  const points: Point[] = []
+  for (const size of decades(2, process.env.BENCH_LARGE === '1' ? 7 : 6))
+    await inFolder(async (folder) => {
+      const file = await subscriptionsFile({ folder, subscriptions: size, due: ROWS })
+      const store = await openStore({ kind: 'sqlite', file })
+      await claimTimes(store, SAMPLES)
+      points.push({ size, value: median(await claimTimes(store, SAMPLES * 2)) })
+      await store.close()
+    })
+  return {
+    name: 'claim',
+    title: `Claiming ${ROWS} due lessons`,
+    size: 'subscriptions in the store',
+    unit: 'ms',
+    lines: [{ label: 'a claim', points }],
+    notes: `Medians of ${SAMPLES * 2} claims on SQLite with synchronous FULL; the other subscriptions are due later.`,
+  }
+}
+
+/** Milliseconds until so many requests, sent at once on connections that are open, are all answered. */
+async function allAnswered(port: number, requests: number): Promise<number> {
+  const lines: Awaited<ReturnType<typeof openConnections>> = []
+  // A few hundred at a time, as many as may wait to be accepted. Servers end connections that say nothing for seconds.
+  while (lines.length < requests) {
+    const more = Math.min(400, requests - lines.length)
+    lines.push(...(await openConnections({ port, path: '/api/health' }, more)))
+  }
+  const times: number[] = []
+  for (let n = 0; n < Math.max(9, Math.min(500, 2000 / requests)); n += 1) {
+    const began = performance.now()
+    await Promise.all(lines.map(({ ask }) => ask()))
+    times.push(performance.now() - began)
+  }
+  for (const { close } of lines) close()
+  return median(times)
+}
+
+async function healthOf(port: number): Promise<Point[]> {
+  for (let warm = 0; warm < 20; warm += 1) await allAnswered(port, 100)
+  const points: Point[] = []
+  for (const size of decades(0, 4)) points.push({ size, value: await allAnswered(port, size) })
+  return points
+}
+
+async function health(): Promise<Measured> {
+  const ours = await daemonServer()
+  const bare = await bareServer(`http://127.0.0.1:${ours.port}/api/health`)
+  const lines = [
+    { label: 'the daemon', points: await healthOf(ours.port) },
+    { label: 'node:http with the same bytes', floor: true as const, points: await healthOf(bare.port) },
+  ]
+  await ours.close()
+  await bare.close()
+  return {
+    name: 'health',
+    title: 'Answering GET /api/health until the last has its answer',
+    size: 'requests at once',
+    unit: 'ms',
+    lines,
+    notes:
+      'The built daemon, each request on a connection of its own that is open already; the client’s own time is part of it, so a bare server stands beside it as the floor.',
+  }
+}
+
+async function drain(): Promise<Measured> {
+  const points: Point[] = []
+  const sink = await startSink('./drip-sink.ts')
+  await inFolder(async (folder) => {
+    const file = await subscriptionsFile({ folder, subscriptions: 1, due: 1 })
+    const api = `http://127.0.0.1:${sink.port}/emails`
+    const dispatchers = await openDispatchers({ count: 1, store: file, api })
+    const seconds = (lessons: number) => {
+      replaceByDue(file, lessons)
+      return dispatchers.drain({ count: 1, lessons })
+    }
+    for (let warm = 0; warm < 3; warm += 1) await seconds(3000)
+    for (const size of decades(1, 5)) {
+      const times: number[] = []
+      const runs = size < 10_000 ? 9 : size < 100_000 ? 3 : 1
+      for (let n = 0; n < runs; n += 1) times.push((await seconds(size)) * 1000)
+      points.push({ size, value: median(times) })
+    }
+    await dispatchers.close()
+  })
+  sink.close()
+  return {
+    name: 'drain',
+    title: 'Draining what is due',
+    size: 'lessons due',
+    unit: 'ms',
+    lines: [{ label: 'until all are sent and recorded', points }],
+    notes:
+      'By calls of a thousand, from an SQLite file to a mail API in another process. A few lessons take the time of a few commits, because a mark waits some milliseconds for others to share its own.',
+  }
+}
+
+interface Memory {
+  readonly heapMb: number
+  readonly peakMb: number
+}
+
+/** The built command drains so many lessons, with a collection every 20 ms or as it comes. */
+async function commandMemory(lessons: number, collect: boolean, api: string): Promise<Memory> {
+  return inFolder(async (folder) => {
+    const file = await subscriptionsFile({ folder, subscriptions: lessons, due: lessons })
+    const written = path.join(folder, 'memory.json')
+    const bench = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+    const child = spawn(
+      process.execPath,
+      [
+        '--expose-gc',
+        '--import',
+        bench('./memory-watch.ts'),
+        bench('../bin/platformctl.js'),
+        'dispatch',
+        '--local',
+        '--drain',
+        '--limit',
+        '1000',
+      ],
+      {
+        env: {
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          STORE_URL: `sqlite:${file}`,
+          NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+          MAILER_API_KEY: 'provider-key',
+          MAILER_FROM: 'Course <course@example.com>',
+          MAILER_API_URL: api,
+          MEMORY_FILE: written,
+          ...(collect && { MEMORY_COLLECT: '1' }),
+        },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      },
+    )
+    const [code] = await once(child, 'exit')
+    if (code !== 0) throw new Error(`the drain ended with ${code}`)
+    return JSON.parse(await readFile(written, 'utf8')) as Memory
+  })
+}
+
+async function drainMemory(): Promise<Measured> {
+  const sink = await startSink('./drip-sink.ts')
+  const api = `http://127.0.0.1:${sink.port}/emails`
+  const [heap, peak]: [Point[], Point[]] = [[], []]
+  for (const size of decades(3, 5)) {
+    heap.push({ size, value: (await commandMemory(size, true, api)).heapMb })
+    peak.push({ size, value: (await commandMemory(size, false, api)).peakMb })
+  }
+  sink.close()
+  return {
+    name: 'drain-memory',
+    title: 'Memory of a drain',
+    size: 'lessons due',
+    unit: 'MB',
+    lines: [
+      { label: 'largest heap after a collection', points: heap },
+      { label: 'most that was resident', points: peak },
+    ],
+    notes:
+      'Of the built command `dispatch --local --drain --limit 1000`. The heap is looked at every 20 ms, each time after a full collection: what is kept. What is resident also holds what was not collected yet, and the room that V8 keeps for what is young; it gives that more room the longer it is busy, up to a limit.',
+  }
+}
+
+export const GROWTHS: Readonly<Record<string, () => Promise<Measured>>> = {
+  ingest,
+  claim,
+  health,
+  drain,
+  'drain-memory': drainMemory,
+}
