@@ -193,20 +193,11 @@ async function commandMemory(lessons: number, collect: boolean, api: string): Pr
   return inFolder(async (folder) => {
     const file = await subscriptionsFile({ folder, subscriptions: lessons, due: lessons })
     const written = path.join(folder, 'memory.json')
-    const bench = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+    const watch = fileURLToPath(new URL('./memory-watch.ts', import.meta.url))
+    const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
     const child = spawn(
       process.execPath,
-      [
-        '--expose-gc',
-        '--import',
-        bench('./memory-watch.ts'),
-        bench('../bin/platformctl.js'),
-        'dispatch',
-        '--local',
-        '--drain',
-        '--limit',
-        '1000',
-      ],
+      ['--expose-gc', '--import', watch, bin, 'dispatch', '--local', '--drain', '--limit', '1000'],
       {
         env: {
           PATH: process.env.PATH,
