@@ -35,7 +35,7 @@ export interface Daemon {
   readonly pid: number
   /** Every line of standard output so far, parsed. */
   readonly lines: readonly Record<string, unknown>[]
-  /** How it ended by itself. */
+  /** How it ended by itself; every line was read by then. */
   readonly ended: Promise<{ readonly exitCode: number | undefined; readonly stderr: string }>
   /** Sends the signal and gives the exit code. */
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | undefined>
@@ -52,22 +52,22 @@ export async function startDaemon(args: readonly string[], { cwd, env = {} }: Ru
   })
   const lines: Record<string, unknown>[] = []
   const stopped = child.then((result) => result)
-  const listening = await new Promise<Record<string, unknown>>((resolve, reject) => {
-    void (async () => {
-      for await (const line of child.iterable()) {
-        const parsed = JSON.parse(line) as Record<string, unknown>
-        lines.push(parsed)
-        if (parsed.event === 'listening') resolve(parsed)
-      }
-      const { stderr, exitCode } = await stopped
-      reject(new Error(`the daemon ended with ${exitCode} before it listened: ${stderr}`))
-    })().catch(reject)
-  })
+  const { promise: listening, resolve, reject } = Promise.withResolvers<Record<string, unknown>>()
+  const read = (async () => {
+    for await (const line of child.iterable()) {
+      const parsed = JSON.parse(line) as Record<string, unknown>
+      lines.push(parsed)
+      if (parsed.event === 'listening') resolve(parsed)
+    }
+    const { stderr, exitCode } = await stopped
+    reject(new Error(`the daemon ended with ${exitCode} before it listened: ${stderr}`))
+  })().catch(reject)
+  const { web, api, agent } = await listening
   return {
-    urls: { web: String(listening.web), api: String(listening.api), agent: String(listening.agent) },
+    urls: { web: String(web), api: String(api), agent: String(agent) },
     pid: Number(child.pid),
     lines,
-    ended: stopped.then(({ exitCode, stderr }) => ({ exitCode, stderr })),
+    ended: read.then(() => stopped).then(({ exitCode, stderr }) => ({ exitCode, stderr })),
     async stop(signal = 'SIGTERM') {
       child.kill(signal)
       return (await stopped).exitCode
