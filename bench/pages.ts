@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Growth, growthChart, growthSection } from './growth-report.ts'
@@ -10,7 +10,7 @@ export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 const OTHERS: ReadonlySet<string> = new Set(['growth.json', 'where.json'])
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-/** Makes docs/performance.md and its charts of all that was ever measured on this checkout. */
+/** Makes docs/performance.md and its charts of all that was ever measured on this checkout; the page links to the newest proof. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
@@ -21,7 +21,10 @@ export async function writePages(): Promise<void> {
   const growths = await readGrowths()
   for (const growth of growths)
     await writeFile(`${docs}images/performance/growth-${growth.name}.svg`, growthChart(growth))
-  await writeFile(`${docs}performance.md`, page(measured) + growthSection(growths))
+  await writeFile(
+    `${docs}performance.md`,
+    page(measured, globSync('proof-*.md', { cwd: docs }).sort().at(-1)) + growthSection(growths),
+  )
 }
 
 export async function readGrowths(): Promise<readonly Growth[]> {

@@ -1,7 +1,7 @@
 import { type Ratio, type Result, type Series, spread } from './harness.ts'
 
 /** docs/performance.md: one table a benchmark, made from the results and nothing else. */
-export function page(results: readonly Result[]): string {
+export function page(results: readonly Result[], proof?: string): string {
   const parts = results.map((result) => {
     const rows = result.series.map((series) => {
       const ratio = result.ratios.find((one) => one.against === series.name)
@@ -30,6 +30,8 @@ npm run bench:peers
 npm run bench
 \`\`\`
 
+\`npm run proof\` does that and all that runs for long: simulation, kills, fuzz, restarts, soak, backups under load. It goes on where it was stopped, and writes a dated report${proof === undefined ? '' : `: [${proof.replace('.md', '')}](${proof}) is the newest`}.
+
 ${parts.join('\n')}${peersText(results)}`
 }
 
@@ -45,7 +47,8 @@ export function told(result: Result): string[] {
   ]
 }
 
-function medianText({ values, median }: Series, unit: string): string {
+/** The median, or the middle half of the rounds where that is too wide to be quoted as one figure. */
+export function medianText({ values, median }: Pick<Series, 'values' | 'median'>, unit: string): string {
   const { low, high, tooWide } = spread(values)
   return tooWide ? `${figure(low)} to ${figure(high)} ${unit}` : `${figure(median)} ${unit}`
 }

@@ -89,8 +89,10 @@ test('a fault in opening closes what was open by then, the newest first, and sta
   expect(closed).toEqual(['the server', 'the folder'])
 })
 
-test('the page names the versions of the peers once', async () => {
+test('the page links to the newest proof, and names the versions of the peers once', async () => {
   const result = { ...(await run(benchmark({}, [1, 1, 1], [1, 1, 1]))), peers: { fastify: '5.12.8' } }
-  const text = page([result, result])
+  const text = page([result, result], 'proof-2026-11-21.md')
+  expect(text).toContain('[proof-2026-11-21](proof-2026-11-21.md) is the newest')
+  expect(page([result])).not.toContain('is the newest')
   expect(text.match(/fastify 5\.12\.8/g)).toHaveLength(1)
 })

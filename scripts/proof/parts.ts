@@ -1,0 +1,150 @@
+import { globSync } from 'node:fs'
+
+/** One command of the proof, small enough for an hour. */
+export interface Part {
+  /** `torture/sqlite-api`: what stands before the slash is its group. */
+  readonly name: string
+  /** What it shows when it passes, as a sentence. */
+  readonly shows: string
+  readonly command: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** The files and folders that its result is of; when one changes, the part is to be run again. */
+  readonly inputs: readonly string[]
+  /** How many of the last lines that it prints are its figures. */
+  readonly figures: number
+  /** Where a benchmark leaves its result. */
+  readonly result?: string
+}
+
+/** As one would type it. */
+export function typed({ command, env = {} }: Part): string {
+  return [...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command].join(' ')
+}
+
+/** What every part runs: the package, and what it is built with. */
+const PACKAGE = ['package-lock.json', 'bin', 'src', 'templates', 'scripts/build.ts']
+const SIMULATION = [...PACKAGE, 'test/simulation']
+const TORTURE = [...PACKAGE, 'test/torture', 'test/simulation/seeded.ts', 'test/support/postgres.ts']
+const LOAD = [...PACKAGE, 'scripts/load']
+
+/**
+ * The parts of the whole proof, in the order in which they run. A scale below 1 makes each so much smaller, down to what
+ * just works, and leaves the results of benchmarks in `trial`.
+ */
+export function partsOf({
+  root,
+  scale,
+  trial,
+}: {
+  readonly root: string
+  readonly scale: number
+  readonly trial: string
+}): readonly Part[] {
+  const whole = scale === 1
+  const size = (full: number, least: number) => String(Math.max(least, Math.round(full * scale)))
+  const npm = (script: string, ...options: string[]) => [
+    'npm',
+    'run',
+    '-s',
+    script,
+    ...(options.length > 0 ? ['--', ...options] : []),
+  ]
+  return [
+    {
+      name: 'simulation',
+      shows:
+        'On virtual time, with crashes and every fault of provider and store, no lesson is lost, doubled or early.',
+      command: npm('simulate', '--subscriber-days', size(1_000_000, 2000)),
+      inputs: SIMULATION,
+      figures: 2,
+    },
+    {
+      name: 'mutations',
+      shows: 'The simulation finds each bug that is planted in the dispatcher.',
+      command: npm('simulate:mutations', ...(whole ? [] : ['--first', '1'])),
+      inputs: SIMULATION,
+      figures: 1,
+    },
+    ...['sqlite', 'postgres'].flatMap((store) =>
+      ['api', 'smtp'].map((provider) => ({
+        name: `torture/${store}-${provider}`,
+        shows:
+          'The built daemon is killed again and again while it sends: no lesson is lost and none comes twice.',
+        command: npm('torture', '--kills', size(2500, 4), '--store', store, '--provider', provider),
+        inputs: TORTURE,
+        figures: 1,
+      })),
+    ),
+    {
+      name: 'torture/many',
+      shows:
+        'Many dispatchers of one PostgreSQL send every lesson exactly once, also with one of them killed every second.',
+      command: npm('torture:many', '--due', size(100_000, 500), '--dispatchers', whole ? '16' : '4'),
+      inputs: TORTURE,
+      figures: 2,
+    },
+    {
+      name: 'fuzz',
+      shows:
+        'No bad request gets an answer that is not of the contract, ends the daemon or makes its memory grow.',
+      command: npm('fuzz', '--requests', size(1_000_000, 2000)),
+      inputs: [...LOAD, 'scripts/fuzz.ts'],
+      figures: 3,
+    },
+    {
+      name: 'restarts',
+      shows: 'SIGTERM under load loses nothing that was acknowledged.',
+      command: npm('restarts', '--times', size(1000, 3)),
+      inputs: [...LOAD, 'scripts/restarts.ts'],
+      figures: 1,
+    },
+    {
+      name: 'soak',
+      shows: 'Under mixed load memory stays flat and the event loop free, and nothing fails.',
+      command: npm('soak', '--seconds', size(600, 20)),
+      inputs: [...LOAD, 'scripts/soak.ts'],
+      figures: 2,
+    },
+    {
+      name: 'backups',
+      shows: 'A backup that is made while another process writes has every acknowledged row, and restores.',
+      command: ['node', 'scripts/backups-under-load.ts', size(1000, 3)],
+      inputs: [
+        ...PACKAGE,
+        'scripts/backups-under-load.ts',
+        'test/support/backups-under-load.ts',
+        'test/support/store-writer.ts',
+      ],
+      figures: 1,
+    },
+    ...benchmarks(root, whole ? undefined : trial),
+  ]
+}
+
+function benchmarks(root: string, trial: string | undefined): Part[] {
+  const files = globSync('bench/{*.ts,peers/*.mjs}', { cwd: root }).sort()
+  const helpers = files.filter((file) => !/\.bench\.ts$|\/(?:run|report|pages)\.ts$/.test(file))
+  return files
+    .filter((file) => file.endsWith('.bench.ts'))
+    .map((file) => {
+      const name = file.slice('bench/'.length, -'.bench.ts'.length)
+      return {
+        name: `bench/${name}`,
+        shows: 'What is promised is measured.',
+        command: [
+          'npm',
+          'run',
+          '-s',
+          'bench',
+          '--',
+          ...(trial === undefined ? [] : ['--trial', trial]),
+          name,
+        ],
+        // Ten million subscriptions, where a benchmark grows its store.
+        ...(trial === undefined && { env: { BENCH_LARGE: '1' } }),
+        inputs: [...PACKAGE, file, ...helpers, 'bench/peers/package-lock.json'],
+        figures: 0,
+        result: `${trial ?? 'bench/results'}/${name}.json`,
+      }
+    })
+}

@@ -1,0 +1,150 @@
+import { medianText } from '../../bench/report.ts'
+import { seconds } from './duration.ts'
+import { typed } from './parts.ts'
+import type { Known } from './prove.ts'
+import type { Measured, PartResult } from './results.ts'
+
+export interface Surroundings {
+  /** `2026-11-21` */
+  readonly date: string
+  readonly commit: string
+  /** Processor, cores, memory, kernel. */
+  readonly machine: string
+  readonly node: string
+  readonly scale: number
+}
+
+interface Promised {
+  readonly against: string
+  readonly figure: string
+  readonly promised: string
+  readonly verdict: 'kept' | 'NOT KEPT' | 'too wide to say' | ''
+}
+
+/** True when every part has passed with this code and every promise of a benchmark is kept. */
+export function proven(known: readonly Known[]): boolean {
+  return faults(known).length === 0
+}
+
+/** The one page of a proof: what was run on what, each part's figures, and a sentence for whatever is not as promised. */
+export function report(
+  known: readonly Known[],
+  { date, commit, machine, node, scale }: Surroundings,
+): string {
+  const results = known.flatMap(({ result }) => result ?? [])
+  const passed = results.filter(({ verdict }) => verdict === 'passed').length
+  const promises = known
+    .flatMap(({ result }) => rowsOf(result?.measured))
+    .filter(({ verdict }) => verdict !== '')
+  const kept = promises.filter(({ verdict }) => verdict === 'kept').length
+  const wrong = faults(known)
+  const tests = known.filter(({ part }) => part.result === undefined)
+  const benches = known.filter(({ part }) => part.result !== undefined)
+  return `# Proof of ${date}
+
+Made by \`npm run proof\`; not edited by hand. Simulation, kills, fuzz, restarts, soak, backups and benchmarks, each as one command that anyone can repeat; [CONTRIBUTING](../CONTRIBUTING.md#the-whole-proof) says how.${scale === 1 ? '' : `\n\n**A trial at scale ${scale}: it shows that the commands work, and nothing else.**`}
+
+| | |
+|---|---|
+| Commit | ${commit} |
+| Machine | ${machine} |
+| Node | ${node} |
+| Parts | ${passed} of ${known.length} passed, in ${seconds(results.reduce((sum, one) => sum + one.seconds, 0))} |
+| Promised figures | ${kept} of ${promises.length} kept |
+
+## What is not as promised
+
+${wrong.length === 0 ? 'Nothing: every part passed, and every promised figure was kept.' : wrong.map((fault) => `- ${fault}`).join('\n')}
+
+## Parts
+
+${tests.map((one) => section(one, commit)).join('\n')}
+## Benchmarks
+
+\`BENCH_LARGE=1 npm run bench -- NAME\`, in turn with the floor and the peers of each round; [performance](performance.md) has every figure, its spread and its chart. A ratio is ours divided by the other, round by round, unless it is said otherwise.
+
+| | ours | against | ratio | promised | |
+|---|---|---|---|---|---|
+${benches.flatMap(tableRows).join('\n')}
+`
+}
+
+/** A sentence each. */
+function faults(known: readonly Known[]): string[] {
+  return known.flatMap(({ part, result, stale }) => {
+    if (result === undefined)
+      return [
+        `${part.name} has not been run${stale ? ' since the code changed' : ''}: \`npm run proof -- --part ${part.name}\`.`,
+      ]
+    if (result.verdict === 'failed') return [`${part.name} failed: ${result.reason ?? 'it did not say why'}.`]
+    return rowsOf(result.measured)
+      .filter(({ verdict }) => verdict === 'NOT KEPT' || verdict === 'too wide to say')
+      .map(({ against, figure, promised, verdict }) =>
+        verdict === 'NOT KEPT'
+          ? `${part.name}: ${figure}${against === '' ? '' : ` against ${against}`}, where ${promised} was promised.`
+          : `${part.name}: the spread is too wide to say whether ${promised} was kept.`,
+      )
+  })
+}
+
+function section({ part, result, stale }: Known, commit: string): string {
+  const head = `### ${part.name}: ${result?.verdict ?? (stale ? 'not run since the code changed' : 'not run')}\n\n${part.shows}\n\n`
+  if (result === undefined) return `${head}\`${typed(part)}\`\n`
+  const lines = result.lines.length === 0 ? '' : `\n\`\`\`text\n${result.lines.join('\n')}\n\`\`\`\n`
+  return `${head}\`${typed(part)}\`: ${took(result, commit)}.${result.reason === undefined ? '' : ` Failed: ${result.reason}.`}\n${lines}`
+}
+
+function took({ seconds: spent, load, began, commit: of }: PartResult, commit: string): string {
+  const elsewhere = of === commit ? '' : `, at ${of}, whose code for this part is the same`
+  return `${seconds(spent)}, begun ${began.slice(0, 16).replace('T', ' ')} UTC at load ${load.toFixed(2)}${elsewhere}`
+}
+
+function tableRows({ part, result, stale }: Known): string[] {
+  const name = part.name.replace('bench/', '')
+  if (result?.measured === undefined)
+    return [
+      `| **${name}** | | | | | ${result?.verdict ?? (stale ? 'not run since the code changed' : 'not run')} |`,
+    ]
+  const { measured } = result
+  const ours = measured.series.find(({ role }) => role === 'ours')
+  const median =
+    ours === undefined
+      ? ''
+      : medianText({ values: ours.values, median: ours.median ?? Number.NaN }, measured.unit)
+  return rowsOf(measured).map(
+    ({ against, figure, promised, verdict }, index) =>
+      `| ${index === 0 ? `**${name}**` : ''} | ${index === 0 ? median : ''} | ${against} | ${against === '' ? '' : figure} | ${promised} | ${verdict} |`,
+  )
+}
+
+/** A row for the promise about the figure itself, where there is one, and one for each that it stands beside. */
+function rowsOf(measured: Measured | undefined): Promised[] {
+  if (measured === undefined) return []
+  const { better, bound, ratios, ratiosOf, series, unit } = measured
+  const sign = better === 'lower' ? '≤' : '≥'
+  const verdict = (kept: boolean | undefined) =>
+    kept === undefined ? ('too wide to say' as const) : kept ? ('kept' as const) : ('NOT KEPT' as const)
+  const ours = series.find(({ role }) => role === 'ours')
+  const own: Promised[] =
+    bound === undefined
+      ? []
+      : [
+          {
+            against: '',
+            figure: medianText({ values: ours?.values ?? [], median: ours?.median ?? Number.NaN }, unit),
+            promised: `${sign} ${bound.promised} ${unit}`,
+            verdict: verdict(bound.kept),
+          },
+        ]
+  const rows = ratios.map(({ against, median, low, high, tooWide, promised, kept }): Promised => {
+    const text = (value: number | null) => (value === null ? '?' : value.toFixed(2))
+    return {
+      against: ratiosOf === 'the others' ? `${against}, divided by ours` : against,
+      figure: tooWide ? 'too wide to quote' : `${text(median)} (${text(low)} to ${text(high)})`,
+      promised: promised === undefined ? '' : `${sign} ${promised}`,
+      verdict: promised === undefined ? '' : verdict(tooWide ? undefined : kept),
+    }
+  })
+  const all = [...own, ...rows]
+  return all.length > 0 ? all : [{ against: '', figure: '', promised: '', verdict: '' }]
+}
