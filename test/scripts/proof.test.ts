@@ -96,7 +96,7 @@ test('a part that fails holds up none, is told with its last words, and is run a
   expect(await run(parts)).toBe('failed')
   const { text, proven: all } = await reported(parts)
   expect(all).toBe(false)
-  expect(text).toContain('- bad failed: it ended with 3.')
+  expect(text).toContain('- bad failed: it ended with 3; what it said last stands below.')
   expect(text).toContain('### bad: failed')
   expect(text).toMatch(/```text\n(?:7 lost\nError: it broke|Error: it broke\n7 lost)\n```/)
   expect(text).toContain('### good: passed')
