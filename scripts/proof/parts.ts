@@ -123,8 +123,10 @@ export function partsOf({
 
 function benchmarks(root: string, trial: string | undefined): Part[] {
   const files = globSync('bench/{*.ts,peers/*.mjs}', { cwd: root }).sort()
-  const helpers = files.filter((file) => !/\.bench\.ts$|\/(?:run|report|pages)\.ts$/.test(file))
-  return files
+  const growth = files.filter((file) => file.startsWith('bench/growth'))
+  const apart = /\.bench\.ts$|^bench\/(?:run|report|pages|growth.*|where.*)\.ts$/
+  const inputs = [...PACKAGE, ...files.filter((file) => !apart.test(file)), 'bench/peers/package-lock.json']
+  const each = files
     .filter((file) => file.endsWith('.bench.ts'))
     .map((file) => {
       const name = file.slice('bench/'.length, -'.bench.ts'.length)
@@ -132,19 +134,27 @@ function benchmarks(root: string, trial: string | undefined): Part[] {
         name: `bench/${name}`,
         shows: 'What is promised is measured.',
         command: [
-          'npm',
-          'run',
-          '-s',
-          'bench',
-          '--',
+          ...['npm', 'run', '-s', 'bench', '--'],
           ...(trial === undefined ? [] : ['--trial', trial]),
           name,
         ],
         // Ten million subscriptions, where a benchmark grows its store.
         ...(trial === undefined && { env: { BENCH_LARGE: '1' } }),
-        inputs: [...PACKAGE, file, ...helpers, 'bench/peers/package-lock.json'],
+        inputs: [...inputs, file],
         figures: 0,
         result: `${trial ?? 'bench/results'}/${name}.json`,
       }
     })
+  // Its sizes are what it is about: there is no smaller one.
+  if (trial !== undefined) return each
+  return [
+    ...each,
+    {
+      name: 'growth',
+      shows: 'Nothing costs more than in step with the size of what it works on, over four decades.',
+      command: ['npm', 'run', '-s', 'bench:growth'],
+      inputs: [...inputs, ...growth],
+      figures: 20,
+    },
+  ]
 }

@@ -85,7 +85,9 @@ export async function prove(options: ProveOptions): Promise<'passed' | 'failed' 
       load: Math.round(load * 100) / 100,
       ...judged,
     })
-    say(`${at} ${judged.verdict} in ${seconds(took)}${judged.reason === undefined ? '' : `: ${judged.reason}`}`)
+    say(
+      `${at} ${judged.verdict} in ${seconds(took)}${judged.reason === undefined ? '' : `: ${judged.reason}`}`,
+    )
     if (judged.verdict === 'failed') verdict = 'failed'
   }
   return verdict

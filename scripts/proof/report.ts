@@ -76,7 +76,10 @@ function faults(known: readonly Known[]): string[] {
       return [
         `${part.name} has not been run${stale ? ' since the code changed' : ''}: \`npm run proof -- --part ${part.name}\`.`,
       ]
-    if (result.verdict === 'failed') return [`${part.name} failed: ${result.reason ?? 'it did not say why'}${result.lines.length > 0 ? '; what it said last stands below' : ''}.`]
+    if (result.verdict === 'failed')
+      return [
+        `${part.name} failed: ${result.reason ?? 'it did not say why'}${result.lines.length > 0 ? '; what it said last stands below' : ''}.`,
+      ]
     return rowsOf(result.measured)
       .filter(({ verdict }) => verdict === 'NOT KEPT' || verdict === 'too wide to say')
       .map(({ against, figure, promised, verdict }) =>
