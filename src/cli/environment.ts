@@ -133,6 +133,12 @@ export function readText(context: Context, file: string): string {
       )
     }
     const bytes = readFileSync(full)
+    // What PowerShell 5 writes for `>`, and what Notepad calls Unicode.
+    if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
+      throw new CommandError(
+        EXIT.usage,
+        `${file} is UTF-16, which no reader of env files takes: save it as UTF-8.`,
+      )
     if (bytes.includes(0))
       throw new CommandError(EXIT.usage, `${file} is a binary file: name a text file with NAME=value lines.`)
     try {

@@ -17,6 +17,11 @@ export function envFileOption(): Option {
     .default([], 'none')
 }
 
+/** How long a command may take, with a default that its help shows as it would be typed. */
+export function durationOption(flags: string, description: string, byDefault: string): Option {
+  return new Option(flags, description).argParser(duration).default(duration(byDefault), byDefault)
+}
+
 /** `--service S`, repeatable; also `web,api`. */
 export function serviceOption(): Option {
   return new Option('--service <service>', 'web, api or agent; repeatable; all when not given').argParser(

@@ -122,11 +122,28 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
       program.outputHelp()
       return EXIT.passed
     }
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(misnamed(program, argv) ?? argv, { from: 'user' })
     return code
   } catch (error) {
     return reportFault(error, context)
   }
+}
+
+/**
+ * A request for help on what is no command, up to the word that names none: parsed, it is the fault that it is. As a
+ * request for help it would be answered with the help of the parent, as if all were well.
+ */
+function misnamed(program: Command, argv: readonly string[]): readonly string[] | undefined {
+  const asks = argv.some((word) => word === '--help' || word === '-h')
+  const words = argv[0] === 'help' ? argv.slice(1) : asks ? argv : []
+  let command = program
+  for (const [index, word] of words.entries()) {
+    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return undefined
+    const next = command.commands.find((child) => child.name() === word)
+    if (next === undefined) return words.slice(0, index + 1)
+    command = next
+  }
+  return undefined
 }
 
 /** Tells a person what became of a command, without a text of strangers, and gives the exit code. */

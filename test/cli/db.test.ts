@@ -158,7 +158,7 @@ test('the plan of a store that does not exist makes none', async () => {
   expect(await readdir(cwd)).toEqual([])
 })
 
-test('a store that is another file is said to be one, exit 2, and a backup that is missing, exit 1', async () => {
+test('a store that is another file, a backup that is missing and one without an ending are wrong input, exit 2', async () => {
   const { db, cwd } = await operator()
   await writeFile(path.join(cwd, 'platform.sqlite'), 'this is a text file and no database')
   expect(await db('status', '--data', '.')).toMatchObject({
@@ -166,9 +166,15 @@ test('a store that is another file is said to be one, exit 2, and a backup that 
     stderr: expect.stringMatching(/is not an SQLite file/),
   })
   expect(await db('restore', 'missing.zst')).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/there is no file .*missing\.zst/),
+    code: 2,
+    stderr: 'platformctl: cannot read missing.zst: there is no such file; check the path.\n',
   })
+  await db('migrate')
+  expect(await db('backup', 'b.tar')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite, not as b\.tar does/),
+  })
+  expect((await db('backup', 'b.sqlite')).stdout).toMatch(/\nchecked, read back and compared\n$/)
 })
 
 test('a server of STORE_URL that is not there is exit code 3', async () => {
@@ -181,4 +187,15 @@ test('a server of STORE_URL that is not there is exit code 3', async () => {
     expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
     expect(stderr()).not.toContain('canary')
   }
+})
+
+test('erase writes the document that --format json asks for', async () => {
+  const { db, cwd } = await operator()
+  await db('migrate')
+  const { context, stdout } = testContext({ cwd })
+  const code = await runProgram(['course', 'erase', 'ada@example.com', '--yes', '--format', 'json'], context)
+  expect({ code, document: JSON.parse(stdout()) }).toEqual({
+    code: 0,
+    document: { version: 1, erased: false, suppressed: true },
+  })
 })

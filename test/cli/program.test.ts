@@ -41,3 +41,39 @@ test('--version prints the version of the package and nothing else', async () =>
   expect(await runProgram(['--version'], context)).toBe(0)
   expect(stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
+
+test.each([
+  [['help', 'nope'], 'nope'],
+  [['nope', '--help'], 'nope'],
+  [['help', 'env', 'nope'], 'nope'],
+  [['env', 'nope', '-h'], 'nope'],
+])('help on what is no command is wrong usage too: %j', async (argv, word) => {
+  const { context, stdout, stderr } = testContext()
+  expect(await runProgram(argv, context)).toBe(2)
+  expect(stderr()).toContain(`unknown command '${word}'`)
+  expect(stdout()).toBe('')
+})
+
+test('help goes down to a sub-command, by either form', async () => {
+  const [asked, flagged] = [testContext(), testContext()]
+  expect(await runProgram(['help', 'env', 'check'], asked.context)).toBe(0)
+  expect(await runProgram(['env', 'check', '--help'], flagged.context)).toBe(0)
+  expect(flagged.stdout()).toMatch(/Usage: platformctl env check/)
+})
+
+test.each([
+  [['demo', '--address', 'nobody'], '--address: an address has the form name@example.com.'],
+  [['email', 'send-test', 'welcome', '--to', 'nobody'], '--to: an address has the form name@example.com.'],
+])('an address that is none is wrong usage, before anything starts: %j', async (argv, sentence) => {
+  const { context, stdout, stderr } = testContext()
+  expect(await runProgram(argv, context)).toBe(2)
+  expect(stderr()).toBe(`platformctl: ${sentence}\n`)
+  expect(stdout()).toBe('')
+})
+
+test('the help of preflight says its defaults as one would type them', async () => {
+  const { context, stdout } = testContext()
+  await runProgram(['preflight', '--help'], context)
+  expect(stdout()).toContain('(default: 15s)')
+  expect(stdout()).not.toContain('[]')
+})

@@ -45,6 +45,12 @@ test('a file of a Rails project: exports, references, a key of several lines, a 
 
 test('a file from Windows: the BOM hides the first name from some readers', async () => {
   expect(await told('windows.env')).toEqual(['1 reader-difference STORE_URL'])
+  const { context, stdout } = testContext({ cwd })
+  await runProgram(['env', 'check', 'windows.env'], context)
+  expect(stdout()).toContain(
+    'STORE_URL depends on the reader: node and systemd take the byte order mark before it as a',
+  )
+  expect(stdout()).toContain('Save the file as UTF-8 without a byte order mark (BOM).')
 })
 
 test('a file of a systemd unit: its own comments and continued lines', async () => {

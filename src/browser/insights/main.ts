@@ -20,7 +20,8 @@ const kind = part('kind') as HTMLSelectElement
 const optedOut = part('opt-out') as HTMLInputElement
 const asking = part('asking') as HTMLDialogElement
 const chart = barChart(part('activity-chart'), part('activity-readout'))
-let showsSample = false
+/** What the page can do is seen at once: who comes with nothing of their own begins with the sample. */
+let showsSample = true
 
 for (const name of EVENT_KINDS) kind.append(new Option(tables.KIND_LABEL[name], name))
 
@@ -124,6 +125,7 @@ function exportEvents(): void {
 function deleteEvents(): void {
   buffer?.clear()
   storage?.removeItem(BATCH_KEY)
+  showsSample = false
   say('Your data were deleted from this browser.')
   show()
 }

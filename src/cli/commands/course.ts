@@ -19,7 +19,7 @@ export const configure: Configure = (command, context, settle) => {
     command
       .command(name)
       .summary(summary)
-      .description(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
       .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
       .addOption(envFileOption())
       .addOption(formatOption(['text', 'json']))
@@ -68,7 +68,7 @@ Examples:
     .argument('<id>', 'the subscription, as course status shows it')
     .addArgument(new Argument('<as>', 'retry: send it again; sent: it arrived').choices(['retry', 'sent']))
     .action(async (id: string, as: 'retry' | 'sent', options: Options) =>
-      settle(await withCourse(context, options, (course) => resolve(context, course, id, as))),
+      settle(await withCourse(context, options, (course) => resolve(context, course, id, as, options))),
     )
 }
 
@@ -137,6 +137,7 @@ async function erase(context: Context, course: Course, address: string, options:
   const identity = await identityOf(address)
   if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
   const existed = await course.erase(identity)
+  if (options.format === 'json') return json(context, { version: 1, erased: existed, suppressed: true })
   context.stdout.write(
     existed
       ? 'erased; the address will not be mailed again\n'
@@ -150,9 +151,11 @@ async function resolve(
   course: Course,
   id: string,
   as: 'retry' | 'sent',
+  options: Options,
 ): Promise<ExitCode> {
   if (!(await course.resolve(id, as)))
     throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
+  if (options.format === 'json') return json(context, { version: 1, subscription: id, resolved: as })
   context.stdout.write(
     as === 'retry'
       ? 'it is due now; the next dispatch sends it\n'

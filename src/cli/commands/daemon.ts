@@ -128,7 +128,7 @@ Examples:
 function seconds(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !(value >= 0 && value <= 3600))
-    throw new InvalidArgumentError('a number of seconds from 0 to 3600 is needed.')
+    throw new InvalidArgumentError('A number of seconds from 0 to 3600 is needed.')
   return value
 }
 

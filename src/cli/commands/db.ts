@@ -21,7 +21,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 done, 1 refused or a check failed (nothing was changed), 2 wrong usage or no such store, 3 the server of STORE_URL was not reached or refused.
+Exit codes: 0 done, 1 refused or a check failed (nothing was changed), 2 wrong usage, no such store or backup, 3 the server of STORE_URL was not reached or refused.
 
 Examples:
   platformctl db status --data /var/lib/platformctl

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { CommandError, EXIT } from '../exit.ts'
 import type { Configure } from '../program.ts'
 
 export const configure: Configure = (command, context, settle) => {
@@ -11,6 +12,9 @@ export const configure: Configure = (command, context, settle) => {
     .option('--exit', 'end after the seventh lesson instead of staying up')
     .addHelpText('after', '\nExamples:\n  platformctl demo\n  platformctl demo --day 1 --exit')
     .action(async (options: { address: string; day: number; exit?: true }) => {
+      const { parseAddress } = await import('../../core/mail/address.ts')
+      const parsed = parseAddress(options.address)
+      if (!parsed.ok) throw new CommandError(EXIT.usage, `--address: ${parsed.reason}.`)
       const { runDemo } = await import('../demo/run.ts')
       settle(
         await runDemo(context, {
@@ -25,6 +29,6 @@ export const configure: Configure = (command, context, settle) => {
 function seconds(text: string): number {
   const value = Number(text)
   if (!(value >= 0.05 && value <= 3600))
-    throw new InvalidArgumentError('a number of seconds from 0.05 to 3600 is needed.')
+    throw new InvalidArgumentError('A number of seconds from 0.05 to 3600 is needed.')
   return value
 }

@@ -202,6 +202,9 @@ async function sendTest(
   const { loadEnvironment } = await import('../environment.ts')
   const { openPlatform } = await import('../../daemon/platform.ts')
   const { compiledMails } = await import('../../core/mail/compiled.ts')
+  const { parseAddress } = await import('../../core/mail/address.ts')
+  const parsed = parseAddress(options.to)
+  if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
   const { env } = await loadEnvironment(context, options.envFile)
   const { slots } = (await compiledMails())[name]
   const platform = openPlatform({ env, clock: context.clock, random: context.random })

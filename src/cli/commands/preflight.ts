@@ -1,10 +1,11 @@
+import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
 import { SERVICES, type Service } from '../../core/service.ts'
 import {
   baselineOption,
   collect,
   dialectOption,
-  duration,
+  durationOption,
   envFileOption,
   formatOption,
   readersOption,
@@ -36,17 +37,17 @@ export const configure: Configure = (command, context, settle) => {
       '--deep',
       'live checks too, of what is configured: names, certificates, keys, mail records, migrations',
     )
-    .option(
-      '--timeout <duration>',
-      'with --deep: how long all live checks may take (10s, 1m)',
-      duration,
-      15_000,
+    .addOption(
+      durationOption(
+        '--timeout <duration>',
+        'with --deep: how long all live checks may take (10s, 1m)',
+        '15s',
+      ),
     )
-    .option(
-      '--dkim-selector <name>',
-      'with --deep: a DKIM selector of the sender’s domain; repeatable',
-      collect,
-      [],
+    .addOption(
+      new Option('--dkim-selector <name>', 'with --deep: a DKIM selector of the sender’s domain; repeatable')
+        .argParser(collect)
+        .default([], 'none'),
     )
     .option('--strict', 'fail on warnings too')
     .option('--notices', 'show what is not configured and what that means as findings')

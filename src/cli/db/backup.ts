@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -5,6 +6,11 @@ import { rowsText, sizeText } from './text.ts'
 
 export async function backup(job: Job, name: string): Promise<ExitCode> {
   const { context, options } = job
+  if (!/\.(?:zst|gz|sqlite)$/.test(name))
+    throw new CommandError(
+      EXIT.usage,
+      `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does.`,
+    )
   const result = await (await job.care()).backup(path.resolve(context.cwd, name))
   const analytics = await backupAnalytics(job, name)
   if (options.format === 'json') {
@@ -16,7 +22,7 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
     ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
     : ''
   context.stdout.write(
-    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, packed, read back and compared\n`,
+    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, ${name.endsWith('.sqlite') ? '' : 'packed, '}read back and compared\n`,
   )
   return EXIT.passed
 }
@@ -38,6 +44,8 @@ async function backupAnalytics({ context, options, analyticsCare }: Job, store: 
 }
 
 export async function restore({ context, options, address }: Job, name: string): Promise<ExitCode> {
+  if (!existsSync(path.resolve(context.cwd, name)))
+    throw new CommandError(EXIT.usage, `cannot read ${name}: there is no such file; check the path.`)
   const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
   const { analytics, ...result } = await restoreStore(address, {
     from: path.resolve(context.cwd, name),

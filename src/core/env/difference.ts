@@ -22,6 +22,7 @@ const ELSEWHERE = 'No form suits all of these readers: set it outside the file'
 const QUOTED = 'Put the value in single quotes.'
 
 type HabitName =
+  | 'byte order mark'
   | 'export'
   | 'line'
   | 'lines'
@@ -35,6 +36,11 @@ type HabitName =
   | 'other'
 
 const HABITS: Readonly<Record<HabitName, Habit>> = {
+  'byte order mark': {
+    one: 'takes the byte order mark before it as a part of the name',
+    several: 'take the byte order mark before it as a part of the name',
+    fix: 'Save the file as UTF-8 without a byte order mark (BOM).',
+  },
   export: {
     one: 'skips lines that begin with export',
     several: 'skip lines that begin with export',
@@ -98,7 +104,12 @@ export function differenceIn(name: string, line: string, sight: Sight): Differen
   const [first, ...rest] = groups
   if (first === undefined || rest.length === 0) return undefined
   // What most of them see is called the value; of two equal parts, what the first reader sees.
-  const most = rest.reduce((largest, group) => (group.length > largest.length ? group : largest), first)
+  // A reader to which a byte order mark hides the name is wrong about it, however many are.
+  const hidden = line.startsWith('\uFEFF') && !first[0]?.value
+  const most = rest.reduce(
+    (largest, group) => (group.length > largest.length ? group : largest),
+    hidden ? (rest[0] ?? first) : first,
+  )
   const value = most[0]?.value ?? ''
   const others = groups.filter((group) => group !== most).flat()
   const byHabit = Map.groupBy(others, (other) => habitOf(line, value, other.value))
@@ -115,6 +126,8 @@ export function differenceIn(name: string, line: string, sight: Sight): Differen
 }
 
 function habitOf(line: string, value: string, other: string | undefined): HabitName {
+  // Before white space: to a regular expression the mark is white space too.
+  if (!other && line.startsWith('\uFEFF')) return 'byte order mark'
   if (!other) return /^\s*export\s/.test(line) ? 'export' : value === '' ? 'other' : 'line'
   if (/^(['"`])/.test(other) && !value.startsWith(other[0] ?? '')) {
     if (value.includes('\n')) return 'lines'

@@ -34,7 +34,7 @@ export function portability(
       location: { file, line, column: 1 },
     })
   }
-  const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  const lines = text.split(/\r\n|\n|\r/)
   // The last assignment of a name is the one that counts, and the one to point at.
   const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
   for (const { name, location, excerpt } of last.values()) {

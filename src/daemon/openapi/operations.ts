@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { ErrorCode } from '../../core/errors.ts'
-import { SERVICES } from '../../core/service.ts'
+import { SERVICES, type Service } from '../../core/service.ts'
 import { AnalyticsBody } from '../routes/analytics.ts'
 import { DispatchBody, Limit, SubscribeBody } from '../routes/course.ts'
 import { EmailBody } from '../routes/email.ts'
@@ -43,25 +43,51 @@ const RECORDED = {
 } as const
 
 const EXAMPLE_HEALTH = {
-  service: 'web',
   state: 'degraded',
   build: '2026-11-21.1',
   startedAt: '2026-11-21T04:00:00.000Z',
   time: '2026-11-21T08:00:00.000Z',
   latencyMs: 1.2,
-  probes: {
-    datastore: { state: 'skipped', checked: false, reason: 'not configured' },
-    sharedstore: { state: 'degraded', checked: false, reason: 'rate limits count in this process only' },
-    store: { state: 'ok', checked: true, latencyMs: 0.4 },
-  },
 }
 
-const health = (summary: string, offersDeep: boolean): Operation => ({
+const NOT_CONFIGURED = { state: 'skipped', checked: false, reason: 'not configured' }
+const LIMITS_ALONE = {
+  state: 'degraded',
+  checked: true,
+  reason: 'does not answer: rate limits count in this process, at half the quota',
+}
+
+/** Of each service a probe that matters, in `key`, and others as they may stand beside it. */
+const EXAMPLE_PROBES = {
+  web: {
+    key: 'store',
+    others: {
+      datastore: NOT_CONFIGURED,
+      sharedstore: LIMITS_ALONE,
+    },
+  },
+  api: {
+    key: 'job_store',
+    others: {
+      limiter: LIMITS_ALONE,
+      hardware_a: NOT_CONFIGURED,
+    },
+  },
+  agent: {
+    key: 'api',
+    others: {
+      model_a: NOT_CONFIGURED,
+      cloudmodel: { state: 'degraded', checked: false, reason: 'half-configured, so it is off' },
+    },
+  },
+} as const
+
+const health = (service: Service, summary: string): Operation => ({
   tag: 'Health',
   summary,
   description:
     'Computed afresh for every request. `ok` and `degraded` are 200, `failing` is 503 with the same body. `application/health+json` is answered to who asks for it.',
-  ...(offersDeep
+  ...(service === 'web'
     ? {
         security: 'deepToken' as const,
         securityOptional: true,
@@ -86,12 +112,28 @@ const health = (summary: string, offersDeep: boolean): Operation => ({
         schema: HealthAnswer,
         examples:
           status === 200
-            ? { degraded: EXAMPLE_HEALTH }
+            ? {
+                degraded: {
+                  service,
+                  ...EXAMPLE_HEALTH,
+                  probes: {
+                    ...EXAMPLE_PROBES[service].others,
+                    [EXAMPLE_PROBES[service].key]: { state: 'ok', checked: true, latencyMs: 0.4 },
+                  },
+                },
+              }
             : {
                 failing: {
+                  service,
                   ...EXAMPLE_HEALTH,
                   state: 'failing',
-                  probes: { store: { state: 'failing', checked: true, reason: 'did not answer in time' } },
+                  probes: {
+                    [EXAMPLE_PROBES[service].key]: {
+                      state: 'failing',
+                      checked: true,
+                      reason: 'did not answer in time',
+                    },
+                  },
                 },
               },
       },
@@ -101,15 +143,15 @@ const health = (summary: string, offersDeep: boolean): Operation => ({
         examples: {
           draft: {
             status: status === 200 ? 'pass' : 'fail',
-            serviceId: 'web',
-            description: 'health of web',
+            serviceId: service,
+            description: `health of ${service}`,
             startedAt: '2026-11-21T04:00:00.000Z',
             time: '2026-11-21T08:00:00.000Z',
             latencyMs: 1.2,
             checks: {
-              store: [
+              [EXAMPLE_PROBES[service].key]: [
                 {
-                  componentId: 'store',
+                  componentId: EXAMPLE_PROBES[service].key,
                   componentType: 'component',
                   status: status === 200 ? 'pass' : 'fail',
                   state: status === 200 ? 'ok' : 'failing',
@@ -126,7 +168,7 @@ const health = (summary: string, offersDeep: boolean): Operation => ({
       },
     },
   })),
-  errors: offersDeep ? ['unauthenticated'] : [],
+  errors: service === 'web' ? ['unauthenticated'] : [],
 })
 
 /** What the document says of each route; the schemas are those that the routes parse with. */
@@ -508,12 +550,12 @@ export const OPERATIONS: Operations = {
       errors: [...JSON_BODY, 'store_unavailable'],
     },
   },
-  webHealth: { GET: health('Health of the web service', true) },
+  webHealth: { GET: health('web', 'Health of the web service') },
   apiHealth: {
-    GET: health('Health of the API: a one-qubit circuit end to end, the job store, and the providers', false),
+    GET: health('api', 'Health of the API: a one-qubit circuit end to end, the job store, and the providers'),
   },
   agentHealth: {
-    GET: health('Health of the agent: the API, the course index, and the model providers', false),
+    GET: health('agent', 'Health of the agent: the API, the course index, and the model providers'),
   },
   openapi: {
     GET: {
