@@ -14,12 +14,13 @@ export type { OnPaymentEvent, PaymentEvent } from '../core/payments/webhook.ts'
 export type { Random } from '../core/random.ts'
 export type { Service } from '../core/service.ts'
 export type { Store } from '../core/store/store.ts'
+export type { Handler, Platform, PlatformOptions } from './embedding.ts'
 export { nodeListener } from './node-listener.ts'
-export type { Handler, Platform, PlatformOptions } from './platform.ts'
 
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
-import { openPlatform as open, type Platform, type PlatformOptions } from './platform.ts'
+import type { Platform, PlatformOptions } from './embedding.ts'
+import { openPlatform as open } from './platform.ts'
 
 /**
  * Opens the platform as Request → Response handlers (CONTRACT §8). Never throws for a half-configured

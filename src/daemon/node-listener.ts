@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Handler } from './embedding.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
-import type { Handler } from './platform.ts'
 
 /**
  * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,

@@ -1,22 +1,19 @@
 import { clientKey } from '../core/access/client.ts'
 import { originPolicy } from '../core/access/cors.ts'
-import type { Directory } from '../core/access/directory.ts'
 import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
 import { localLimiter } from '../core/access/limit/local.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
 import { policiesOf } from '../core/access/limit/policy.ts'
-import { createIngest, type Destination, type Ingest } from '../core/analytics/ingest.ts'
+import { createIngest, type Destination } from '../core/analytics/ingest.ts'
 import type { AnalyticsStore } from '../core/analytics/store.ts'
-import { type Clock, systemClock } from '../core/clock.ts'
-import type { Course, DispatchResult } from '../core/course/course.ts'
+import { systemClock } from '../core/clock.ts'
 import { openCourse } from '../core/course/open.ts'
 import { judge, readSettings } from '../core/env/read-settings.ts'
-import type { Environment, Settings } from '../core/env/settings.ts'
-import { type Report, validate } from '../core/env/validate.ts'
+import type { Settings } from '../core/env/settings.ts'
+import { validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import { announced } from '../core/health/announced.ts'
-import type { HealthReport } from '../core/health/probe.ts'
-import { createHealth, type Health } from '../core/health/runner.ts'
+import { createHealth } from '../core/health/runner.ts'
 import {
   agentProbes,
   apiProbes,
@@ -25,89 +22,29 @@ import {
   webProbes,
 } from '../core/health/services.ts'
 import { isInstalled } from '../core/installed.ts'
-import { type Log, silentLog } from '../core/log.ts'
+import { silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
 import { openMailer } from '../core/mail/open.ts'
-import { createSendEmail, type SendEmail } from '../core/mail/send-email.ts'
+import { createSendEmail } from '../core/mail/send-email.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
-import type { Transport } from '../core/mail/transport.ts'
-import type { OnPaymentEvent } from '../core/payments/webhook.ts'
-import { type Random, systemRandom } from '../core/random.ts'
+import { systemRandom } from '../core/random.ts'
 import { ROUTES } from '../core/routes.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
-import type { History } from '../core/status/history.ts'
-import { type OnLost, openAnalyticsStore, openStore } from '../core/store/open.ts'
+import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
-import { createPoll, type Poll } from './http/poll.ts'
+import { createPoll } from './http/poll.ts'
 import { meaningOf } from './meaning.ts'
-import { type Metrics, openMetrics } from './metrics/metrics.ts'
+import { openMetrics } from './metrics/metrics.ts'
 import { once } from './once.ts'
 import type { Parts } from './parts.ts'
 import { agentTable } from './services/agent.ts'
 import { apiTable } from './services/api.ts'
 import { webTable } from './services/web.ts'
 import { statusSource } from './status.ts'
-
-export interface PlatformOptions {
-  /** The environment; nothing is read from the process. */
-  readonly env: Environment
-  /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
-  readonly store?: Store
-  /** A mail transport of your own, in place of the configured one. */
-  readonly mailer?: Transport
-  /** Says who sent a request; by default the JWT in Authorization, as DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL verify it. */
-  readonly identify?: Identify
-  /** Your own records of invites, login requests and exams; by default the tables of the store. */
-  readonly directory?: Directory
-  /** Called once for each event of the payments provider; a throw asks the provider to deliver it again. */
-  readonly onPaymentEvent?: OnPaymentEvent
-  readonly clock?: Clock
-  readonly random?: Random
-  readonly log?: Log
-}
-
-export interface Handler {
-  readonly fetch: (request: Request, environment?: unknown) => Promise<Response>
-}
-
-/** The platform as plain handlers (CONTRACT §8). */
-export interface Platform extends Readonly<Record<Service, Handler>> {
-  /** Never throws. */
-  readonly sendEmail: SendEmail
-  dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
-  health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
-  validate(): Report
-  /** Lets mails that are on their way be sent, then lets go of everything. A second call waits for the first. */
-  close(): Promise<void>
-}
-
-/** What the daemon and the CLI use beyond the public handlers. */
-export interface OpenedPlatform extends Platform {
-  readonly metrics: Metrics
-  /** The short way for polls of a service's health. */
-  readonly polls: Readonly<Record<Service, Poll>>
-  readonly healthOf: Readonly<Record<Service, Health>>
-  /** Builds of the services elsewhere, as their answers told them. */
-  readonly neighbours: Map<Service, string | null>
-  readonly course: () => Promise<Course>
-  readonly store: () => Promise<Store>
-  readonly ingest: Ingest
-  /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
-  readonly analytics: (() => Promise<AnalyticsStore>) | undefined
-  /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
-  announceStop(): void
-}
-
-/** What the daemon adds to the options of an embedding program. */
-export interface DaemonParts {
-  /** Where this process records its health, for the status page. */
-  readonly history?: History
-  /** Told when a file of this process was not confirmed by its disk. */
-  readonly onLost?: OnLost
-}
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlatform {

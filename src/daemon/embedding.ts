@@ -1,0 +1,79 @@
+import type { Directory } from '../core/access/directory.ts'
+import type { Identify } from '../core/access/identity.ts'
+import type { Ingest } from '../core/analytics/ingest.ts'
+import type { AnalyticsStore } from '../core/analytics/store.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Course, DispatchResult } from '../core/course/course.ts'
+import type { Environment } from '../core/env/settings.ts'
+import type { Report } from '../core/env/validate.ts'
+import type { HealthReport } from '../core/health/probe.ts'
+import type { Health } from '../core/health/runner.ts'
+import type { Log } from '../core/log.ts'
+import type { SendEmail } from '../core/mail/send-email.ts'
+import type { Transport } from '../core/mail/transport.ts'
+import type { OnPaymentEvent } from '../core/payments/webhook.ts'
+import type { Random } from '../core/random.ts'
+import type { Service } from '../core/service.ts'
+import type { History } from '../core/status/history.ts'
+import type { OnLost } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
+import type { Poll } from './http/poll.ts'
+import type { Metrics } from './metrics/metrics.ts'
+
+export interface PlatformOptions {
+  /** The environment; nothing is read from the process. */
+  readonly env: Environment
+  /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
+  readonly store?: Store
+  /** A mail transport of your own, in place of the configured one. */
+  readonly mailer?: Transport
+  /** Says who sent a request; by default the JWT in Authorization, as DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL verify it. */
+  readonly identify?: Identify
+  /** Your own records of invites, login requests and exams; by default the tables of the store. */
+  readonly directory?: Directory
+  /** Called once for each event of the payments provider; a throw asks the provider to deliver it again. */
+  readonly onPaymentEvent?: OnPaymentEvent
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly log?: Log
+}
+
+export interface Handler {
+  readonly fetch: (request: Request, environment?: unknown) => Promise<Response>
+}
+
+/** The platform as plain handlers (CONTRACT §8). */
+export interface Platform extends Readonly<Record<Service, Handler>> {
+  /** Never throws. */
+  readonly sendEmail: SendEmail
+  dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
+  health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
+  validate(): Report
+  /** Lets mails that are on their way be sent, then lets go of everything. A second call waits for the first. */
+  close(): Promise<void>
+}
+
+/** What the daemon and the CLI use beyond the public handlers. */
+export interface OpenedPlatform extends Platform {
+  readonly metrics: Metrics
+  /** The short way for polls of a service's health. */
+  readonly polls: Readonly<Record<Service, Poll>>
+  readonly healthOf: Readonly<Record<Service, Health>>
+  /** Builds of the services elsewhere, as their answers told them. */
+  readonly neighbours: Map<Service, string | null>
+  readonly course: () => Promise<Course>
+  readonly store: () => Promise<Store>
+  readonly ingest: Ingest
+  /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
+  readonly analytics: (() => Promise<AnalyticsStore>) | undefined
+  /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
+  announceStop(): void
+}
+
+/** What the daemon adds to the options of an embedding program. */
+export interface DaemonParts {
+  /** Where this process records its health, for the status page. */
+  readonly history?: History
+  /** Told when a file of this process was not confirmed by its disk. */
+  readonly onLost?: OnLost
+}
