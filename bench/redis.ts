@@ -40,7 +40,12 @@ export async function startRedis(): Promise<{ readonly port: number; stop(): Pro
       if (/ready to accept connections/i.test(chunk.toString())) resolve()
     })
   })
-  await first(server, ready)
+  try {
+    await first(server, ready)
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
   return {
     port,
     async stop() {

@@ -129,6 +129,10 @@ async function writeReport(): Promise<boolean> {
 /** What the proof itself writes is no change of what it proves. */
 function commit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
-  const changed = git('status', '--porcelain', '--', '.', ':!docs', ':!bench/results') !== ''
-  return `${git('rev-parse', '--short=12', 'HEAD')}${changed ? ' with changes that are not committed' : ''}`
+  try {
+    const changed = git('status', '--porcelain', '--', '.', ':!docs', ':!bench/results') !== ''
+    return `${git('rev-parse', '--short=12', 'HEAD')}${changed ? ' with changes that are not committed' : ''}`
+  } catch {
+    return 'none: this is no checkout of git'
+  }
 }
