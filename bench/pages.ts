@@ -6,15 +6,15 @@ import type { Result } from './harness.ts'
 import { chart, page } from './report.ts'
 
 export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
-/** Not of the harness: made by scripts of their own. */
-const OTHERS: ReadonlySet<string> = new Set(['growth.json', 'where.json'])
+/** Not of the harness: growth is measured by a script of its own. */
+const GROWTH = 'growth.json'
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
 /** Makes docs/performance.md and its charts of all that was ever measured on this checkout; the page links to the newest proof. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
-    if (!OTHERS.has(file)) measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
+    if (file !== GROWTH) measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
   await mkdir(`${docs}images/performance`, { recursive: true })
   for (const result of measured)
     await writeFile(`${docs}images/performance/${result.name}.svg`, chart(result))
@@ -28,11 +28,11 @@ export async function writePages(): Promise<void> {
 }
 
 export async function readGrowths(): Promise<readonly Growth[]> {
-  if (!existsSync(`${RESULTS}growth.json`)) return []
-  return JSON.parse(await readFile(`${RESULTS}growth.json`, 'utf8')) as Growth[]
+  if (!existsSync(`${RESULTS}${GROWTH}`)) return []
+  return JSON.parse(await readFile(`${RESULTS}${GROWTH}`, 'utf8')) as Growth[]
 }
 
 export async function writeGrowths(growths: readonly Growth[]): Promise<void> {
   await mkdir(RESULTS, { recursive: true })
-  await writeFile(`${RESULTS}growth.json`, `${JSON.stringify(growths, null, 1)}\n`)
+  await writeFile(`${RESULTS}${GROWTH}`, `${JSON.stringify(growths, null, 1)}\n`)
 }

@@ -81,17 +81,43 @@ function peersText(results: readonly Result[]): string {
 export const STYLE =
   '<style>text{font:13px system-ui,sans-serif;fill:#333}.ours{fill:#3451b2}.floor{fill:#8a8f98}.peer{fill:#c4c8cf}.drawn,.step,.grid{fill:none;stroke:#8a8f98}.drawn{stroke:#3451b2;stroke-width:2}.grid{stroke-opacity:.3}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#9db2ff}.peer{fill:#555b66}.drawn{stroke:#9db2ff}}</style>'
 
-/** Horizontal bars that read in light and dark. */
+/** Medians as horizontal bars. */
 export function chart(result: Result): string {
-  const widest = Math.max(...result.series.map((series) => series.median))
-  const bars = result.series.map((series, row) => {
-    const y = 8 + row * 28
-    const width = Math.max(1, (series.median / widest) * 380)
-    return `<text x="190" y="${y + 14}" text-anchor="end">${escapeXml(series.name)}</text><rect class="${series.role}" x="200" y="${y}" width="${width.toFixed(1)}" height="20" rx="2"/><text x="${(206 + width).toFixed(1)}" y="${y + 14}">${escapeXml(medianText(series, result.unit))}</text>`
+  return bars({
+    title: result.title,
+    rows: result.series.map((series) => ({
+      name: series.name,
+      shade: series.role,
+      value: series.median,
+      text: medianText(series, result.unit),
+    })),
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 ${result.series.length * 28 + 12}" role="img" aria-label="${escapeXml(result.title)}">
+}
+
+/** Horizontal bars that read in light and dark; `left` is the room for their names. */
+export function bars({
+  title,
+  rows,
+  left = 200,
+}: {
+  readonly title: string
+  readonly rows: readonly {
+    readonly name: string
+    readonly shade: 'ours' | 'floor' | 'peer'
+    readonly value: number
+    readonly text: string
+  }[]
+  readonly left?: number
+}): string {
+  const widest = Math.max(...rows.map(({ value }) => value))
+  const drawn = rows.map(({ name, shade, value, text }, row) => {
+    const y = 8 + row * 28
+    const width = Math.max(1, (value / widest) * (580 - left))
+    return `<text x="${left - 10}" y="${y + 14}" text-anchor="end">${escapeXml(name)}</text><rect class="${shade}" x="${left}" y="${y}" width="${width.toFixed(1)}" height="20" rx="2"/><text x="${(left + 6 + width).toFixed(1)}" y="${y + 14}">${escapeXml(text)}</text>`
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 ${rows.length * 28 + 12}" role="img" aria-label="${escapeXml(title)}">
 ${STYLE}
-${bars.join('\n')}
+${drawn.join('\n')}
 </svg>
 `
 }

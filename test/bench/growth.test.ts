@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { growthChart, growthOf, growthSection } from '../../bench/growth-report.ts'
+
+const sizes = [10, 100, 1000, 10_000, 100_000]
+const line = (cost: (size: number) => number, floor?: true) => ({
+  label: 'cost',
+  ...(floor && { floor }),
+  points: sizes.map((size) => ({ size, value: cost(size) })),
+})
+
+test.each([
+  ['flat', () => 3],
+  ['better than linear', (size: number) => Math.sqrt(size)],
+  ['linear', (size: number) => size / 7],
+  ['worse than linear', (size: number) => size * size],
+] as const)('a cost that grows so is %s', (verdict, cost) => {
+  expect(growthOf(line(cost)).verdict).toBe(verdict)
+})
+
+test('what costs much at every size does not hide that it grows worse at the end', () => {
+  const { exponent, lastDecade, verdict } = growthOf(line((size) => 1000 + (size / 1000) ** 2))
+  expect(exponent).toBeLessThan(1.1)
+  expect(lastDecade).toBeGreaterThan(0.8)
+  expect(verdict).not.toBe('flat')
+  expect(growthOf(line((size) => 100 + (size / 1000) ** 2)).verdict).toBe('worse than linear')
+})
+
+test('where the runtime itself grows worse than linear, the floor says so', () => {
+  const ours = line((size) => size ** 1.3)
+  expect(
+    growthOf(
+      ours,
+      line((size) => size ** 1.4, true),
+    ).verdict,
+  ).toBe('worse than linear, as the floor is')
+  expect(
+    growthOf(
+      ours,
+      line((size) => size, true),
+    ).verdict,
+  ).toBe('worse than linear')
+})
+
+test('the section names what is a defect, and the chart stays in its box', () => {
+  const growth = {
+    name: 'x',
+    title: 'Doing <x>',
+    size: 'things',
+    unit: 'ms',
+    lines: [line((size) => size ** 2)],
+    notes: 'None.',
+    date: '2026-11-21T00:00:00.000Z',
+    machine: { node: 'v24', cores: 2, load: 0 },
+  }
+  expect(growthSection([growth])).toContain(
+    '| Doing <x> | 10 to 100,000 things | 2.00 | 2.00 | **worse than linear** |',
+  )
+  const chart = growthChart(growth)
+  expect(chart).toContain('Doing &lt;x>')
+  for (const [, x, y] of chart.matchAll(/(?:cx="|[ML])(\d+\.\d)"?(?: cy="| )(\d+\.\d)/g)) {
+    expect(Number(x)).toBeGreaterThanOrEqual(80)
+    expect(Number(x)).toBeLessThanOrEqual(680)
+    expect(Number(y)).toBeGreaterThanOrEqual(34)
+    expect(Number(y)).toBeLessThanOrEqual(284)
+  }
+  expect(growthSection([])).toBe('')
+})

@@ -1,0 +1,85 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { profiled } from '../../bench/profile.ts'
+import { lessonPart, shares } from '../../bench/where-parts.ts'
+
+const frame = (name: string, source?: string) => ({ name, source })
+const transaction = [
+  frame('sqliteTransaction', 'node_modules/better-sqlite3/lib/methods/transaction.js'),
+  frame('write', 'src/core/store/sqlite/course.ts'),
+]
+
+test.each([
+  [
+    'SQLite: commits, until the disk confirms',
+    [...transaction, frame('settle', 'src/core/store/sqlite/course.ts')],
+  ],
+  [
+    'SQLite: writing marks',
+    [
+      frame('markSent', 'src/core/store/sqlite/course.ts'),
+      ...transaction,
+      frame('settle', 'src/core/store/sqlite/course.ts'),
+    ],
+  ],
+  [
+    'SQLite: the last look before handing over',
+    [...transaction, frame('stillHolds', 'src/core/store/sqlite/course.ts')],
+  ],
+  [
+    'HTTP client and sockets',
+    [frame('writev'), frame('_writev', 'node:net'), frame('write', 'node_modules/undici/lib/x.js')],
+  ],
+  ['HTTP client and sockets', [frame('onread', 'node:net'), frame('(root)')]],
+  [
+    'filling and encoding the mail',
+    [
+      frame('latin1Write'),
+      frame('writePieces', 'src/core/mail/encoding.ts'),
+      frame('exchange', 'src/core/mail/transports/api-lanes.ts'),
+    ],
+  ],
+  [
+    'finding, reading and compiling modules',
+    [
+      frame('readSync', 'node:fs'),
+      frame('load', 'node:internal/modules/esm/loader'),
+      frame('dispatch', 'src/cli/commands/dispatch.ts'),
+    ],
+  ],
+  ['garbage collection', [frame('(garbage collector)'), frame('renderMail', 'src/core/mail/render.ts')]],
+])('a sample counts for %s', (part, stack) => {
+  expect(lessonPart(stack).name).toBe(part)
+})
+
+test('shares of parts add up to what was sampled', () => {
+  const parts = shares(
+    [
+      { stack: [frame('(idle)')], ms: 2 },
+      { stack: [frame('a', 'src/core/course/feed.ts')], ms: 3 },
+      { stack: [frame('b', 'src/core/course/gate.ts')], ms: 4 },
+    ],
+    lessonPart,
+  )
+  expect(parts.map(({ ms }) => ms)).toEqual([7, 2])
+})
+
+test('a real process is profiled down to its own functions', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-profile-'))
+  try {
+    const script = path.join(folder, 'busy.mjs')
+    await writeFile(
+      script,
+      'function busy() { for (const end = performance.now() + 150; performance.now() < end; ); }\nbusy()\n',
+    )
+    const samples = await profiled({ args: [script], everyMicroseconds: 500, folder })
+    const busy = samples.filter(({ stack }) =>
+      stack.some(({ name, source }) => name === 'busy' && source === script),
+    )
+    expect(busy.reduce((sum, { ms }) => sum + ms, 0)).toBeGreaterThan(50)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
