@@ -2,11 +2,12 @@ import type { GroupName, Settings } from '../env/settings.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import { SERVICES, type Service } from '../service.ts'
-import { endpointSteps, keyStep, nameStep } from './endpoint.ts'
+import { endpointSteps, keyStep } from './endpoint.ts'
 import type { LiveTarget, Step, Target, Verdict } from './live.ts'
 import { mailSteps } from './mail.ts'
 import type { Network } from './network.ts'
 import { senderSteps } from './sender.ts'
+import { storeSteps } from './store.ts'
 
 export interface LiveDependencies {
   readonly settings: Settings
@@ -210,45 +211,6 @@ function stateIn(body: string): 'ok' | 'degraded' | 'failing' | undefined {
   } catch {
     return undefined
   }
-}
-
-function storeSteps(dependencies: LiveDependencies): Step[] {
-  const { settings, storeSchema } = dependencies
-  const { address } = settings.store
-  return [
-    ...(address?.kind === 'postgres'
-      ? [nameStep(dependencies, new URL(address.url.reveal()).hostname, 'STORE_URL')]
-      : []),
-    {
-      check: 'migrations',
-      variables: ['STORE_URL'],
-      run: async (): Promise<Verdict> => {
-        const state = await storeSchema().catch(faultOf)
-        if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
-        if (state === undefined)
-          return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
-        const { version, latest } = state
-        if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
-        return version < latest
-          ? {
-              state: 'warning',
-              id: 'store-migration-pending',
-              detail: `has schema ${version}, and this build brings ${latest}`,
-            }
-          : {
-              state: 'warning',
-              id: 'store-schema-newer',
-              detail: `has schema ${version}, and this build knows ${latest}`,
-            }
-      },
-    },
-  ]
-}
-
-/** The store's sentences about a server begin alike and hold no value; those about a file name it, and are left out. */
-function faultOf(error: unknown): string {
-  if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
-  return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
 }
 
 function bearer(key: Secret): Readonly<Record<string, string>> {

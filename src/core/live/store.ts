@@ -1,0 +1,43 @@
+import { nameStep } from './endpoint.ts'
+import type { Step, Verdict } from './live.ts'
+import type { LiveDependencies } from './targets.ts'
+
+/** Can the store's server be found, and is its schema this build's? */
+export function storeSteps(dependencies: LiveDependencies): Step[] {
+  const { settings, storeSchema } = dependencies
+  const { address } = settings.store
+  return [
+    ...(address?.kind === 'postgres'
+      ? [nameStep(dependencies, new URL(address.url.reveal()).hostname, 'STORE_URL')]
+      : []),
+    {
+      check: 'migrations',
+      variables: ['STORE_URL'],
+      run: async (): Promise<Verdict> => {
+        const state = await storeSchema().catch(faultOf)
+        if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
+        if (state === undefined)
+          return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
+        const { version, latest } = state
+        if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
+        return version < latest
+          ? {
+              state: 'warning',
+              id: 'store-migration-pending',
+              detail: `has schema ${version}, and this build brings ${latest}`,
+            }
+          : {
+              state: 'warning',
+              id: 'store-schema-newer',
+              detail: `has schema ${version}, and this build knows ${latest}`,
+            }
+      },
+    },
+  ]
+}
+
+/** The store's sentences about a server begin alike and hold no value; those about a file name it, and are left out. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
+  return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
+}

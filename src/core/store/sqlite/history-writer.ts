@@ -1,0 +1,126 @@
+import type { ProbeState } from '../../health/probe.ts'
+import { decode, EMPTY, encode, observe } from '../../status/histogram.ts'
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  type History,
+  HOUR_MS,
+  HOURS_KEPT,
+  INCIDENTS_KEPT,
+  type Observation,
+  SAME_INCIDENT_MS,
+} from '../../status/history.ts'
+import type { SqliteDatabase } from './connection.ts'
+import { floor, type IncidentRow, SEEN } from './history-rows.ts'
+
+const LENGTHS = [HOUR_MS, DAY_MS] as const
+const LONGEST_REASON = 200
+const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
+const NOTHING = new Uint8Array()
+
+/** Records a round in the hours, the days and the incidents that it touches; run in a transaction. */
+export function writer(database: SqliteDatabase): (round: Parameters<History['record']>[0]) => void {
+  const prepare = (sql: string) => database.prepare(sql)
+  const sql = {
+    series: prepare(`
+      INSERT INTO series (service, probe, first_at, at, state, reason) VALUES (@service, @probe, @at, @at, @state, @reason)
+      ON CONFLICT (service, probe) DO UPDATE SET at = excluded.at, state = excluded.state, reason = excluded.reason
+      RETURNING id`).pluck(),
+    latency: prepare('SELECT latency FROM period WHERE length = ? AND start = ? AND series = ?').pluck(),
+    period: prepare(`
+      INSERT INTO period (length, start, series, ok, degraded, failing, skipped, seen, latency)
+      VALUES (@length, @start, @series, @ok, @degraded, @failing, @skipped, @seen, @latency)
+      ON CONFLICT DO UPDATE SET ok = ok + excluded.ok, degraded = degraded + excluded.degraded,
+        failing = failing + excluded.failing, skipped = skipped + excluded.skipped,
+        seen = seen | excluded.seen,
+        latency = CASE WHEN length(excluded.latency) = 0 THEN latency ELSE excluded.latency END`),
+    open: prepare('SELECT * FROM incident WHERE series = ? AND ended_at IS NULL'),
+    begin: prepare('INSERT INTO incident (series, state, reason, began_at, seen_at) VALUES (?, ?, ?, ?, ?)'),
+    goOn: prepare('UPDATE incident SET state = ?, reason = ?, seen_at = max(seen_at, ?) WHERE id = ?'),
+    end: prepare('UPDATE incident SET ended_at = max(began_at, ?) WHERE id = ?'),
+    build: prepare(`
+      INSERT INTO build (service, build, since, seen_at) VALUES (@service, @build, @at, @at)
+      ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
+        since = CASE WHEN build IS excluded.build THEN since ELSE excluded.since END`),
+    dropPeriods: prepare('DELETE FROM period WHERE length = ? AND start < ?'),
+    dropIncidents: prepare('DELETE FROM incident WHERE ended_at < ?'),
+    dropFlapping: prepare(`
+      DELETE FROM incident WHERE id IN (
+        SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY series ORDER BY began_at DESC) AS place FROM incident)
+        WHERE place > ${INCIDENTS_KEPT})`),
+  }
+  let tidied = Number.NaN
+
+  function addPeriods(series: number, at: number, { credit, latencyMs, state }: Observation): void {
+    for (const length of LENGTHS) {
+      const current = floor(at, length)
+      const row = (start: number, ms: number, latency: Uint8Array, seen: number) =>
+        sql.period.run({
+          length,
+          start,
+          series,
+          ...NO_TIME,
+          ...(credit && { [credit.state]: ms }),
+          seen,
+          latency,
+        })
+      let credited = credit?.from ?? at
+      // What lies before the hour or the day that `at` is in.
+      for (; credit !== undefined && credited < Math.min(current, credit.to); ) {
+        const until = Math.min(credit.to, floor(credited, length) + length)
+        row(floor(credited, length), Math.round(until - credited), NOTHING, SEEN[credit.state])
+        credited = until
+      }
+      row(
+        current,
+        credit === undefined ? 0 : Math.round(credit.to - credited),
+        withLatency(length, current, series, latencyMs),
+        SEEN[state] | (credit !== undefined && credit.to > credited ? SEEN[credit.state] : 0),
+      )
+    }
+  }
+
+  function withLatency(
+    length: number,
+    start: number,
+    series: number,
+    latencyMs: number | undefined,
+  ): Uint8Array {
+    if (latencyMs === undefined) return NOTHING
+    const before = sql.latency.get(length, start, series) as Uint8Array | undefined
+    return encode(observe(before ? decode(before) : EMPTY, latencyMs))
+  }
+
+  function followIncident(series: number, at: number, state: ProbeState, reason: string | null): void {
+    const known = sql.open.get(series) as IncidentRow | undefined
+    const silent = known !== undefined && at - known.seen_at > SAME_INCIDENT_MS
+    if (state === 'degraded' || state === 'failing') {
+      if (known !== undefined && !silent) {
+        const eased = known.state === 'failing' && state === 'degraded'
+        sql.goOn.run(eased ? 'failing' : state, eased ? known.reason : reason, at, known.id)
+        return
+      }
+      if (known !== undefined) sql.end.run(known.seen_at, known.id)
+      sql.begin.run(series, state, reason, at, at)
+    } else if (known !== undefined) sql.end.run(silent ? known.seen_at : at, known.id)
+  }
+
+  return ({ at, observations, builds }) => {
+    for (const observation of observations) {
+      const { service, probe, state, reason } = observation
+      const told = reason?.slice(0, LONGEST_REASON) ?? null
+      const series = Number(sql.series.get({ service, probe, at, state, reason: told }))
+      addPeriods(series, at, observation)
+      // A service is the worst of its probes: their incidents are its own.
+      if (probe !== '') followIncident(series, at, state, told)
+    }
+    for (const [service, build] of Object.entries(builds)) sql.build.run({ service, build, at })
+    const today = floor(at, DAY_MS)
+    if (today === tidied) return
+    tidied = today
+    sql.dropPeriods.run(HOUR_MS, at - HOURS_KEPT * HOUR_MS)
+    sql.dropPeriods.run(DAY_MS, today - (DAYS_KEPT - 1) * DAY_MS)
+    sql.dropIncidents.run(at - DAYS_KEPT * DAY_MS)
+    sql.dropFlapping.run()
+  }
+}
