@@ -1,9 +1,6 @@
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
-import { validate } from '../core/env/validate.ts'
-import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Random } from '../core/random.ts'
@@ -11,6 +8,7 @@ import { reportError } from '../core/reporting/facade.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import { type OnLost, openHistory, openStore } from '../core/store/open.ts'
+import { announceEnvironment } from './announce.ts'
 import { type Listener, listen } from './listen.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -44,17 +42,6 @@ export interface RunningDaemon {
 
 const DEADLINE_MS = 10_000
 
-/** The environment is half-configured: nothing listens. */
-export class InvalidEnvironmentError extends Error {
-  override readonly name = 'InvalidEnvironmentError'
-  readonly findings: readonly Finding[]
-
-  constructor(findings: readonly Finding[]) {
-    super('the environment is half-configured')
-    this.findings = findings
-  }
-}
-
 /** A service's port could not be taken; `cause` says why. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
@@ -78,29 +65,7 @@ const ADDRESSES: Readonly<Record<Service, readonly string[]>> = {
 /** Validates, opens the store, listens, serves, and (unless told not to) runs the hourly schedule. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { services, host, ports, clock, random, log } = options
-  const report = validate(options.env, services)
-  if (!report.ok)
-    throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))
-  for (const finding of report.findings) {
-    if (finding.severity === 'warning')
-      log.warn('environment_warning', finding.cause, { id: finding.id, fix: finding.fix })
-  }
-  for (const group of report.groups) {
-    if (group.state === 'absent')
-      log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
-  }
-
-  const { site, sharedStore, store: configured } = readSettings(options.env)
-  if (services.includes('api') && site.corsOrigins === undefined) {
-    log.warn(
-      'cors_at_localhost',
-      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
-      { warning: 'RuntimeWarning' },
-    )
-  }
-  if (sharedStore === undefined)
-    log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
-
+  const { store: configured } = announceEnvironment(options)
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
   const onLost = (cause: unknown) => {
     log.error(

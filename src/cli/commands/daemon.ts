@@ -143,7 +143,8 @@ function faultFields(error: unknown): LogFields {
 }
 
 async function explain(error: unknown, context: Context): Promise<never> {
-  const { InvalidEnvironmentError, ListenError } = await import('../../daemon/start.ts')
+  const { InvalidEnvironmentError } = await import('../../daemon/announce.ts')
+  const { ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
     const paint = await loadPaint(context.colour.stderr)
     for (const finding of error.findings)
