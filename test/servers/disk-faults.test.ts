@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { openStore } from '../../src/core/store/open.ts'
 import { bin, type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { hasProgram } from '../support/programs.ts'
+import { addressOf, postgresServer } from '../support/stores.ts'
 import { apiSink } from '../torture/sinks.ts'
 
 const seed = fileURLToPath(new URL('../../scripts/runbooks/seed.ts', import.meta.url))
@@ -38,14 +40,16 @@ async function course(...people: string[]) {
     sentDays: () => sentDays.all(),
     /** As if the leases had run out, which takes 90 seconds. */
     endLeases: () => void beside.exec('UPDATE subscription SET next_attempt_at = 1'),
-    async dispatch() {
-      const answer = await fetch(`${daemon.urls.web}/api/email/dispatch`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${SECRET}` },
-      })
-      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
-    },
+    dispatch: () => dispatch(daemon),
   }
+}
+
+async function dispatch({ urls }: Daemon) {
+  const answer = await fetch(`${urls.web}/api/email/dispatch`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SECRET}` },
+  })
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
 
 /** From now on a system call of the daemon on a file fails; gives what ends that. */
@@ -124,6 +128,46 @@ test.skipIf(!here)(
     expect(it.sink.deliveries).toHaveLength(1)
   },
 )
+
+test('a database that goes away while a message is out: 503, and recovered when it is back', async () => {
+  const address = await addressOf('postgres')
+  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
+  const store = await openStore(address)
+  const then = Date.now() - 65 * 60 * 1000
+  const ada = {
+    identity: 'ada@example.com',
+    address: 'ada@example.com',
+    id: 'ada',
+    tokenHash: 'hash',
+    now: then,
+  }
+  await store.course.requestConfirmation(ada)
+  await store.course.confirm(ada)
+  await store.close()
+  const url = address.url.reveal()
+  const database = new URL(url).pathname.slice(1)
+  const server = await postgresServer()
+  const asAdmin = (sql: string) => server.query(url.replace(`/${database}`, '/postgres'), sql)
+
+  const sink = await apiSink()
+  onTestFinished(() => sink.close())
+  const cwd = await emptyFolder()
+  const env = { ...sink.env, EMAIL_DISPATCH_SECRET: SECRET, STORE_URL: url }
+  const daemon = await startDaemon(['--data', cwd, '--no-schedule'], { cwd, env })
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  sink.hold = async () => {
+    await asAdmin(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`)
+    await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+  }
+  expect(await dispatch(daemon)).toMatchObject(UNAVAILABLE)
+  sink.hold = undefined
+  await asAdmin(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`)
+  expect(await dispatch(daemon)).toMatchObject({ status: 200, body: { processed: 0, remaining: 0 } })
+  await server.query(url, 'UPDATE platformctl.subscription SET next_attempt_at = 1')
+  expect(await dispatch(daemon)).toMatchObject({ status: 200, body: { sent: 1, remaining: 0 } })
+  expect(sink.deliveries).toHaveLength(1)
+  expect(sink.faults).toEqual([])
+})
 
 describe.skipIf(!here)('a disk that does not confirm a write', () => {
   test('ends the daemon with 70 for a supervisor to start it again, and nobody is mailed twice', async () => {
