@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -74,6 +75,39 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   ])
   expect(await course.findById('id-1')).toMatchObject({ sentDays: [1] })
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+})
+
+test('a write that the disk did not confirm closes the store: it is told once, and nothing is taken any more', async () => {
+  const { file } = await fileStore()
+  const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
+  onTestFinished(() => void database.close())
+  const told: unknown[] = []
+  const guarded = guard(database, (cause) => told.push(cause))
+  const course = sqliteCourse(database, guarded)
+  await confirm({ course }, 1)
+  const fault = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
+  const failing = () => {
+    throw fault
+  }
+  expect(() => guarded(failing)).toThrow(
+    /^The disk did not confirm a write, so it may not have been recorded/,
+  )
+  for (const after of [() => confirm({ course }, 2), () => course.find('p1@example.com')])
+    await expect(after()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+  expect(told).toEqual([fault])
+})
+
+test('what a killed process left in the log is moved into the file before anything is committed on top', async () => {
+  const { file, store } = await fileStore()
+  await confirm(store, 1)
+  const left = path.join(path.dirname(file), 'left.sqlite')
+  for (const end of ['', '-wal']) await copyFile(`${file}${end}`, `${left}${end}`)
+  await openTestStore({ kind: 'sqlite', file: left })
+  const alone = path.join(path.dirname(file), 'alone.sqlite')
+  await copyFile(left, alone)
+  const database = new Database(alone)
+  onTestFinished(() => void database.close())
+  expect(database.prepare('SELECT state FROM subscription').pluck().all()).toEqual(['confirmed'])
 })
 
 test('a lock that another process keeps is answered 503, and is over when it lets go', async () => {
