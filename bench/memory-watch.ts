@@ -7,7 +7,7 @@ if (process.env.MEMORY_COLLECT === '1')
   setInterval(() => {
     globalThis.gc?.()
     heap = Math.max(heap, process.memoryUsage().heapUsed)
-  }, 20).unref()
+  }, 100).unref()
 process.on('exit', () => {
   // maxRSS is in kilobytes.
   const memory = { heapMb: heap / MB, peakMb: process.resourceUsage().maxRSS / 1024 }
