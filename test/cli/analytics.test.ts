@@ -46,7 +46,7 @@ test('the summary shows kinds and days with a bar each', async () => {
   const { code, stdout, stderr } = await run(await stored(), '--days', '30')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.replace(/, \d+\.\d MB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
-13 stored in all, in 1 batches
+13 stored in all, in 1 batch
 
 by kind
   lesson.viewed  9  75.0 %  ${'█'.repeat(48)}

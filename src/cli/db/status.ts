@@ -69,5 +69,6 @@ async function analyticsStatus(context: Context, env: Environment): Promise<Anal
 function analyticsText({ table, location, batches, events, bytes }: AnalyticsPart): string {
   if (table === undefined) return `nothing stored yet (${location})`
   const size = bytes === undefined ? '' : `, ${sizeText(bytes)}`
-  return `${events.toLocaleString('en')} events in ${batches.toLocaleString('en')} batches${size} (${table} in ${location})`
+  const counted = `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'} in ${batches.toLocaleString('en')} ${batches === 1 ? 'batch' : 'batches'}`
+  return `${counted}${size} (${table} in ${location})`
 }

@@ -63,8 +63,10 @@ export function summaryText(
   const { from, to, total, kinds, days, stored } = summary
   const size = stored.bytes === undefined ? '' : `, ${(stored.bytes / 1024 / 1024).toFixed(1)} MB`
   const lines = [
-    `${paint.bold(`${number(total)} events`)} from ${from} to ${to} (UTC)`,
-    paint.dim(`${number(stored.events)} stored in all, in ${number(stored.batches)} batches${size}`),
+    `${paint.bold(`${number(total)} ${total === 1 ? 'event' : 'events'}`)} from ${from} to ${to} (UTC)`,
+    paint.dim(
+      `${number(stored.events)} stored in all, in ${number(stored.batches)} ${stored.batches === 1 ? 'batch' : 'batches'}${size}`,
+    ),
   ]
   if (total > 0) {
     const rows = kinds.map(({ kind, count }) => ({ name: kind, count, share: percent(count, total) }))
