@@ -106,7 +106,7 @@ test('db status knows what is stored beside the store', async () => {
   }
   expect(await runProgram(['db', 'migrate'], testContext({ env }).context)).toBe(0)
   expect(await status()).toMatch(
-    /^analytics +13 events in 1 batches, [\d.]+ kB \(visits in .*store-analytics\.sqlite\)$/m,
+    /^analytics +13 events in 1 batch, [\d.]+ kB \(visits in .*store-analytics\.sqlite\)$/m,
   )
   expect(JSON.parse(await status('--format', 'json')).analytics).toMatchObject({
     table: 'visits',
