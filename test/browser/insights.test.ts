@@ -64,7 +64,9 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
       ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
     )
   const overflows = (page: Page) =>
-    page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
+    page.evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth ||
+      [...document.querySelectorAll('.figure table')].some(
+        (table) => table.getBoundingClientRect().right > table.closest('.figure').getBoundingClientRect().right)`)
   const events = (count: number) =>
     Array.from({ length: count }, (_, index) => [
       index % 3 === 0 ? 'circuit.run' : 'lesson.viewed',

@@ -134,5 +134,5 @@ test('prom has one HELP and TYPE a metric, and escapes its labels', async () => 
   expect(text).toContain('platformctl_remote_service_up{service="api"} 0\n')
   expect(text).toContain('platformctl_remote_unreached{service="agent",cause="connect_refused"} 1\n')
   expect(text).toContain('platformctl_remote_probe_seconds{service="api",probe="job_store"} 0.0035\n')
-  expect(text).toMatch(/platformctl_remote_phase_seconds\{service="web",phase="first_byte"\} 0\.\d+\n/)
+  expect(text).toMatch(/platformctl_remote_phase_seconds\{service="web",phase="first_byte"\} 0\.\d{1,6}\n/)
 })

@@ -96,3 +96,12 @@ test.each([
   expect(stderr()).toMatch(sentence)
   expect(stderr().trim().split('\n')).toHaveLength(1)
 })
+
+test('on a terminal of 40 columns no line is longer, and what a group means stands below it', async () => {
+  let written = ''
+  const stdout = { columns: 40, write: (text: string) => (written += text) !== '' }
+  await runProgram(['preflight'], testContext({ stdout }).context)
+  expect(written).toMatch(/\n○ mail {9}absent\n {4}mail is a no-op that reports sent:\n {4}false\n/)
+  const table = written.split('\n\n')[1]?.split('\n') ?? []
+  expect(table.filter((line) => line.length > 40)).toEqual([])
+})

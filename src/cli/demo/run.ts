@@ -7,6 +7,7 @@ import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { type Inbox, openInbox } from './inbox.ts'
+import { nextSteps } from './next-steps.ts'
 import { freePort } from './ports.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type SteppingClock, steppingClock } from './stepping-clock.ts'
@@ -33,8 +34,7 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
   const cleanup: (() => Promise<unknown>)[] = []
   try {
     const { secret, clock, inbox, daemon } = await setUp(context, stage, cleanup)
-    const urls = { web: daemon.urls.web ?? '', inbox: inbox.pageUrl }
-    await runCourse({ context, stage, options, inbox, clock, secret, web: urls.web })
+    await runCourse({ context, stage, options, inbox, clock, secret, urls: daemon.urls })
     if (!options.exit) {
       stage.wait('running; Ctrl-C ends it and leaves nothing behind')
       await untilAborted(context.signal)
@@ -122,11 +122,12 @@ interface Course {
   readonly inbox: Inbox
   readonly clock: SteppingClock
   readonly secret: string
-  readonly web: string
+  readonly urls: RunningDaemon['urls']
 }
 
 /** The main job as a visitor and an operator do it, over HTTP and SMTP: subscribe, confirm, then a lesson a day. */
-async function runCourse({ context, stage, options, inbox, clock, secret, web }: Course): Promise<void> {
+async function runCourse({ context, stage, options, inbox, clock, secret, urls }: Course): Promise<void> {
+  const web = urls.web ?? ''
   const started = clock.monotonic()
   const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
 
@@ -159,13 +160,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, web }:
   }
   stage.finale(
     `seven lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
-    [
-      [`platformctl health --url web=${web}`, 'probe the running services'],
-      ['platformctl email preview', 'look at every mail, edit the templates, see them reload'],
-      ['platformctl env example > .env', 'start an environment file of your own'],
-      ['platformctl preflight --env-file .env', 'and validate it before anything serves requests'],
-      ['platformctl daemon --env-file .env', 'then run the services for real'],
-    ],
+    nextSteps(urls, context.env),
     inbox.pageUrl,
   )
 }

@@ -35,8 +35,14 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
   return report.groups
     .map((group) => {
-      const [first = '', ...rest] = wrap(group.meaning, Math.max(24, columns - width - state - 2))
-      const lead = `${colour[group.state](SIGN[group.state])} ${group.name.padEnd(width)}${colour[group.state](group.state.padEnd(state))}`
+      const sign = `${colour[group.state](SIGN[group.state])} ${group.name.padEnd(width)}`
+      const room = columns - width - state - 2
+      if (room < 24) {
+        const below = wrap(group.meaning, columns - 4).map((line) => `    ${paint.dim(line)}`)
+        return [`${sign}${colour[group.state](group.state)}`, ...below].join('\n')
+      }
+      const lead = `${sign}${colour[group.state](group.state.padEnd(state))}`
+      const [first = '', ...rest] = wrap(group.meaning, room)
       return [
         lead + paint.dim(first),
         ...rest.map((line) => ' '.repeat(width + state + 2) + paint.dim(line)),

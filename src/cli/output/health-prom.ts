@@ -39,7 +39,8 @@ export function healthProm(verdict: Verdict, passed: boolean): string {
         Object.entries(phases).map(
           ([phase, ms]: [string, number]): Sample => [
             { service, phase: phase === 'firstByte' ? 'first_byte' : phase },
-            ms / 1000,
+            // To the microsecond: a quotient of binary fractions has a tail of nines.
+            Math.round(ms * 1000) / 1e6,
           ],
         ),
       ),

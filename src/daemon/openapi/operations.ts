@@ -540,7 +540,7 @@ export const OPERATIONS: Operations = {
                   accepted: 1,
                   dropped: { property_personal: 1 },
                   stored: false,
-                  reason: 'ANALYTICS_DATASTORE_TABLE is not set',
+                  reason: 'no table is named, so events are counted by nobody',
                 },
               },
             },
