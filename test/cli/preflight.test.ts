@@ -98,9 +98,10 @@ test.each([
 })
 
 test('on a terminal of 40 columns no line is longer, and what a group means stands below it', async () => {
-  let written = ''
-  const stdout = { columns: 40, write: (text: string) => (written += text) !== '' }
+  const chunks: string[] = []
+  const stdout = { columns: 40, write: (text: string) => chunks.push(text) > 0 }
   await runProgram(['preflight'], testContext({ stdout }).context)
+  const written = chunks.join('')
   expect(written).toMatch(/\n○ mail {9}absent\n {4}mail is a no-op that reports sent:\n {4}false\n/)
   const table = written.split('\n\n')[1]?.split('\n') ?? []
   expect(table.filter((line) => line.length > 40)).toEqual([])
