@@ -29,7 +29,7 @@ export const benchmark: Benchmark = {
   better: 'higher',
   promises: [{ against: 'undici, posting the same bytes', ratio: 0.9 }],
   notes:
-    'Ours fills the template, builds the JSON and reads the id of each answer; undici posts one finished buffer.',
+    'Ours fills the template, builds the JSON and reads the id of each answer; undici posts one finished buffer, which stays in the processor’s cache; with bytes of its own for each mail it pays what any sender of different mails pays.',
   async open() {
     const sink = await startSink('./http-sink.ts')
     const url = `http://127.0.0.1:${sink.port}/emails`
@@ -48,6 +48,19 @@ export const benchmark: Benchmark = {
       pipelining: 1,
       keepAliveTimeout: 30_000,
     })
+    const post = async (bytes: Buffer) => {
+      const answer = await pool.request({
+        path: '/emails',
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          authorization: 'Bearer provider-key',
+          'idempotency-key': message.key,
+        },
+        body: bytes,
+      })
+      await answer.body.text()
+    }
     return {
       contenders: [
         {
@@ -62,20 +75,12 @@ export const benchmark: Benchmark = {
         {
           name: 'undici, posting the same bytes',
           role: 'floor',
-          measure: () =>
-            perSecond(MESSAGES, CONNECTIONS, async () => {
-              const answer = await pool.request({
-                path: '/emails',
-                method: 'POST',
-                headers: {
-                  'content-type': 'application/json',
-                  authorization: 'Bearer provider-key',
-                  'idempotency-key': message.key,
-                },
-                body,
-              })
-              await answer.body.text()
-            }),
+          measure: () => perSecond(MESSAGES, CONNECTIONS, () => post(body)),
+        },
+        {
+          name: 'undici, posting a copy for each',
+          role: 'floor',
+          measure: () => perSecond(MESSAGES, CONNECTIONS, () => post(Buffer.from(body))),
         },
       ],
       async close() {

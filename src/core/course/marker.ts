@@ -4,7 +4,7 @@ import type { CourseStore, Settlement } from './store.ts'
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
 const SHORTEST_MS = 3
 const LONGEST_MS = 12
-const COMMITS_LONG = 12
+const COMMITS_LONG = 6
 
 /**
  * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. The promise
