@@ -97,6 +97,8 @@ const confirm = command(
       waitsUntil: model.now,
       parked: false,
       linkUsed: true,
+      // Whoever uses a link was reached at that address.
+      dead: false,
     } satisfies Partial<Model>)
   },
   ({ mailed }) => mailed.length > 0,
