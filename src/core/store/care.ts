@@ -3,6 +3,9 @@ export class StoreCareError extends Error {
   override readonly name = 'StoreCareError'
 }
 
+/** What a file keeps: the course and all that belongs to it, or the events of visitors. */
+export type Holds = 'course' | 'analytics'
+
 export interface CareStatus {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */

@@ -42,13 +42,23 @@ export function openDatabase(input: {
   try {
     asOpening(input.file, () => {
       // What an earlier process left in the log may not be on the disk: written and confirmed anew before commits go on top.
-      database.pragma('wal_checkpoint(PASSIVE)')
+      confirmLog(database)
       migrate(database, input.file, input.migrations)
     })
     return database
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/** A process that has the file open already holds its lock, and answers for the log itself. */
+function confirmLog(database: SqliteDatabase): void {
+  try {
+    database.pragma('wal_checkpoint(PASSIVE)')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')))
+      throw error
   }
 }
 

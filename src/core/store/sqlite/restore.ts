@@ -1,13 +1,13 @@
 import { copyFileSync, existsSync, linkSync, renameSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { StoreCareError } from '../care.ts'
+import { type Holds, StoreCareError } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { countRows, type Holds, verifyDatabase } from './verify.ts'
+import { countRows, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
   readonly version: number

@@ -1,13 +1,10 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
-import type { VerifyResult } from '../care.ts'
+import type { Holds, VerifyResult } from '../care.ts'
 import type { SqliteDatabase } from './connection.ts'
 
 const MOST_FAULTS = 100
 /** A reader that stays long keeps the write-ahead log from shrinking: rows are read in pages. */
 const PAGE = 500
-
-/** What a file keeps: the course and all that belongs to it, or the events of visitors. */
-export type Holds = 'course' | 'analytics'
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
