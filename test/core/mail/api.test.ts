@@ -7,6 +7,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
+import { LINES } from '../../../src/core/mail/transport.ts'
 import { secret } from '../../../src/core/secret.ts'
 
 const WELCOME: Mail = {
@@ -297,6 +298,35 @@ test.each(['http', 'https'])(
     }
   },
 )
+
+test('a mail that was given up while it waited for a connection passes its turn on', async () => {
+  const held: ServerResponse[] = []
+  const server = createServer((request, response) => {
+    request.resume()
+    held.push(response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const mailer = mailerOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}/emails`)
+  const mail = (index: number): Mail => ({ ...WELCOME, about: `user.${index}` })
+  const out = Array.from({ length: LINES.api }, (_, index) => mailer.send(mail(index)))
+  await vi.waitFor(() => expect(held.length).toBe(LINES.api))
+  const giveUp = new AbortController()
+  const givenUp = mailer.send(mail(100), giveUp.signal)
+  const next = mailer.send(mail(101))
+  // Both are in line by then.
+  await new Promise((resolve) => setImmediate(resolve))
+  giveUp.abort()
+  held[0]?.end('{"id":"x"}')
+  await vi.waitFor(() => expect(held.length).toBe(LINES.api + 1))
+  for (const response of held) response.end('{"id":"x"}')
+  expect((await givenUp).kind).toBe('transient')
+  expect((await next).kind).toBe('sent')
+  await Promise.all(out)
+})
 
 test('closed, nothing is sent any more, and what is said is that it was not', async () => {
   const { mailer, received } = await provider(status(200))

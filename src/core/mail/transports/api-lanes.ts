@@ -64,6 +64,8 @@ export function openLanes(
   async function freeLane(signal: AbortSignal | undefined): Promise<Lane> {
     for (;;) {
       await new Promise<void>((resolve) => waiting.push(resolve))
+      // Given up meanwhile: the lane that it was called for is the next one's.
+      if (signal?.aborted) waiting.shift()?.()
       const lane = takeLane(signal)
       if (lane) return lane
     }
