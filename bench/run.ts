@@ -2,19 +2,19 @@ import { globSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { optionsOf, refuse } from '../scripts/options.ts'
 import { progressOn } from '../scripts/progress.ts'
 import { type Benchmark, runBenchmark } from './harness.ts'
 import { missing, peerVersions, usesPeers } from './needs.ts'
 import { RESULTS, writePages } from './pages.ts'
 import { told } from './report.ts'
 
-/**
- * `npm run bench` measures every benchmark, `npm run bench -- NAME …` those named, and makes docs/performance.md from
- * the results of all that were ever measured on this checkout. `--check` only says whether what they need is there;
- * `--trial FOLDER` runs one round without a warm-up, leaves the result in that folder and the page as it is.
- */
-const { values, positionals: names } = parseArgs({
+const USAGE = `npm run bench [-- OPTIONS] [NAME …]
+  Measures every benchmark, or those named, and makes docs/performance.md from the results of all that were ever
+  measured on this checkout.
+  --check          only says whether what they need is there
+  --trial FOLDER   one round without a warm-up; leaves the result in that folder, and the page as it is`
+const { values, positionals: names } = optionsOf(USAGE, {
   options: { check: { type: 'boolean', default: false }, trial: { type: 'string' } },
   allowPositionals: true,
 })
@@ -23,8 +23,8 @@ const known = globSync('*.bench.ts', { cwd: fileURLToPath(new URL('.', import.me
   .sort()
 const unknown = names.filter((name) => !known.includes(name))
 const chosen = names.length > 0 ? names : known
-const refusal =
-  unknown.length > 0 ? `no benchmark ${unknown.join(', ')}; there are: ${known.join(', ')}` : missing(chosen)
+if (unknown.length > 0) refuse(USAGE, `no benchmark ${unknown.join(', ')}; there are: ${known.join(', ')}`)
+const refusal = missing(chosen)
 if (refusal !== undefined) {
   console.error(refusal)
   process.exit(2)

@@ -2,11 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { backupsUnderLoad } from '../test/support/backups-under-load.ts'
+import { optionsOf, wholeNumber } from './options.ts'
 import { progressOn } from './progress.ts'
 
-/** `node scripts/backups-under-load.ts 1000`: makes and restores so many backups while another process writes. */
+const USAGE = `node scripts/backups-under-load.ts [1000]
+  Makes and restores so many backups while another process writes.`
+const { positionals } = optionsOf(USAGE, { options: {}, allowPositionals: true })
+const wanted = wholeNumber(USAGE, 'their count', positionals[0] ?? '1000', 1)
 const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-backups-'))
-const wanted = Number(process.argv[2] ?? 1000)
 const progress = progressOn()
 try {
   const { backups, faults } = await backupsUnderLoad(folder, wanted, (done, broken) =>

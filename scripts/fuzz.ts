@@ -1,23 +1,20 @@
-import { parseArgs } from 'node:util'
 import { fuzz } from './load/fuzz.ts'
+import { optionsOf, wholeNumber } from './options.ts'
 import { progressOn } from './progress.ts'
 
-/**
- * `npm run fuzz -- --requests 1000000 --seed 1`: bad requests to a daemon of its own. A fault is told with its number;
- * `--seed S --from N --requests 1` sends that one again and shows it.
- */
-const { values } = parseArgs({
+const USAGE = `npm run fuzz [-- --requests 1000000] [--seed S] [--from N]
+  Sends bad requests to a daemon of its own. A fault is told with its number:
+  --seed S --from N --requests 1 sends that one again and shows it.`
+const { values } = optionsOf(USAGE, {
   options: {
     requests: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     from: { type: 'string', default: '0' },
   },
 })
-const [requests, seed, from] = [Number(values.requests), Number(values.seed), Number(values.from)]
-if (![requests, seed, from].every((value) => Number.isSafeInteger(value) && value >= 0)) {
-  console.error('--requests, --seed and --from are whole numbers')
-  process.exit(2)
-}
+const number = (name: keyof typeof values, least: number) =>
+  wholeNumber(USAGE, `--${name}`, values[name], least)
+const [requests, seed, from] = [number('requests', 1), number('seed', 0), number('from', 0)]
 console.log(`${requests} requests, seed ${seed}${from > 0 ? `, from ${from}` : ''}`)
 const began = performance.now()
 const progress = progressOn()

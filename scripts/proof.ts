@@ -4,18 +4,16 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { writePages } from '../bench/pages.ts'
+import { optionsOf, refuse } from './options.ts'
 import { seconds } from './proof/duration.ts'
 import { partsOf, typed } from './proof/parts.ts'
 import { knownOf, prove } from './proof/prove.ts'
 import { proven, report } from './proof/report.ts'
 
-/**
- * `npm run proof`: everything that is promised, at its full size, in parts that each fit an hour; what has passed with
- * this code is not run again. Writes one dated report. Exit 0 when all is as promised, 1 when not, 130 when stopped.
- */
 const USAGE = `npm run proof [-- OPTIONS]
+  Everything that is promised, at its full size, in parts that each fit an hour; what has passed with this code is not
+  run again. Writes one dated report. Exit 0 when all is as promised, 1 when not, 130 when stopped.
   --part NAME    only this part, or this group (torture, bench); may be given again
   --fresh        runs again what has passed
   --list         says what there is, and what is known of it
@@ -24,41 +22,28 @@ const USAGE = `npm run proof [-- OPTIONS]
 const LIMIT_MS = 60 * 60_000
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-const options = readOptions()
+const { values: options } = optionsOf(USAGE, {
+  options: {
+    part: { type: 'string', multiple: true },
+    fresh: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    report: { type: 'boolean', default: false },
+    scale: { type: 'string', default: '1' },
+  },
+})
 const scale = Number(options.scale)
-if (!(scale > 0 && scale <= 1)) refuse('--scale is above 0 and at most 1')
+if (!(scale > 0 && scale <= 1)) refuse(USAGE, '--scale is above 0 and at most 1')
 const folder = scale === 1 ? '.proof' : path.join('.proof', `scale-${scale}`)
 const all = partsOf({ root, scale, trial: path.join(folder, 'bench') })
 const wanted = options.part ?? []
 const unknown = wanted.filter((name) => !all.some((part) => belongs(part.name, name)))
-if (unknown.length > 0) refuse(`no part ${unknown.join(', ')}; npm run proof -- --list names them`)
+if (unknown.length > 0) refuse(USAGE, `no part ${unknown.join(', ')}; npm run proof -- --list names them`)
 const parts =
   wanted.length === 0 ? all : all.filter((part) => wanted.some((name) => belongs(part.name, name)))
 
 if (options.list) await list()
 else if (options.report) process.exitCode = (await writeReport()) ? 0 : 1
 else process.exitCode = await run()
-
-function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        part: { type: 'string', multiple: true },
-        fresh: { type: 'boolean', default: false },
-        list: { type: 'boolean', default: false },
-        report: { type: 'boolean', default: false },
-        scale: { type: 'string', default: '1' },
-      },
-    }).values
-  } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error))
-  }
-}
-
-function refuse(sentence: string): never {
-  console.error(`${sentence}\n\n${USAGE}`)
-  process.exit(2)
-}
 
 function belongs(part: string, name: string): boolean {
   return part === name || part.startsWith(`${name}/`)

@@ -1,19 +1,23 @@
-import { parseArgs } from 'node:util'
 import { soak } from './load/soak.ts'
+import { optionsOf, wholeNumber } from './options.ts'
 
-/** `npm run soak -- --seconds 600 --rate 200`: flat memory, event loop p99 below 50 ms, no error; a trial takes 20 s. */
-const { values } = parseArgs({
+const USAGE = `npm run soak [-- --seconds 600] [--rate 200] [--seed 1]
+  Mixed load of so many requests a second: flat memory, event loop p99 below 50 ms, no error. A trial takes 20 s.`
+const { values } = optionsOf(USAGE, {
   options: {
     seconds: { type: 'string', default: '600' },
     rate: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
   },
 })
+const number = (name: keyof typeof values, least: number) =>
+  wholeNumber(USAGE, `--${name}`, values[name], least)
+const [forSeconds, rate, seed] = [number('seconds', 1), number('rate', 1), number('seed', 0)]
 console.log('  second  requests   heap MB    rss MB   loop p99 ms   loop max ms')
 const { requests, statuses, mails, faults } = await soak({
-  seconds: Number(values.seconds),
-  rate: Number(values.rate),
-  seed: Number(values.seed),
+  seconds: forSeconds,
+  rate,
+  seed,
   onSample: ({ second, requests: soFar, heap, rss, loopP99, loopMax }) =>
     console.log(
       [

@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 import { progressOn } from '../../scripts/progress.ts'
 import { loadCore } from './core.ts'
 import { type Failure, scenarioOf, shrink, tell } from './scenario.ts'
 import { simulate } from './world.ts'
 
-/**
- * `npm run simulate -- --seed S --subscriber-days N`: lives scenarios from seed S on until N subscriber-days are lived.
- * Exit 1 at the first violation, shrunk to a short trace. The same seed always gives the same run, byte for byte.
- */
-const { values } = parseArgs({
+const USAGE = `npm run simulate [-- --seed 1] [--subscriber-days 50000] [--jobs N] [--no-shrink]
+  Lives scenarios from that seed on, in N processes, until so many subscriber-days are lived. Exit 1 at the first
+  violation, shrunk to a short trace. The same seed always gives the same run, byte for byte.`
+const { values } = optionsOf(USAGE, {
   options: {
     seed: { type: 'string', default: '1' },
     'subscriber-days': { type: 'string', default: '50000' },
@@ -23,9 +22,14 @@ const { values } = parseArgs({
     'no-shrink': { type: 'boolean', default: false },
   },
 })
-const [seed, wanted, jobs, stride] = [values.seed, values['subscriber-days'], values.jobs, values.stride].map(
-  wholeNumber,
-) as [number, number, number, number]
+const number = (name: 'seed' | 'subscriber-days' | 'jobs' | 'stride') =>
+  wholeNumber(USAGE, `--${name}`, values[name], 1)
+const [seed, wanted, jobs, stride] = [
+  number('seed'),
+  number('subscriber-days'),
+  number('jobs'),
+  number('stride'),
+]
 if (jobs > 1) process.exitCode = await inProcesses()
 else await live()
 
@@ -81,11 +85,4 @@ async function inProcesses(): Promise<number> {
     return new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? 1)))
   })
   return Math.max(...(await Promise.all(shares)))
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (Number.isSafeInteger(value) && value > 0) return value
-  process.stderr.write(`${text} is not a whole number above 0\n`)
-  process.exit(2)
 }

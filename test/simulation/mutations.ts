@@ -3,13 +3,12 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 
-/**
- * `npm run simulate:mutations`: plants bugs into copies of the course, one at a time, and shows that the simulation
- * finds each. A mutation whose text is no longer in the source fails as well: it would prove nothing. `-- --first N`
- * plants only so many.
- */
+const USAGE = `npm run simulate:mutations [-- --first N]
+  Plants bugs into copies of the course, one at a time, or only the first N, and shows that the simulation finds each.
+  A mutation whose text is no longer in the source fails as well: it would prove nothing.`
+
 interface Mutation {
   readonly name: string
   readonly file: string
@@ -110,8 +109,10 @@ const MUTATIONS: readonly Mutation[] = [
 ]
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
-const { values } = parseArgs({ options: { first: { type: 'string', default: String(MUTATIONS.length) } } })
-const planted = MUTATIONS.slice(0, Number(values.first))
+const { values } = optionsOf(USAGE, {
+  options: { first: { type: 'string', default: String(MUTATIONS.length) } },
+})
+const planted = MUTATIONS.slice(0, wholeNumber(USAGE, '--first', values.first, 1))
 const missed: string[] = []
 for (const mutation of planted) {
   const root = await mkdtemp(path.join(tmpdir(), 'platformctl-mutation-'))

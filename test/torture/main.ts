@@ -1,12 +1,11 @@
-import { parseArgs } from 'node:util'
+import { optionsOf, refuse, wholeNumber } from '../../scripts/options.ts'
 import { progressOn } from '../../scripts/progress.ts'
 import { crashes } from './crashes.ts'
 
-/**
- * `npm run torture -- --kills 10000`: the built daemon under SIGKILL, on SQLite and PostgreSQL, against a mail API that
- * honours keys and a mail server that knows none. A quarter of the kills for each; exit 1 if a lesson was lost or came twice.
- */
-const { values } = parseArgs({
+const USAGE = `npm run torture [-- --kills 10000] [--seed 1] [--store sqlite|postgres] [--provider api|smtp]
+  The built daemon under SIGKILL, on SQLite and PostgreSQL, against a mail API that honours keys and a mail server that
+  knows none. A quarter of the kills for each; exit 1 if a lesson was lost or came twice.`
+const { values } = optionsOf(USAGE, {
   options: {
     kills: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
@@ -14,13 +13,14 @@ const { values } = parseArgs({
     provider: { type: 'string', multiple: true, default: ['api', 'smtp'] },
   },
 })
-const stores = values.store.filter((store) => store === 'sqlite' || store === 'postgres')
-const providers = values.provider.filter((provider) => provider === 'api' || provider === 'smtp')
-const kills = Math.ceil(Number(values.kills) / (stores.length * providers.length))
-if (!(kills > 0)) {
-  process.stderr.write('usage: --kills N [--seed S] [--store sqlite|postgres] [--provider api|smtp]\n')
-  process.exit(2)
-}
+const stores = values.store.map((store) =>
+  store === 'sqlite' || store === 'postgres' ? store : refuse(USAGE, `there is no store ${store}`),
+)
+const providers = values.provider.map((provider) =>
+  provider === 'api' || provider === 'smtp' ? provider : refuse(USAGE, `there is no provider ${provider}`),
+)
+const seed = wholeNumber(USAGE, '--seed', values.seed)
+const kills = Math.ceil(wholeNumber(USAGE, '--kills', values.kills, 1) / (stores.length * providers.length))
 for (const store of stores) {
   for (const provider of providers) {
     const progress = progressOn()
@@ -30,7 +30,7 @@ for (const store of stores) {
       kills,
       // Enough that a life seldom works the whole backlog off: about a hundred lessons a kill.
       people: Math.min(20_000, Math.max(200, kills * 20)),
-      seed: Number(values.seed),
+      seed,
       onKill: (done, delivered) =>
         progress.tell(`${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons`),
     })

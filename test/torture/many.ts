@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 import { progressOn } from '../../scripts/progress.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -9,11 +9,10 @@ import { seeded } from '../simulation/seeded.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { apiSink } from './sinks.ts'
 
-/**
- * `npm run torture:many -- --due 100000 --dispatchers 16`: so many built commands dispatch one PostgreSQL's lessons, first
- * undisturbed, then with one of them killed every second. Each time every lesson must go out exactly once.
- */
-const { values } = parseArgs({
+const USAGE = `npm run torture:many [-- --due 100000] [--dispatchers 16] [--seed 1]
+  So many built commands dispatch the lessons of one PostgreSQL, first undisturbed, then with one of them killed every
+  second. Each time every lesson must go out exactly once.`
+const { values } = optionsOf(USAGE, {
   options: {
     due: { type: 'string', default: '100000' },
     dispatchers: { type: 'string', default: '16' },
@@ -22,8 +21,10 @@ const { values } = parseArgs({
 })
 const MOST_KILLS = 60
 const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
-const [due, dispatchers] = [Number(values.due), Number(values.dispatchers)]
-const random = seeded(Number(values.seed))
+const number = (name: keyof typeof values, least: number) =>
+  wholeNumber(USAGE, `--${name}`, values[name], least)
+const [due, dispatchers] = [number('due', 1), number('dispatchers', 1)]
+const random = seeded(number('seed', 0))
 const server = await startPostgres(['max_connections=200'])
 try {
   for (const killing of [false, true]) {
