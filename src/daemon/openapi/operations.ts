@@ -97,7 +97,7 @@ const health = (service: Service, summary: string): Operation => ({
             name: 'deep',
             schema: z.string(),
             description:
-              '`1` or `true` also tries what is configured: reachability, not configuration alone.',
+              '`1` or `true` also tries what is configured: reachability, not configuration alone. Of the web service; the API has one depth, and takes no token.',
             example: '1',
           },
         ],
@@ -306,7 +306,10 @@ export const OPERATIONS: Operations = {
   unsubscribe: {
     GET: unsubscribe('Ends a subscription by the link in a lesson'),
     POST: {
-      ...unsubscribe('Ends a subscription with one click (RFC 8058), or undoes that'),
+      ...unsubscribe(
+        'Ends a subscription with one click (RFC 8058), or undoes that',
+        'With `undo=1`, from the form of that page, the lessons go on; the answer is then always a page.',
+      ),
       body: {
         type: 'application/x-www-form-urlencoded',
         name: 'UnsubscribeRequest',
@@ -361,7 +364,7 @@ export const OPERATIONS: Operations = {
       tag: 'Payments',
       summary: 'Opens a checkout session for a configured price',
       description:
-        'The customer is the identity, the price one that the environment configures: by its plan (`pro-monthly`, `pro-yearly`, `team-monthly`, `team-yearly`) or by its id. Any other is a 400. Two clicks within ten minutes are one session.',
+        'The customer is the person whose account asks (the service role is none: 401), the price one that the environment configures: by its plan (`pro-monthly`, `pro-yearly`, `team-monthly`, `team-yearly`) or by its id. Any other is a 400. Two clicks within ten minutes are one session.',
       security: 'identity',
       body: {
         type: 'application/json',
@@ -522,14 +525,15 @@ export const OPERATIONS: Operations = {
         examples: {
           lesson: {
             batch: 'b_7f3a',
-            events: [{ kind: 'lesson.viewed', at: 1_795_248_000_000, properties: { day: 1 } }],
+            events: [{ kind: 'lesson.viewed', at: 1_795_248_000_000, properties: { lesson: 1 } }],
           },
         },
       },
       answers: [
         {
           status: 202,
-          description: 'Taken. `stored` says whether the events are kept, `reason` why not.',
+          description:
+            'Taken. `stored` says whether the events are kept; `reason` why not, or that the batch was stored before.',
           content: {
             'application/json': {
               name: 'AnalyticsAnswer',
@@ -579,12 +583,12 @@ export const OPERATIONS: Operations = {
   },
 }
 
-function unsubscribe(summary: string): Operation {
+function unsubscribe(summary: string, more = ''): Operation {
   return {
     tag: 'Course',
     summary,
     description:
-      'Always the same page, also for a forged or unknown link; JSON for who asks for it. HEAD and prefetches change nothing. The page offers to undo.',
+      `Always the same page, also for a forged or unknown link; JSON for who asks for it. HEAD and prefetches change nothing. The page offers to undo. ${more}`.trim(),
     parameters: [
       linkParameter('s', 'From the link: subscription and enrolment.', 'Jk3nM0aPq9xT2vLs.1'),
       linkParameter('t', 'From the link: its signature.', 'c2lnbmF0dXJl'),
