@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EVENT_KINDS } from '../src/core/analytics/events.ts'
@@ -10,6 +9,7 @@ import { systemClock } from '../src/core/clock.ts'
 import { openAnalyticsStore, openStore } from '../src/core/store/open.ts'
 import { claimTimes, quantile, ROWS } from './claims.ts'
 import { openDispatchers } from './dispatchers.ts'
+import { inFolder } from './folder.ts'
 import type { Growth, Point } from './growth-report.ts'
 import { openConnections } from './load.ts'
 import { bareServer, daemonServer } from './servers.ts'
@@ -21,15 +21,6 @@ type Measured = Omit<Growth, 'date' | 'machine'>
 const median = (times: readonly number[]) => quantile(times, 0.5)
 const decades = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, n) => 10 ** (from + n))
-
-async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
 
 const SAMPLES = 60
 const BATCH = 20

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { availableParallelism, loadavg } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { VARIABLES } from '../src/core/env/contract.ts'
+import { inFolder } from './folder.ts'
 import { writePages } from './pages.ts'
 import { profiled, type Sample } from './profile.ts'
 import { bars, figure } from './report.ts'
@@ -20,15 +21,6 @@ const PREFLIGHTS = 20
 const DRAINS = 3
 const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
-
-async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
 
 /** Profiles so many processes, and gives the parts of one of them on the average; the first is a warm-up. */
 async function average(
