@@ -1,10 +1,6 @@
-import { systemClock } from '../src/core/clock.ts'
-import { openCourse } from '../src/core/course/open.ts'
-import { silentLog } from '../src/core/log.ts'
-import { openMailer } from '../src/core/mail/open.ts'
-import { systemRandom } from '../src/core/random.ts'
 import { secret } from '../src/core/secret.ts'
 import { openStore } from '../src/core/store/open.ts'
+import { courseMailer, courseOver } from './course.ts'
 
 /**
  * One dispatcher in a process of its own, over the SQLite file or the PostgreSQL that its first argument names, to the
@@ -17,24 +13,7 @@ const store = await openStore(
     : { kind: 'sqlite', file: storeAddress },
   { poolSize: 4 },
 )
-const mailer = openMailer({
-  mail: {
-    key: secret('provider-key'),
-    route: { kind: 'api', url: api },
-    from: { name: 'Quantum Course', address: 'course@example.com' },
-    replyTo: undefined,
-  },
-})
-const course = openCourse({
-  store: store.course,
-  persistent: store.persistent,
-  mailer,
-  clock: systemClock,
-  random: systemRandom,
-  log: silentLog,
-  siteUrl: 'https://www.example.com',
-  linkKey: secret('a key of thirty-two characters….'),
-})
+const course = courseOver(store, courseMailer(api))
 
 process.on('message', async () => {
   let sent = 0

@@ -4,18 +4,15 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { Pool } from 'undici'
-import { systemClock } from '../src/core/clock.ts'
-import type { Course } from '../src/core/course/course.ts'
 import { createGate } from '../src/core/course/gate.ts'
-import { openCourse } from '../src/core/course/open.ts'
-import { silentLog } from '../src/core/log.ts'
 import { joinPieces } from '../src/core/mail/encoding.ts'
-import { openMailer } from '../src/core/mail/open.ts'
+import type { Mailer } from '../src/core/mail/mailer.ts'
 import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
-import { systemRandom } from '../src/core/random.ts'
 import { secret } from '../src/core/secret.ts'
 import { openStore } from '../src/core/store/open.ts'
+import type { Store } from '../src/core/store/store.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { courseMailer, courseOver } from './course.ts'
 import type { Contender } from './harness.ts'
 import { peer } from './peers.ts'
 import { startRedis } from './redis.ts'
@@ -42,14 +39,7 @@ export async function dripContenders(input: {
   const origin = `http://127.0.0.1:${sink.port}`
   const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
   closers.push(() => rm(folder, { recursive: true, force: true }))
-  const mailer = openMailer({
-    mail: {
-      key: secret('provider-key'),
-      route: { kind: 'api', url: `${origin}${PATH}` },
-      from: { name: 'Quantum Course', address: 'course@example.com' },
-      replyTo: undefined,
-    },
-  })
+  const mailer = courseMailer(`${origin}${PATH}`)
   closers.push(() => mailer.close())
 
   const body = await lessonBody(mailer)
@@ -152,21 +142,8 @@ const dueRowsPostgres = (lessons: number) =>
    SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW}
    FROM generate_series(1, ${lessons}) AS n`
 
-async function rate(
-  lessons: number,
-  store: Awaited<ReturnType<typeof openStore>>,
-  mailer: ReturnType<typeof openMailer>,
-): Promise<number> {
-  const course: Course = openCourse({
-    store: store.course,
-    persistent: store.persistent,
-    mailer,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    siteUrl: 'https://www.example.com',
-    linkKey: secret('a key of thirty-two characters….'),
-  })
+async function rate(lessons: number, store: Store, mailer: Mailer): Promise<number> {
+  const course = courseOver(store, mailer)
   const began = performance.now()
   const { sent } = await course.dispatch({ limit: lessons })
   const seconds = (performance.now() - began) / 1000
@@ -212,7 +189,7 @@ async function marking(file: string, lessons: number, post: Post): Promise<numbe
   return speed
 }
 
-async function lessonBody(mailer: ReturnType<typeof openMailer>): Promise<Buffer> {
+async function lessonBody(mailer: Mailer): Promise<Buffer> {
   const url =
     'https://www.example.com/api/email/unsubscribe?s=person-1.1&t=0123456789abcdefghijklmnopqrstuvwxyzABCDEF_'
   const message = await mailer.compose({

@@ -1,0 +1,35 @@
+import { systemClock } from '../src/core/clock.ts'
+import type { Course } from '../src/core/course/course.ts'
+import { openCourse } from '../src/core/course/open.ts'
+import { silentLog } from '../src/core/log.ts'
+import type { Mailer } from '../src/core/mail/mailer.ts'
+import { openMailer } from '../src/core/mail/open.ts'
+import { systemRandom } from '../src/core/random.ts'
+import { secret } from '../src/core/secret.ts'
+import type { Store } from '../src/core/store/store.ts'
+
+/** Sends through the mail API at the address, as every bench of the course does. */
+export function courseMailer(api: string): Mailer {
+  return openMailer({
+    mail: {
+      key: secret('provider-key'),
+      route: { kind: 'api', url: api },
+      from: { name: 'Quantum Course', address: 'course@example.com' },
+      replyTo: undefined,
+    },
+  })
+}
+
+/** The course over a store, with the clock and the randomness that it has in the daemon. */
+export function courseOver(store: Store, mailer: Mailer): Course {
+  return openCourse({
+    store: store.course,
+    persistent: store.persistent,
+    mailer,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    siteUrl: 'https://www.example.com',
+    linkKey: secret('a key of thirty-two characters….'),
+  })
+}
