@@ -15,16 +15,21 @@ const KINDS = {
     'POST /api/email/subscribe HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"em',
 } as const
 
+const UNLIMITED = { RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'warn' }
+
+/** The web service of a daemon that ends with the test. */
+async function openDaemon(env: Record<string, string> = {}) {
+  const folder = await emptyFolder()
+  const daemon = await startDaemon(['--data', folder, '--no-schedule'], { cwd: folder, env })
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const { web } = daemon.urls
+  return { web, port: Number(new URL(web).port) }
+}
+
 test('1,000 stalled sockets of four kinds are closed within 12 s, and health is served all the while', {
   timeout: 60_000,
 }, async () => {
-  const folder = await emptyFolder()
-  const daemon = await startDaemon(['--data', folder, '--no-schedule'], {
-    cwd: folder,
-    env: { RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'warn' },
-  })
-  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
-  const port = Number(new URL(daemon.urls.web).port)
+  const { web, port } = await openDaemon(UNLIMITED)
 
   const began = performance.now()
   const open = new Set<Socket>()
@@ -47,7 +52,7 @@ test('1,000 stalled sockets of four kinds are closed within 12 s, and health is 
   let asked = 0
   while (open.size > 0 && performance.now() - began < 2 * WITHIN_MS) {
     const sent = performance.now()
-    const { status } = await fetch(`${daemon.urls.web}/api/health`)
+    const { status } = await fetch(`${web}/api/health`)
     expect(status).toBe(200)
     slowest = Math.max(slowest, performance.now() - sent)
     asked += 1
@@ -62,10 +67,7 @@ test('1,000 stalled sockets of four kinds are closed within 12 s, and health is 
 test('a kept connection that is idle is closed after its time, and a trickle of header bytes buys none', {
   timeout: 30_000,
 }, async () => {
-  const folder = await emptyFolder()
-  const daemon = await startDaemon(['--data', folder, '--no-schedule'], { cwd: folder })
-  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
-  const port = Number(new URL(daemon.urls.web).port)
+  const { port } = await openDaemon()
   const life = (first: string, trickle?: string) =>
     new Promise<number>((resolve) => {
       const began = performance.now()
@@ -91,12 +93,7 @@ test('a kept connection that is idle is closed after its time, and a trickle of 
 test('who asks for much and reads none of it is ended, and gives back what its answers took', {
   timeout: 30_000,
 }, async () => {
-  const folder = await emptyFolder()
-  const daemon = await startDaemon(['--data', folder, '--no-schedule'], {
-    cwd: folder,
-    env: { RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'warn' },
-  })
-  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const { web, port } = await openDaemon(UNLIMITED)
   const ask = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
   const began = performance.now()
   const lives = await Promise.all(
@@ -104,9 +101,7 @@ test('who asks for much and reads none of it is ended, and gives back what its a
       { length: 20 },
       () =>
         new Promise<number>((resolve) => {
-          const socket = connect(Number(new URL(daemon.urls.web).port), '127.0.0.1', () =>
-            socket.write(ask.repeat(30)),
-          )
+          const socket = connect(port, '127.0.0.1', () => socket.write(ask.repeat(30)))
           socket.pause()
           // Its own side notices the end only when it writes.
           const probe = setInterval(() => socket.write('\r\n'), 250)
@@ -119,5 +114,5 @@ test('who asks for much and reads none of it is ended, and gives back what its a
     ),
   )
   for (const ms of lives) expect(ms).toBeLessThan(20_000)
-  expect((await fetch(`${daemon.urls.web}/api/health`)).status).toBe(200)
+  expect((await fetch(`${web}/api/health`)).status).toBe(200)
 })
