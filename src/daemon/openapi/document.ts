@@ -29,7 +29,8 @@ const SECURITY: Readonly<Record<Security, JsonObject>> = {
   deepToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'HEALTH_DEEP_TOKEN, for deep checks, where it is set.',
+    description:
+      'HEALTH_DEEP_TOKEN: for deep checks, where it is set, and for the details of the status page.',
   },
   webhookSignature: {
     type: 'apiKey',

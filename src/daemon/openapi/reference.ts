@@ -6,7 +6,8 @@ const METHODS = ['get', 'post']
 const SECURITY_WORDS: Readonly<Record<string, string>> = {
   identity: 'a JWT of an account or of the service role (`Authorization: Bearer`)',
   dispatchSecret: 'EMAIL_DISPATCH_SECRET (`Authorization: Bearer`)',
-  deepToken: 'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set',
+  deepToken:
+    'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set, and for the details of the status page',
   webhookSignature: 'the provider’s signature (`Stripe-Signature`)',
 }
 
