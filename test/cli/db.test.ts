@@ -181,12 +181,45 @@ test('a server of STORE_URL that is not there is exit code 3', async () => {
   for (const args of [
     ['db', 'status'],
     ['course', 'status'],
+    ['analytics', 'summary'],
+    // A supervisor that leaves a daemon of wrong usage alone starts this one again.
+    ['daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--data', await emptyFolder()],
   ]) {
-    const { context, stderr } = testContext({ env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none' } })
+    const { context, stderr } = testContext({
+      env: { STORE_URL: 'postgres://user:canary@127.0.0.1:1/none', ANALYTICS_DATASTORE_TABLE: 'visits' },
+    })
     expect(await runProgram(args, context)).toBe(3)
     expect(stderr()).toMatch(/^platformctl: The PostgreSQL of STORE_URL refused the connection/)
     expect(stderr()).not.toContain('canary')
   }
+})
+
+test('a copy to a server that is not there names --to, which the operator gave', async () => {
+  const { db } = await operator()
+  await db('migrate')
+  const { code, stderr } = await db('copy', '--to', 'postgres://user:canary@127.0.0.1:1/none')
+  expect(code).toBe(3)
+  expect(stderr).toMatch(/^platformctl: The PostgreSQL of --to refused the connection/)
+  expect(stderr).not.toMatch(/STORE_URL|canary/)
+})
+
+test('a backup below a file, and the restore of a folder, say which name is wrong', async () => {
+  const { cwd, db } = await operator()
+  await db('migrate')
+  await writeFile(path.join(cwd, 'file'), '')
+  expect(await db('backup', 'file/copy.sqlite')).toMatchObject({
+    code: 1,
+    stderr: `platformctl: ${path.join(cwd, 'file')} is a file, not a folder: name another place.\n`,
+  })
+  expect(await db('backup', 'none/copy.sqlite')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('make the folder for backups first'),
+  })
+  expect(await db('restore', '.platformctl', '--data', 'other')).toMatchObject({
+    code: 2,
+    stderr: 'platformctl: cannot read .platformctl: it is a folder; name the backup in it.\n',
+  })
+  expect(await readdir(cwd)).toEqual(expect.not.arrayContaining(['none', 'other']))
 })
 
 test('erase writes the document that --format json asks for', async () => {

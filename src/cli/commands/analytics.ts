@@ -28,7 +28,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 written, 2 nothing is stored here, or the store cannot be read.
+Exit codes: 0 written, 2 nothing is stored here, or the file cannot be read, 3 the server of STORE_URL was not reached or refused.
 
 Examples:
   platformctl analytics summary --env-file .env
@@ -48,11 +48,7 @@ async function withStore(
   const { loadEnvironment } = await import('../environment.ts')
   const { findAnalytics } = await import('../analytics-store.ts')
   const { env } = await loadEnvironment(context, envFile)
-  const found = await findAnalytics(context, env).catch((error: unknown) => {
-    if (error instanceof Error && error.name === 'StoreOpenError')
-      throw new CommandError(EXIT.usage, error.message)
-    throw error
-  })
+  const found = await findAnalytics(context, env)
   if (found.kind === 'off') {
     throw new CommandError(
       EXIT.usage,

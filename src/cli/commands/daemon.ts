@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import type { StoreAddress } from '../../core/env/settings.ts'
 import type { LogFields } from '../../core/log.ts'
 import { SERVICES, type Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
@@ -56,7 +57,8 @@ end in order, a second one ends at once. Under systemd with Type=notify the daem
 and that it is alive.
 
 Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken or store not writable,
-70 the disk did not confirm a write: a supervisor starts the daemon again, which opens its files anew.
+3 the server of STORE_URL was not reached or refused, 70 the disk did not confirm a write: a supervisor starts the daemon
+again after these two.
 
 Examples:
   platformctl daemon --env-file .env
@@ -69,7 +71,8 @@ Examples:
       const { startDaemon } = await import('../../daemon/start.ts')
       const { readSettings } = await import('../../core/env/read-settings.ts')
       const { env } = await loadEnvironment(context, options.envFile)
-      const { logLevel, buildStamp } = readSettings(env).site
+      const { site, store } = readSettings(env)
+      const { logLevel, buildStamp } = site
       const log = createLog({
         write: await (await import('../log-output.ts')).logOutput(context),
         level: logLevel,
@@ -95,7 +98,7 @@ Examples:
           clock: context.clock,
           random: context.random,
           log,
-        }).catch((error: unknown) => explain(error, context))
+        }).catch((error: unknown) => explain(error, context, store.address))
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
@@ -142,7 +145,7 @@ function faultFields(error: unknown): LogFields {
   }
 }
 
-async function explain(error: unknown, context: Context): Promise<never> {
+async function explain(error: unknown, context: Context, store: StoreAddress | undefined): Promise<never> {
   const { InvalidEnvironmentError } = await import('../../daemon/announce.ts')
   const { ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
@@ -165,7 +168,10 @@ async function explain(error: unknown, context: Context): Promise<never> {
           : `cannot be taken on this address (${code}): check --host`
     throw new CommandError(EXIT.usage, `port ${error.port} of ${error.service} ${why}.`)
   }
-  if (error instanceof Error && error.name === 'StoreOpenError')
+  if (error instanceof Error && error.name === 'StoreOpenError') {
+    // A server that is not up yet is not wrong usage: a supervisor tries again.
+    if (store !== undefined) throw (await import('../local.ts')).storeFault(store, error)
     throw new CommandError(EXIT.usage, error.message)
+  }
   throw error
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -11,6 +11,9 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
       EXIT.usage,
       `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does.`,
     )
+  const folder = path.dirname(path.resolve(context.cwd, name))
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
   const result = await (await job.care()).backup(path.resolve(context.cwd, name))
   const analytics = await backupAnalytics(job, name)
   if (options.format === 'json') {
@@ -46,6 +49,8 @@ async function backupAnalytics({ context, options, analyticsCare }: Job, store: 
 export async function restore({ context, options, address }: Job, name: string): Promise<ExitCode> {
   if (!existsSync(path.resolve(context.cwd, name)))
     throw new CommandError(EXIT.usage, `cannot read ${name}: there is no such file; check the path.`)
+  if (statSync(path.resolve(context.cwd, name)).isDirectory())
+    throw new CommandError(EXIT.usage, `cannot read ${name}: it is a folder; name the backup in it.`)
   const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
   const { analytics, ...result } = await restoreStore(address, {
     from: path.resolve(context.cwd, name),

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readSettings } from '../../core/env/read-settings.ts'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -10,13 +11,16 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
       EXIT.usage,
       '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
     )
-  const { copyStore, openCare } = await import('../../core/store/open.ts')
+  const { analyticsFile, copyStore, openCare } = await import('../../core/store/open.ts')
   const { storeFault } = await import('../local.ts')
   const { counts } = await copyStore(address, to).catch((error: unknown) => {
-    throw storeFault(to, error)
+    throw named(storeFault(to, error))
   })
   const care = await openCare(to)
   const verified = await care.verify(context.clock.now()).finally(() => care.close())
+  const events = address.kind === 'sqlite' ? analyticsFile(address.file) : undefined
+  if (events !== undefined && existsSync(events))
+    context.stderr.write(`not copied: the events of visitors, which stay in ${events}\n`)
   if (options.format === 'json')
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, counts, verified }))
   else {
@@ -29,4 +33,11 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
     )
   }
   return verified.ok ? EXIT.passed : EXIT.failed
+}
+
+/** The server is asked as STORE_URL would name it, but the operator named it by --to. */
+function named(error: unknown): unknown {
+  return error instanceof CommandError
+    ? new CommandError(error.exitCode, error.message.replaceAll('STORE_URL', '--to'), { cause: error })
+    : error
 }
