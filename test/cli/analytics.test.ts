@@ -45,7 +45,7 @@ async function run(env: Record<string, string>, ...args: string[]) {
 test('the summary shows kinds and days with a bar each', async () => {
   const { code, stdout, stderr } = await run(await stored(), '--days', '30')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(stdout.replace(/, \d+\.\d MB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
+  expect(stdout.replace(/, \d+\.\d kB/, '')).toBe(`12 events from 2026-10-23 to 2026-11-21 (UTC)
 13 stored in all, in 1 batch
 
 by kind

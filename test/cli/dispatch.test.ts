@@ -72,6 +72,12 @@ test('a dry run says what is due, oldest first, and sends nothing', async () => 
     '2 due; nothing was sent',
     '',
   ])
+  // A limit shortens the list, never the count.
+  const args = ['dispatch', '--local', '--dry-run', '--limit', '1', '--data', data]
+  expect((await run(args, { env })).stdout.split('\n').slice(1)).toEqual([
+    '2 due, the first 1 shown; nothing was sent',
+    '',
+  ])
   expect(inbox.mails).toEqual([])
 })
 

@@ -34,7 +34,7 @@ test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothi
   expect(stderr).toBe(
     'platformctl: the disk of /mnt is full; nothing was left there: free some space, or name another disk.',
   )
-  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription keep/)
+  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription keeps/)
 })
 
 test.skipIf(!here)('a restore to a disk that is full leaves the store that was there as it was', async () => {
@@ -46,5 +46,5 @@ test.skipIf(!here)('a restore to a disk that is full leaves the store that was t
      platformctl db restore /srv/b.sqlite.zst --data /mnt --force; echo "exit $?"; ls -A /mnt; platformctl db verify --data /mnt`,
   )
   expect(stderr).toMatch(/the disk of \/mnt is full; nothing was left there/)
-  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription keep/)
+  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription keeps/)
 })

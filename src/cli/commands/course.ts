@@ -125,6 +125,9 @@ function rows(found: Subscription): [string, string][] {
     ['enrolment', String(found.enrolment)],
     ['subscribed', time(found.createdAt)],
     ['confirmed', time(found.confirmedAt)],
+    ...(found.unsubscribedAt === undefined
+      ? []
+      : ([['unsubscribed', time(found.unsubscribedAt)]] as [string, string][])),
     ['days sent', found.sentDays.join(', ') || 'none'],
     ['next attempt', time(found.nextAttemptAt)],
     ...(found.problem

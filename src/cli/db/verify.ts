@@ -1,7 +1,8 @@
+import type { StoreAddress } from '../../core/env/settings.ts'
 import type { Job } from '../commands/db.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 
-export async function verify({ context, options, care, analyticsCare }: Job): Promise<ExitCode> {
+export async function verify({ context, options, address, care, analyticsCare }: Job): Promise<ExitCode> {
   const result = await (await care()).verify(context.clock.now())
   const analytics = await (await analyticsCare())?.verify(context.clock.now())
   const code = result.ok && analytics?.ok !== false ? EXIT.passed : EXIT.failed
@@ -13,11 +14,13 @@ export async function verify({ context, options, care, analyticsCare }: Job): Pr
   }
   for (const fault of result.faults) context.stdout.write(`✖ ${fault}\n`)
   if (result.moreFaults > 0) context.stdout.write(`… and ${result.moreFaults} more\n`)
-  const subscriptions = result.checked === 1 ? '1 subscription' : `${result.checked} subscriptions`
+  const subscriptions = result.checked === 1 ? '1 subscription keeps' : `${result.checked} subscriptions keep`
+  // A server watches over its own files; what it holds was looked at, not how it lies on the disk.
+  const sound = address.kind === 'postgres' ? '' : 'the file is sound, and '
   context.stdout.write(
     result.ok
-      ? `✓ the file is sound, and ${subscriptions} keep what the course promises\n`
-      : `✖ failed; ${result.damaged ? 'the file is damaged: restore a backup (platformctl db restore)' : 'the file itself is sound'}\n`,
+      ? `✓ ${sound}${subscriptions} what the course promises\n`
+      : `✖ failed; ${failure(address, result.damaged)}\n`,
   )
   if (analytics === undefined) return code
   for (const fault of analytics.faults) context.stdout.write(`✖ analytics: ${fault}\n`)
@@ -27,4 +30,9 @@ export async function verify({ context, options, care, analyticsCare }: Job): Pr
       : '✖ failed; the file of analytics is damaged: restore a backup (platformctl db restore), or move it away\n',
   )
   return code
+}
+
+function failure(address: StoreAddress, damaged: boolean): string {
+  if (damaged) return 'the file is damaged: restore a backup (platformctl db restore)'
+  return address.kind === 'postgres' ? 'rows break what the course promises' : 'the file itself is sound'
 }

@@ -12,6 +12,8 @@ export async function dryRun(context: Context, source: Source, options: Dispatch
   for (const { id, day, nextAttemptAt } of due) {
     context.stdout.write(`day ${day} of ${id}, due since ${new Date(nextAttemptAt ?? 0).toISOString()}\n`)
   }
-  context.stdout.write(due.length === 0 ? 'nothing is due\n' : `${due.length} due; nothing was sent\n`)
+  const all = Math.max(due.length, (await source.remaining?.()) ?? 0)
+  const shown = all > due.length ? `, the first ${due.length} shown` : ''
+  context.stdout.write(all === 0 ? 'nothing is due\n' : `${all} due${shown}; nothing was sent\n`)
   return EXIT.passed
 }

@@ -1,3 +1,4 @@
+import { sizeText } from '../db/text.ts'
 import type { Paint } from '../paint.ts'
 
 /** The operator's aggregate view. Days are in UTC, oldest first, without gaps. */
@@ -61,7 +62,7 @@ export function summaryText(
   { paint, columns }: { readonly paint: Paint; readonly columns: number },
 ): string {
   const { from, to, total, kinds, days, stored } = summary
-  const size = stored.bytes === undefined ? '' : `, ${(stored.bytes / 1024 / 1024).toFixed(1)} MB`
+  const size = stored.bytes === undefined ? '' : `, ${sizeText(stored.bytes)}`
   const lines = [
     `${paint.bold(`${number(total)} ${total === 1 ? 'event' : 'events'}`)} from ${from} to ${to} (UTC)`,
     paint.dim(

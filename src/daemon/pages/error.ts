@@ -46,7 +46,6 @@ const FOR_PROGRAMS: Wording = {
   heading: 'This address is for programs',
   help: `<a href="/openapi.json">What it takes</a>. ${START}.`,
 }
-const NEW_LINK = 'Ask for the course again with your address, and another link comes.'
 
 /** Where a route can say more than the code. */
 const ON_ROUTE: Readonly<Partial<Record<RouteName, Readonly<Partial<Record<ErrorCode, Wording>>>>>> = {
@@ -57,8 +56,9 @@ const ON_ROUTE: Readonly<Partial<Record<RouteName, Readonly<Partial<Record<Error
     },
   },
   confirm: {
-    token_invalid: { heading: 'This link does not work', help: NEW_LINK },
-    token_expired: { heading: 'This link has expired', help: NEW_LINK },
+    // The message says that the link does not work, and what to do; the heading what that means.
+    token_invalid: { heading: 'Not confirmed', help: `${START}.` },
+    token_expired: { heading: 'Not confirmed', help: `${START}.` },
     store_unavailable: {
       heading: 'Not confirmed yet',
       help: 'The link stays good: open it again in a few minutes.',

@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openCare } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
+import { testContext } from '../../support/context.ts'
 import { openTestStore, postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -13,7 +15,7 @@ async function cared() {
   const address = { kind: 'postgres', url: secret(url) } as const
   const care = await openCare(address)
   onTestFinished(() => care.close())
-  return { care, address, query: (sql: string) => server.query(url, sql) }
+  return { url, care, address, query: (sql: string) => server.query(url, sql) }
 }
 
 test('a store on PostgreSQL is planned, migrated, described and verified, and its address shows no password', async () => {
@@ -37,6 +39,27 @@ test('a store on PostgreSQL is planned, migrated, described and verified, and it
   expect(status).toMatchObject({ kind: 'postgres', version: MIGRATIONS.length, verifiedAt: NOW })
   expect(status.counts).toMatchObject({ subscription: 1, confirmation: 1 })
   expect(status.location).toMatch(/^127\.0\.0\.1:\d+\/test_\d+$/)
+})
+
+test('on a server the command promises nothing about a file, and says when a person ended the course', async () => {
+  const { url, address } = await cared()
+  const { course } = await openTestStore(address)
+  const ada = { identity: 'ada@example.com', address: 'ada@example.com', id: 'ada', tokenHash: 'h' }
+  await course.requestConfirmation({ ...ada, now: NOW })
+  await course.confirm({ tokenHash: 'h', now: NOW })
+  const run = async (...args: string[]) => {
+    const { context, stdout } = testContext({ env: { STORE_URL: url } })
+    return { code: await runProgram(args, context), stdout: stdout() }
+  }
+  expect(await run('db', 'verify')).toEqual({
+    code: 0,
+    stdout: '✓ 1 subscription keeps what the course promises\n',
+  })
+  expect((await run('course', 'show', ada.address)).stdout).not.toContain('unsubscribed')
+  await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1000 })
+  expect((await run('course', 'show', ada.address)).stdout).toContain(
+    'unsubscribed  2026-11-21T00:00:01.000Z',
+  )
 })
 
 test('verify names the rows on PostgreSQL that break a promise of the course', async () => {
