@@ -62,12 +62,12 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     ),
     useConfirmation: prepare('UPDATE confirmation SET used_at = ? WHERE token_hash = ?'),
     due: prepare(`
-      SELECT * FROM subscription INDEXED BY subscription_due
+      SELECT rowid, * FROM subscription INDEXED BY subscription_due
       WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
       ORDER BY next_attempt_at LIMIT @limit`),
     claim: prepare(`
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = ?
-      WHERE id = ?`),
+      WHERE rowid = ?`),
     markSent: prepare(`
       UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
@@ -104,15 +104,15 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     }
     return changed !== undefined
   }
-  /** The way of nearly every claim: of a row that is taken, these columns change and no other. */
-  const saveTaken = (taken: SubscriptionRecord) =>
+  /** The way of nearly every claim: of a row that is taken, these columns change and no other; no key is looked up. */
+  const saveTaken = (taken: SubscriptionRecord, rowid: number) =>
     sql.claim.run(
       taken.nextAttemptAt,
       taken.firstAttemptAt,
       taken.claimedAt,
       taken.claimedBy,
       taken.fence,
-      taken.id,
+      rowid,
     )
   /** The way of nearly every mark: the claim still holds, and says all that is to be written. */
   const markSent = (claim: Claim) => {
@@ -194,7 +194,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     },
     claimDue: async ({ now, limit, retries, leaseMs, call }) => {
       const due = (failed: 0 | 1, most: number) =>
-        most > 0 ? recordsOf(sql.due.all({ now, call, failed, limit: most })) : []
+        most > 0 ? (sql.due.all({ now, call, failed, limit: most }) as DueRow[]) : []
       // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
       if (await read(() => due(0, 1).length + due(1, 1).length === 0)) return []
       return write(() => {
@@ -203,9 +203,10 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         const rest = limit - failed.length - fresh.length
         const more = rest > 0 ? due(1, rest + failed.length).slice(failed.length) : []
         return [...failed, ...fresh, ...more]
-          .flatMap((found) => {
+          .flatMap((row) => {
+            const found = recordOfRow(row)
             const taken = take(found, { now, leaseMs, call })
-            if (taken.problem === found.problem) saveTaken(taken)
+            if (taken.problem === found.problem) saveTaken(taken, row.rowid)
             else save(taken)
             return claimOf(taken) ?? []
           })
@@ -257,6 +258,8 @@ function backlogOf(row: unknown): { due: number; oldestDueAt: number | undefined
 
 /** SQLite has no type for a list: the days are JSON in a text column. */
 type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
+/** Its row number holds as long as the transaction that read it. */
+type DueRow = SqliteRow & { readonly rowid: number }
 
 function recordOfRow(row: SqliteRow): SubscriptionRecord {
   return recordOf({ ...row, sent_days: JSON.parse(row.sent_days) as number[] })
