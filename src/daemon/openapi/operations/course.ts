@@ -1,0 +1,203 @@
+import * as z from 'zod'
+import { DispatchBody, Limit, SubscribeBody } from '../../routes/course.ts'
+import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
+import type { Operation, Operations, Parameter } from '../operation.ts'
+import { JSON_BODY, page } from './common.ts'
+
+const linkParameter = (name: string, description: string, example: string): Parameter => ({
+  in: 'query',
+  name,
+  schema: z.string(),
+  description,
+  example,
+})
+
+export const COURSE = {
+  lesson: {
+    GET: {
+      tag: 'Pages',
+      summary: 'A lesson of the course as a page',
+      parameters: [
+        {
+          in: 'path',
+          name: 'day',
+          schema: z.int().min(1).max(7),
+          required: true,
+          description: 'The day of the course.',
+          example: 1,
+        },
+      ],
+      answers: [page('The lesson.')],
+      errors: ['not_found'],
+    },
+  },
+  subscribe: {
+    POST: {
+      tag: 'Course',
+      summary: 'Subscribes an address to the course',
+      description:
+        'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address.',
+      body: {
+        type: 'application/json',
+        name: 'SubscribeRequest',
+        schema: SubscribeBody,
+        required: true,
+        examples: { address: { email: 'ada@example.com' } },
+      },
+      answers: [
+        {
+          status: 202,
+          description: 'Taken. `sent` is false only where mail is not configured.',
+          content: {
+            'application/json': {
+              name: 'SubscribeAnswer',
+              schema: SubscribeAnswer,
+              examples: {
+                mailed: { status: 'pending', sent: true },
+                withoutMail: { status: 'pending', sent: false, reason: 'mail is not configured' },
+              },
+            },
+          },
+        },
+      ],
+      errors: [...JSON_BODY, 'store_unavailable'],
+    },
+  },
+  confirm: {
+    GET: {
+      tag: 'Course',
+      summary: 'Confirms a subscription by the link in its mail',
+      description:
+        'A page, or JSON for who asks for it. A second click says the same as the first. HEAD and prefetches (`Sec-Purpose`) change nothing.',
+      parameters: [linkParameter('token', 'From the link.', 'Zm9yIGV4YW1wbGUgb25seQ')],
+      answers: [
+        {
+          status: 200,
+          description: 'Confirmed.',
+          content: {
+            'text/html': 'text',
+            'application/json': {
+              name: 'ConfirmAnswer',
+              schema: ConfirmAnswer,
+              examples: { confirmed: { status: 'confirmed' } },
+            },
+          },
+        },
+        { status: 204, description: 'A prefetch: nothing was looked at.', content: {} },
+      ],
+      errors: ['token_invalid', 'token_expired', 'store_unavailable'],
+    },
+  },
+  unsubscribe: {
+    GET: unsubscribe('Ends a subscription by the link in a lesson'),
+    POST: {
+      ...unsubscribe(
+        'Ends a subscription with one click (RFC 8058), or undoes that',
+        'With `undo=1`, from the form of that page, the lessons go on; the answer is then always a page.',
+      ),
+      body: {
+        type: 'application/x-www-form-urlencoded',
+        name: 'UnsubscribeRequest',
+        schema: z.looseObject({ 'List-Unsubscribe': z.string().optional(), undo: z.string().optional() }),
+        required: false,
+        examples: { oneClick: { 'List-Unsubscribe': 'One-Click' }, undo: { undo: '1' } },
+      },
+      errors: ['bad_request', 'payload_too_large', 'unsupported_media_type', 'store_unavailable'],
+    },
+  },
+  dispatch: {
+    POST: {
+      tag: 'Operations',
+      summary: 'Sends the lessons that are due',
+      description:
+        'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
+      security: 'dispatchSecret',
+      parameters: [
+        {
+          in: 'query',
+          name: 'limit',
+          schema: Limit,
+          description: 'How many lessons at most.',
+          example: 100,
+        },
+      ],
+      body: {
+        type: 'application/json',
+        name: 'DispatchRequest',
+        schema: DispatchBody,
+        required: false,
+        examples: { limited: { limit: 100 } },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'What became of each.',
+          content: {
+            'application/json': {
+              name: 'DispatchAnswer',
+              schema: DispatchAnswer,
+              examples: {
+                sent: {
+                  processed: 1,
+                  sent: 1,
+                  failed: 0,
+                  unknown: 0,
+                  remaining: 0,
+                  limit: 100,
+                  results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
+                },
+                withoutMail: {
+                  processed: 0,
+                  sent: 0,
+                  failed: 0,
+                  unknown: 0,
+                  remaining: 4,
+                  limit: 100,
+                  reason: 'mail is not configured',
+                  results: [],
+                },
+              },
+            },
+          },
+        },
+      ],
+      errors: [
+        'bad_request',
+        'payload_too_large',
+        'unsupported_media_type',
+        'unauthenticated',
+        'store_not_persistent',
+        'store_unavailable',
+      ],
+    },
+  },
+} satisfies Partial<Operations>
+
+function unsubscribe(summary: string, more = ''): Operation {
+  return {
+    tag: 'Course',
+    summary,
+    description:
+      `Always the same page, also for a forged or unknown link; JSON for who asks for it. HEAD and prefetches change nothing. The page offers to undo. ${more}`.trim(),
+    parameters: [
+      linkParameter('s', 'From the link: subscription and enrolment.', 'Jk3nM0aPq9xT2vLs.1'),
+      linkParameter('t', 'From the link: its signature.', 'c2lnbmF0dXJl'),
+    ],
+    answers: [
+      {
+        status: 200,
+        description: 'Unsubscribed, as far as the link was genuine.',
+        content: {
+          'text/html': 'text',
+          'application/json': {
+            name: 'UnsubscribeAnswer',
+            schema: UnsubscribeAnswer,
+            examples: { unsubscribed: { status: 'unsubscribed' } },
+          },
+        },
+      },
+      { status: 204, description: 'A prefetch: nothing was looked at.', content: {} },
+    ],
+    errors: ['store_unavailable'],
+  }
+}

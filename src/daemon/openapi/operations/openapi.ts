@@ -1,0 +1,25 @@
+import { OpenapiAnswer } from '../answers.ts'
+import type { Operations } from '../operation.ts'
+
+export const OPENAPI = {
+  openapi: {
+    GET: {
+      tag: 'Operations',
+      summary: 'This document',
+      answers: [
+        {
+          status: 200,
+          description: 'OpenAPI 3.1, made from the schemas that validate.',
+          content: {
+            'application/json': {
+              name: 'OpenApi',
+              schema: OpenapiAnswer,
+              examples: { document: { openapi: '3.1.1', paths: {} } },
+            },
+          },
+        },
+      ],
+      errors: [],
+    },
+  },
+} satisfies Partial<Operations>
