@@ -132,7 +132,7 @@ test('the daemon refuses a half-configured environment before anything listens',
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'half.env'), 'MAILER_API_KEY=key-without-sender-or-address\n')
   await expect(startDaemon(['--env-file', 'half.env'], { cwd })).rejects.toThrow(
-    /ended with 1 before it listened: [\s\S]*MAILER_FROM/,
+    /ended with 1 before it listened: [\s\S]*half\.env:1:1[\s\S]*MAILER_FROM/,
   )
 })
 

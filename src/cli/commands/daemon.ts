@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander'
-import type { StoreAddress } from '../../core/env/settings.ts'
 import type { LogFields } from '../../core/log.ts'
 import { SERVICES, type Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
+import type { LoadedEnvironment } from '../environment.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
@@ -70,9 +70,10 @@ Examples:
       const { createLog } = await import('../../daemon/log.ts')
       const { startDaemon } = await import('../../daemon/start.ts')
       const { readSettings } = await import('../../core/env/read-settings.ts')
-      const { env } = await loadEnvironment(context, options.envFile)
-      const { site, store } = readSettings(env)
-      const { logLevel, buildStamp } = site
+      const loaded = await loadEnvironment(context, options.envFile)
+      const { env } = loaded
+      const services = options.service ?? SERVICES
+      const { logLevel, buildStamp } = readSettings(env).site
       const log = createLog({
         write: await (await import('../log-output.ts')).logOutput(context),
         level: logLevel,
@@ -90,7 +91,7 @@ Examples:
       try {
         const daemon = await startDaemon({
           env,
-          services: options.service ?? SERVICES,
+          services,
           host: options.host,
           ports: { web: options.webPort, api: options.apiPort, agent: options.agentPort },
           dataFolder: dataFolder(context, options.data),
@@ -98,7 +99,7 @@ Examples:
           clock: context.clock,
           random: context.random,
           log,
-        }).catch((error: unknown) => explain(error, context, store.address))
+        }).catch((error: unknown) => explain(error, context, { services, loaded }))
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
@@ -145,12 +146,19 @@ function faultFields(error: unknown): LogFields {
   }
 }
 
-async function explain(error: unknown, context: Context, store: StoreAddress | undefined): Promise<never> {
+async function explain(
+  error: unknown,
+  context: Context,
+  { services, loaded }: { readonly services: readonly Service[]; readonly loaded: LoadedEnvironment },
+): Promise<never> {
   const { InvalidEnvironmentError } = await import('../../daemon/announce.ts')
   const { ListenError } = await import('../../daemon/start.ts')
   if (error instanceof InvalidEnvironmentError) {
     const paint = await loadPaint(context.colour.stderr)
-    for (const finding of error.findings)
+    const { validate } = await import('../../core/env/validate.ts')
+    // The same findings once more: the services know the values, only this command in which file they stand.
+    const { findings } = validate(loaded.env, services, loaded.origin)
+    for (const finding of findings.filter(({ severity }) => severity === 'error'))
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
     throw new CommandError(
       EXIT.failed,
@@ -170,6 +178,8 @@ async function explain(error: unknown, context: Context, store: StoreAddress | u
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
+    const { readSettings } = await import('../../core/env/read-settings.ts')
+    const store = readSettings(loaded.env).store.address
     if (store !== undefined) throw (await import('../local.ts')).storeFault(store, error)
     throw new CommandError(EXIT.usage, error.message)
   }

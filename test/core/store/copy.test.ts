@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
-import { openStore } from '../../../src/core/store/open.ts'
+import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -53,6 +53,7 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   const { url, copy, query } = await stores()
   expect(await copy('--to', url)).toMatchObject({
     code: 0,
+    stderr: '',
     stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
   })
   for (const table of TABLES)
@@ -69,6 +70,16 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })
   expect(await store.course.confirm({ tokenHash: 'grace', now: NOW })).toBe('confirmed')
   await store.close()
+})
+
+test('a copy says that the events of visitors stay where they are', async () => {
+  const { url, copy, file } = await stores()
+  const events = path.join(path.dirname(file), 'platform-analytics.sqlite')
+  await (await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })).close()
+  expect(await copy('--to', url)).toMatchObject({
+    code: 0,
+    stderr: `not copied: the events of visitors, which stay in ${events}\n`,
+  })
 })
 
 test('a database that is not empty is refused and left as it is', async () => {
