@@ -1,5 +1,6 @@
+import { variablesOf } from '../src/core/env/breach.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
-import { RULES, variablesOf } from '../src/core/env/rules.ts'
+import { RULES } from '../src/core/env/rules.ts'
 import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
 
 /** `docs/reference/findings.md`: every finding by its id, each with an anchor of its own. */

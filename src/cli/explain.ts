@@ -1,6 +1,7 @@
+import { variablesOf } from '../core/env/breach.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
-import { RULES, variablesOf } from '../core/env/rules.ts'
+import { RULES } from '../core/env/rules.ts'
 import { GROUPS } from '../core/env/settings.ts'
 import { nearestName, nearestOf } from '../core/env/similar.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'

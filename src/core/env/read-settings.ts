@@ -1,7 +1,8 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secret } from '../secret.ts'
+import { type Breach, brokenBy } from './breach.ts'
 import { findVariable, VARIABLES } from './contract.ts'
-import { type Breach, brokenBy, RULES, type Rule } from './rules.ts'
+import { RULES, type Rule } from './rules.ts'
 import {
   type Environment,
   GROUPS,

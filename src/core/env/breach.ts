@@ -1,0 +1,48 @@
+import type { Rule } from './rules.ts'
+
+/** The variables a rule speaks of. */
+export function variablesOf(rule: Rule): readonly string[] {
+  switch (rule.kind) {
+    case 'all-or-none':
+    case 'exclusive':
+      return rule.variables
+    case 'requires':
+      return [...rule.when, ...rule.needs]
+    case 'at-least-one':
+      return [...rule.when, ...rule.of]
+    case 'forbidden-value':
+      return [rule.variable]
+  }
+}
+
+/** How a rule is broken: which of its variables are present, and which are missing. */
+export interface Breach {
+  readonly present: readonly string[]
+  readonly missing: readonly string[]
+}
+
+/** Undefined when the rule holds. */
+export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
+  const has = (name: string) => value(name) !== undefined
+  switch (rule.kind) {
+    case 'all-or-none': {
+      const present = rule.variables.filter(has)
+      const missing = rule.variables.filter((name) => !has(name))
+      return present.length > 0 && missing.length > 0 ? { present, missing } : undefined
+    }
+    case 'requires': {
+      const present = rule.when.filter(has)
+      const missing = rule.needs.filter((name) => !has(name))
+      const applies = rule.match === 'any' ? present.length > 0 : present.length === rule.when.length
+      return applies && missing.length > 0 ? { present, missing } : undefined
+    }
+    case 'at-least-one':
+      return rule.when.every(has) && !rule.of.some(has) ? { present: rule.when, missing: rule.of } : undefined
+    case 'exclusive':
+      return rule.variables.every(has) ? { present: rule.variables, missing: [] } : undefined
+    case 'forbidden-value': {
+      const set = value(rule.variable)
+      return set !== undefined && rule.forbids(set) ? { present: [rule.variable], missing: [] } : undefined
+    }
+  }
+}
