@@ -25,6 +25,8 @@ test('bash completes commands, their options and the closed sets of their argume
   expect(await offered(['platformctl', 'dem'])).toEqual(['demo'])
   expect(await offered(['platformctl', 'demo', '--a'])).toEqual(['--address'])
   expect(await offered(['platformctl', 'completion', 'z'])).toEqual(['zsh'])
+  expect(await offered(['platformctl', 'health', '--url', 'web=x', '--format', 'p'])).toEqual(['prom'])
+  expect(await offered(['platformctl', 'db', 'status', '--format', ''])).toEqual(['text', 'json'])
 })
 
 test('zsh and fish name every command with its summary', async () => {

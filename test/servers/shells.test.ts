@@ -22,6 +22,7 @@ test.skipIf(!fish).each([
   ['platformctl db ba', ['backup']],
   ['platformctl db backup --fo', ['--format']],
   ['platformctl preflight --format s', ['sarif']],
+  ['platformctl health --format p', ['prom']],
 ])('fish completes %j', async (typed, words) => {
   const file = path.join(await emptyFolder(), 'platformctl.fish')
   await writeFile(file, await completion('fish'))
@@ -33,6 +34,7 @@ test.skipIf(!zsh).each([
   ['platformctl dem', 'demo'],
   ['platformctl db ba', 'backup'],
   ['platformctl preflight --format s', 'sarif'],
+  ['platformctl health --format p', 'prom'],
 ])('zsh completes %j', async (typed, word) => {
   const file = path.join(await emptyFolder(), '_platformctl')
   await writeFile(file, await completion('zsh'))

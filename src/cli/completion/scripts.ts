@@ -29,14 +29,31 @@ function valued(root: CommandNode): OptionNode[] {
   return [...seen.values()]
 }
 
+/**
+ * Patterns of bash and zsh over the command and the option before the cursor: the option alone decides where it takes
+ * the same everywhere, else both do, as `--format` of health is another one than that of preflight.
+ */
+function valuePatterns(
+  root: CommandNode,
+): { readonly pattern: string; readonly values: readonly string[] }[] {
+  return valued(root).flatMap(({ name, values }) => {
+    const taking = allNodes(root).flatMap(({ path, options }) =>
+      options.filter((option) => option.name === name).map((option) => ({ path, values: option.values })),
+    )
+    return taking.every((one) => one.values.join() === values.join())
+      ? [{ pattern: `*' ${name}'`, values }]
+      : taking.map((one) => ({ pattern: `'${one.path.join(' ')} ${name}'`, values: one.values }))
+  })
+}
+
 function bash(root: CommandNode): string {
   const words = allNodes(root).map(
     (node) => `    '${node.path.join(' ')}') words='${following(node).join(' ')}' ;;`,
   )
-  const values = valued(root).map(({ name, values }) =>
+  const values = valuePatterns(root).map(({ pattern, values }) =>
     values.length > 0
-      ? `    ${name}) COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$word")); return ;;`
-      : `    ${name}) COMPREPLY=($(compgen -f -- "$word")); return ;;`,
+      ? `    ${pattern}) COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$word")); return ;;`
+      : `    ${pattern}) COMPREPLY=($(compgen -f -- "$word")); return ;;`,
   )
   const known = allNodes(root)
     .slice(1)
@@ -45,13 +62,13 @@ function bash(root: CommandNode): string {
   return `# platformctl completion for bash: source <(platformctl completion bash)
 _${NAME}() {
   local word="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path='' next words i
-  case "$previous" in
-${values.join('\n')}
-  esac
   for ((i = 1; i < COMP_CWORD; i++)); do
     next="\${path:+$path }\${COMP_WORDS[i]}"
     case "$next" in ${known}) path="$next" ;; esac
   done
+  case "$path $previous" in
+${values.join('\n')}
+  esac
   case "$path" in
 ${words.join('\n')}
   esac
@@ -70,10 +87,10 @@ function zsh(root: CommandNode): string {
       ...node.options.map((option) => `'${option.name}:${quote(option.summary)}'`),
       "'--help:show help'",
     ].join(' ')
-  const values = valued(root).map(({ name, values }) =>
+  const values = valuePatterns(root).map(({ pattern, values }) =>
     values.length > 0
-      ? `    ${name}) compadd -- ${values.join(' ')}; return ;;`
-      : `    ${name}) _files; return ;;`,
+      ? `    ${pattern}) compadd -- ${values.join(' ')}; return ;;`
+      : `    ${pattern}) _files; return ;;`,
   )
   const known = allNodes(root)
     .slice(1)
@@ -84,13 +101,13 @@ function zsh(root: CommandNode): string {
 _${NAME}() {
   local previous="\${words[CURRENT-1]}" path_='' next i
   local -a choices
-  case "$previous" in
-${values.join('\n')}
-  esac
   for ((i = 2; i < CURRENT; i++)); do
     next="\${path_:+$path_ }\${words[i]}"
     case "$next" in ${known}) path_="$next" ;; esac
   done
+  case "$path_ $previous" in
+${values.join('\n')}
+  esac
   case "$path_" in
 ${allNodes(root)
   .map((node) => `    '${node.path.join(' ')}') choices=(${described(node)}) ;;`)
