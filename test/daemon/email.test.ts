@@ -168,14 +168,14 @@ test.each([
   ['an unknown template', mailFor('newsletter', {}), 'template'],
   ['a mail of the dispatcher’s', mailFor('course-day-1', {}), 'template'],
   ['no template', {}, 'template'],
-  ['a recipient', { ...mailFor('welcome', {}), to: 'eve@example.com' }, ''],
+  ['a recipient', { ...mailFor('welcome', {}), to: 'eve@example.com' }, 'to'],
   [
     'a recipient among the inputs',
     mailFor('organisation-invite', { inviteId: 'open', address: 'eve@example.com' }),
-    'inputs',
+    'inputs.address',
   ],
-  ['a URL', mailFor('welcome', { startUrl: 'https://evil.example' }), 'inputs'],
-  ['an unknown input', mailFor('exam-passed', { examAttemptId: 'passed', day: 1 }), 'inputs'],
+  ['a URL', mailFor('welcome', { startUrl: 'https://evil.example' }), 'inputs.startUrl'],
+  ['an unknown input', mailFor('exam-passed', { examAttemptId: 'passed', day: 1 }), 'inputs.day'],
   ['no input where one is needed', mailFor('magic-link', {}), 'inputs.loginRequestId'],
   ['an input of another type', mailFor('magic-link', { loginRequestId: 5 }), 'inputs.loginRequestId'],
   [
@@ -183,7 +183,7 @@ test.each([
     mailFor('magic-link', { loginRequestId: '../../etc' }),
     'inputs.loginRequestId',
   ],
-  ['a prototype', '{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs'],
+  ['a prototype', '{"template":"welcome","inputs":{"__proto__":{"x":1}}}', 'inputs.__proto__'],
   ['a list', [], ''],
 ])('%s is a 400 that names the field, and nothing is sent', async (_, body, path) => {
   const it = await accountPlatform({ sql: RECORDS })

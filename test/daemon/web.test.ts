@@ -83,7 +83,7 @@ test.each([
   [{ email: 'nonsense' }, 'email'],
   [{ email: 'a@example.com\r\nBcc: b@example.com' }, 'email'],
   [{ email: 5 }, 'email'],
-  [{ email: 'a@example.com', name: 'spam' }, ''],
+  [{ email: 'a@example.com', name: 'spam' }, 'name'],
   [[], ''],
   [null, ''],
 ])('subscribing with %j is a 400 that names the field', async (given, field) => {

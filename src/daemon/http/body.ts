@@ -58,12 +58,16 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   return parseWith(schema, value)
 }
 
+/** One for each key that there is not, so that every issue names its field. */
+function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
+  return issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), message: 'Unrecognized key' }))
+}
+
 export function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues: Issue[] = parsed.error.issues
-    .slice(0, 50)
-    .map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+  const issues = parsed.error.issues.flatMap(issuesOf).slice(0, 50)
   throw new PlatformError('bad_request', 'The request does not have the documented form.', { issues })
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { copyFile } from 'node:fs/promises'
+import { copyFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -45,6 +45,15 @@ test('a claim finds its rows by the index of what is due, without a sort', async
   expect(plan.map(({ detail }) => detail)).toEqual([
     expect.stringMatching(/^SEARCH subscription USING INDEX subscription_due/),
   ])
+})
+
+test.skipIf(process.platform === 'win32')('a new store and its folder are for their owner only', async () => {
+  const folder = path.join(await emptyFolder(), 'new')
+  await openTestStore({ kind: 'sqlite', file: path.join(folder, 'store.sqlite') })
+  const rights = async (name: string) => ((await stat(path.join(folder, name))).mode & 0o777).toString(8)
+  expect(
+    await Promise.all(['.', 'store.sqlite', 'store.sqlite-wal', 'store.sqlite-shm'].map(rights)),
+  ).toEqual(['700', '600', '600', '600'])
 })
 
 test('while a message is out no transaction is open: another process can write', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { PlatformError } from '../../errors.ts'
@@ -17,15 +17,24 @@ const UNCONFIRMED: ReadonlySet<string> = new Set(['SQLITE_IOERR_FSYNC', 'SQLITE_
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
 
-/** Node's own recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc. */
+/** For its owner only, because it holds addresses. Node's own recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder))
   try {
-    mkdirSync(folder)
+    mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
     // Another process that starts beside this one may have made it.
     if (!existsSync(folder)) throw error
+  }
+}
+
+/** For its owner only; SQLite gives the log beside it the rights of the file. */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch {
+    // It is there already, or cannot be made: then SQLite says why.
   }
 }
 
@@ -76,6 +85,7 @@ export function connect({
   try {
     return asOpening(file, () => {
       makeFolder(path.dirname(path.resolve(file)))
+      makeFile(file)
       database = new Database(file, { timeout: busyMs })
       assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
       // Before the first pragma that writes: not a byte of a foreign file is changed.
