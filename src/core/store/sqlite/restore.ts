@@ -67,7 +67,7 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
 }
 
 async function unpackAndCheck({ from, to, holds }: RestorePart, now: number): Promise<Checked> {
-  await mkdir(path.dirname(to), { recursive: true })
+  await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
   await rm(imageOf(to), { force: true })
   await unpack(from, imageOf(to)).catch((error: unknown) => {
     throw damaged(from, error)
