@@ -23,7 +23,10 @@ export async function writePages(): Promise<void> {
     await writeFile(`${docs}images/performance/growth-${growth.name}.svg`, growthChart(growth))
   await writeFile(
     `${docs}performance.md`,
-    page(measured, globSync('proof-*.md', { cwd: docs }).sort().at(-1)) + growthSection(growths),
+    page(measured, {
+      proof: globSync('proof-*.md', { cwd: docs }).sort().at(-1),
+      whereTimeGoes: globSync('where-time-goes.md', { cwd: docs })[0],
+    }) + growthSection(growths),
   )
 }
 

@@ -1,7 +1,14 @@
+import { anchorsOf } from '../scripts/markdown.ts'
 import { type Ratio, type Result, type Series, spread } from './harness.ts'
 
-/** docs/performance.md: one table a benchmark, made from the results and nothing else. */
-export function page(results: readonly Result[], proof?: string): string {
+/** Pages beside it that are named where they are there: the newest proof, and where time goes. */
+interface Beside {
+  readonly proof?: string | undefined
+  readonly whereTimeGoes?: string | undefined
+}
+
+/** docs/performance.md: what is promised in one table, then a table for each benchmark, made from the results and nothing else. */
+export function page(results: readonly Result[], { proof, whereTimeGoes }: Beside = {}): string {
   const parts = results.map((result) => {
     const rows = result.series.map((series) => {
       const ratio = result.ratios.find((one) => one.against === series.name)
@@ -15,7 +22,7 @@ export function page(results: readonly Result[], proof?: string): string {
 |---|---|---|---|
 ${rows.join('\n')}
 
-${result.notes ? `${result.notes}\n\n` : ''}\`npm run bench -- ${result.name}\`: ${result.rounds} rounds in turn after a warm-up, Node ${result.machine.node}, ${result.machine.cores} cores, load ${result.machine.load}, ${result.date.slice(0, 10)}.
+${result.notes ? `${result.notes}\n\n` : ''}\`npm run bench -- ${result.name}\`: ${result.rounds === 1 ? 'one round' : `${result.rounds} rounds in turn`} after a warm-up, Node ${result.machine.node}, ${result.machine.cores} cores, load ${result.machine.load}, ${result.date.slice(0, 10)}.
 `
   })
   return `# Performance
@@ -30,9 +37,44 @@ npm run bench:peers
 npm run bench
 \`\`\`
 
-\`npm run proof\` does that and all that runs for long: simulation, kills, fuzz, restarts, soak, backups under load. It goes on where it was stopped, and writes a dated report${proof === undefined ? '' : `: [${proof.replace('.md', '')}](${proof}) is the newest`}.
+\`npm run proof\` does that and all that runs for long: simulation, kills, fuzz, restarts, soak, backups under load. It goes on where it was stopped, and writes a dated report${proof === undefined ? '' : `: [${proof.replace('.md', '')}](${proof}) is the newest`}.${whereTimeGoes === undefined ? '' : ` [Where time goes](${whereTimeGoes}) takes a cold preflight and a drain apart.`}
+
+## What is promised
+
+${promises(results)}
 
 ${parts.join('\n')}${peersText(results)}`
+}
+
+/** A row for each promise: about the figure itself, or about what it stands beside. */
+function promises(results: readonly Result[]): string {
+  const rows = results.flatMap((result) => {
+    const { bound, ratios, ratiosOf, series, title, unit } = result
+    const sign = result.better === 'lower' ? '≤' : '≥'
+    const ours = series.find(({ role }) => role === 'ours')
+    const median = ours === undefined ? '' : medianText(ours, unit)
+    const verdict = (kept: boolean | undefined) =>
+      kept === undefined ? 'spread too wide to say' : kept ? 'kept' : '**not kept**'
+    const figures = [
+      ...(bound ? [['', median, `${sign} ${figure(bound.promised)} ${unit}`, verdict(bound.kept)]] : []),
+      ...ratios.flatMap(({ against, kept, median, promised, tooWide }) =>
+        promised === undefined
+          ? []
+          : [
+              [
+                ratiosOf === 'the others' ? `${against}, divided by ours` : against,
+                tooWide ? 'too wide to quote' : median.toFixed(2),
+                `${sign} ${promised}`,
+                verdict(tooWide ? undefined : kept),
+              ],
+            ],
+      ),
+    ]
+    return figures.map((row, index) =>
+      [index === 0 ? `[${title}](#${[...anchorsOf(`## ${title}`)][0]})` : '', ...row].join(' | '),
+    )
+  })
+  return `| | beside | measured | promised | |\n|---|---|---|---|---|\n${rows.map((row) => `| ${row} |`).join('\n')}`
 }
 
 /** What `npm run bench` prints of a result, a line each. */

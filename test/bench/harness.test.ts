@@ -89,9 +89,19 @@ test('a fault in opening closes what was open by then, the newest first, and sta
   expect(closed).toEqual(['the server', 'the folder'])
 })
 
+test('the page begins with what is promised, kept or not, and links to each benchmark', async () => {
+  const kept = await run(benchmark({ title: 'Idle: memory' }, [0, 10, 10, 10], [0, 10, 10, 10]))
+  const broken = await run(benchmark({}, [0, 30, 30, 30], [0, 10, 10, 10]))
+  const wide = await run(benchmark({}, [0, 10, 20, 30, 40], [0, 10, 10, 10, 10]))
+  const text = page([kept, broken, wide])
+  expect(text).toContain('| [Idle: memory](#idle-memory) | the floor | 1.00 | ≤ 2 | kept |')
+  expect(text).toContain('| the floor | 3.00 | ≤ 2 | **not kept** |')
+  expect(text).toContain('| the floor | too wide to quote | ≤ 2 | spread too wide to say |')
+})
+
 test('the page links to the newest proof, and names the versions of the peers once', async () => {
   const result = { ...(await run(benchmark({}, [1, 1, 1], [1, 1, 1]))), peers: { fastify: '5.12.8' } }
-  const text = page([result, result], 'proof-2026-11-21.md')
+  const text = page([result, result], { proof: 'proof-2026-11-21.md' })
   expect(text).toContain('[proof-2026-11-21](proof-2026-11-21.md) is the newest')
   expect(page([result])).not.toContain('is the newest')
   expect(text.match(/fastify 5\.12\.8/g)).toHaveLength(1)
