@@ -321,6 +321,25 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [1], problem: undefined })
   })
 
+  test('what a dispatcher that died had claimed goes out before all that has waited longer', async () => {
+    const it = await course(kind)
+    for (let n = 0; n < 8; n += 1) await it.confirmed(person(n))
+    it.pass(HOUR_MS)
+    const claim = async (call: string, limit: number) => {
+      const now = START + it.late()
+      const claims = await it.store.course.claimDue({ now, limit, retries: 1, leaseMs: 90_000, call })
+      return claims.map(({ address }) => address)
+    }
+    const died = await claim('died', 3)
+    expect(died).toHaveLength(3)
+    // Its lease holds: the next one takes others.
+    const lived = await claim('lived', 2)
+    expect(died.filter((address) => lived.includes(address))).toEqual([])
+    it.pass(90_000)
+    expect((await claim('next', 5)).sort()).toEqual([...died, ...lived].sort())
+    expect(await claim('next', 8)).toHaveLength(3)
+  })
+
   test('an attempt whose outcome was never recorded is marked unknown, and never retried once the provider forgets it', async () => {
     const it = await (await course(kind)).confirmed()
     const lost = await it.over({ ...it.store.course, settle: () => new Promise<never>(() => {}) })

@@ -31,9 +31,12 @@ const bothHalves = (select: string, bounds: string) =>
 const [FRESH = '', FAILED = ''] = HALVES.map(
   (half) => `
   SELECT * FROM ${TABLE}
-  WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $2
+  WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM $2
   ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
+const INTERRUPTED = `
+  SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $2
+  ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
@@ -159,7 +162,8 @@ export function postgresCourse(pool: Pool): CourseStore {
           await save(on, records)
           taken.push(...records)
         }
-        await takeDue(FAILED, Math.min(retries, limit))
+        await takeDue(INTERRUPTED, limit)
+        await takeDue(FAILED, Math.min(retries, limit - taken.length))
         await takeDue(FRESH, limit - taken.length)
         await takeDue(FAILED, limit - taken.length)
         return taken.flatMap((one) => claimOf(one) ?? []).sort((a, b) => a.confirmedAt - b.confirmedAt)

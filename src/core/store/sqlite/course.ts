@@ -63,7 +63,11 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     useConfirmation: prepare('UPDATE confirmation SET used_at = ? WHERE token_hash = ?'),
     due: prepare(`
       SELECT rowid, * FROM subscription INDEXED BY subscription_due
-      WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_by IS NOT @call
+      WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_at IS NULL AND claimed_by IS NOT @call
+      ORDER BY next_attempt_at LIMIT @limit`),
+    interrupted: prepare(`
+      SELECT rowid, * FROM subscription INDEXED BY subscription_claimed
+      WHERE claimed_at IS NOT NULL AND next_attempt_at <= @now AND claimed_by IS NOT @call
       ORDER BY next_attempt_at LIMIT @limit`),
     claim: prepare(`
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = ?
@@ -195,14 +199,17 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     claimDue: async ({ now, limit, retries, leaseMs, call }) => {
       const due = (failed: 0 | 1, most: number) =>
         most > 0 ? (sql.due.all({ now, call, failed, limit: most }) as DueRow[]) : []
+      const interrupted = (most: number) => sql.interrupted.all({ now, call, limit: most }) as DueRow[]
       // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
-      if (await read(() => due(0, 1).length + due(1, 1).length === 0)) return []
+      if (await read(() => due(0, 1).length + due(1, 1).length + interrupted(1).length === 0)) return []
       return write(() => {
-        const failed = due(1, Math.min(retries, limit))
-        const fresh = due(0, limit - failed.length)
-        const rest = limit - failed.length - fresh.length
+        const first = interrupted(limit)
+        const left = limit - first.length
+        const failed = due(1, Math.min(retries, left))
+        const fresh = due(0, left - failed.length)
+        const rest = left - failed.length - fresh.length
         const more = rest > 0 ? due(1, rest + failed.length).slice(failed.length) : []
-        return [...failed, ...fresh, ...more]
+        return [...first, ...failed, ...fresh, ...more]
           .flatMap((row) => {
             const found = recordOfRow(row)
             const taken = take(found, { now, leaseMs, call })
