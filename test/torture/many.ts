@@ -11,7 +11,7 @@ import { apiSink } from './sinks.ts'
 
 const USAGE = `npm run torture:many [-- --due 100000] [--dispatchers 16] [--seed 1]
   So many built commands dispatch the lessons of one PostgreSQL, first undisturbed, then with one of them killed every
-  second. Each time every lesson must go out exactly once.`
+  second. Each time every lesson must go out exactly once, and what was claimed by the killed be taken over in two minutes.`
 const { values } = optionsOf(USAGE, {
   options: {
     due: { type: 'string', default: '100000' },
@@ -20,6 +20,8 @@ const { values } = optionsOf(USAGE, {
   },
 })
 const MOST_KILLS = 60
+/** A lease is 90 s long: so long may one that ran out wait for the next dispatcher. */
+const MOST_OVERDUE_S = 30
 const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 const number = (name: keyof typeof values, least: number) =>
   wholeNumber(USAGE, `--${name}`, values[name], least)
@@ -30,10 +32,10 @@ try {
   for (const killing of [false, true]) {
     const result = await run(killing)
     process.stdout.write(
-      `${dispatchers} dispatchers${killing ? `, ${result.kills} of them killed, one a second` : ''}: ${due} due, ${result.sent} sent, ${result.twice} twice, ${result.missing} missing, ${result.seconds.toFixed(0)} s${killing ? `; the last lesson ${result.afterLastKill.toFixed(0)} s after the last kill` : ''}\n`,
+      `${dispatchers} dispatchers${killing ? `, ${result.kills} of them killed, one a second` : ''}: ${due} due, ${result.sent} sent, ${result.twice} twice, ${result.missing} missing, ${result.seconds.toFixed(0)} s${killing ? `; a lease that ran out was taken over within ${result.overdue.toFixed(0)} s` : ''}\n`,
     )
     if (result.twice + result.missing > 0 || result.sent !== due) process.exitCode = 1
-    if (result.afterLastKill > 120) process.exitCode = 1
+    if (result.overdue > MOST_OVERDUE_S) process.exitCode = 1
   }
 } finally {
   await server.stop()
@@ -50,13 +52,8 @@ async function run(killing: boolean) {
      FROM generate_series(1, ${due}) AS n`,
   )
   const sink = await apiSink()
-  const received: number[] = []
-  sink.onStep = (step) => {
-    if (step === 'taken') received.push(performance.now())
-  }
   const began = performance.now()
-  let kills = 0
-  let lastKill = began
+  let [kills, overdue] = [0, 0]
   const running = new Set<ChildProcess>()
   const start = () => {
     const child = spawn(process.execPath, [BIN, 'dispatch', '--local', '--drain', '--limit', '1000'], {
@@ -81,11 +78,22 @@ async function run(killing: boolean) {
     if (victim === undefined) return
     victim.kill('SIGKILL')
     kills += 1
-    lastKill = performance.now()
     start()
   }, 1000)
   const progress = progressOn()
-  const telling = setInterval(() => progress.tell(`${sink.deliveries.length} of ${due} sent`), 1000)
+  const look = async () => {
+    progress.tell(`${sink.deliveries.length} of ${due} sent`)
+    const { rows } = await server.query(
+      url,
+      'SELECT min(next_attempt_at) AS end FROM platformctl.subscription WHERE claimed_at IS NOT NULL',
+    )
+    const end = rows[0]?.end as string | null
+    if (end !== null) overdue = Math.max(overdue, (Date.now() - Number(end)) / 1000)
+  }
+  let looking = Promise.resolve()
+  const telling = setInterval(() => {
+    looking = looking.then(look)
+  }, 1000)
   // What was claimed by the killed comes back when its leases end: until then a drain finds nothing and ends.
   for (;;) {
     await Promise.all([...running].map((child) => once(child, 'close')))
@@ -96,6 +104,7 @@ async function run(killing: boolean) {
   }
   clearInterval(killer)
   clearInterval(telling)
+  await looking
   progress.end()
   const seconds = (performance.now() - began) / 1000
   const addresses = new Set(sink.deliveries.map(({ to }) => to))
@@ -107,6 +116,6 @@ async function run(killing: boolean) {
     twice: sink.deliveries.length - addresses.size,
     missing: due - addresses.size,
     seconds,
-    afterLastKill: ((received.at(-1) ?? lastKill) - lastKill) / 1000,
+    overdue,
   }
 }
