@@ -115,19 +115,26 @@ async function allAnswered(port: number, requests: number): Promise<number> {
   return median(times)
 }
 
-async function healthOf(port: number): Promise<Point[]> {
-  for (let warm = 0; warm < 20; warm += 1) await allAnswered(port, 100)
-  const points: Point[] = []
-  for (const size of decades(0, 4)) points.push({ size, value: await allAnswered(port, size) })
+/** In turn, so that a machine whose speed drifts changes all of them alike. */
+async function healthOf(ports: readonly number[]): Promise<Point[][]> {
+  for (const port of ports) for (let warm = 0; warm < 20; warm += 1) await allAnswered(port, 100)
+  const points: Point[][] = ports.map(() => [])
+  for (const size of decades(0, 4)) {
+    const times: number[][] = ports.map(() => [])
+    for (let round = 0; round < 5; round += 1)
+      for (const [index, port] of ports.entries()) times[index]?.push(await allAnswered(port, size))
+    for (const [index, values] of times.entries()) points[index]?.push({ size, value: median(values) })
+  }
   return points
 }
 
 async function health(): Promise<Measured> {
   const ours = await daemonServer()
   const bare = await bareServer(`http://127.0.0.1:${ours.port}/api/health`)
+  const [daemon = [], floor = []] = await healthOf([ours.port, bare.port])
   const lines = [
-    { label: 'the daemon', points: await healthOf(ours.port) },
-    { label: 'node:http with the same bytes', floor: true as const, points: await healthOf(bare.port) },
+    { label: 'the daemon', points: daemon },
+    { label: 'node:http with the same bytes', floor: true as const, points: floor },
   ]
   await ours.close()
   await bare.close()
