@@ -189,6 +189,11 @@ export function take(
   }
 }
 
+/** Longest in hand first, so that what dies again and again never keeps a lesson past the life of its key; then the oldest. */
+export function inTurn(a: Claim, b: Claim): number {
+  return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
+}
+
 /** What a dispatcher needs of a record that was taken; undefined when there is no day to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
   const day = nextDay(record.sentDays)

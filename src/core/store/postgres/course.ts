@@ -3,6 +3,7 @@ import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '..
 import {
   claimOf,
   enrol,
+  inTurn,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -36,7 +37,7 @@ const [FRESH = '', FAILED = ''] = HALVES.map(
 )
 const INTERRUPTED = `
   SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $2
-  ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
+  ORDER BY first_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
@@ -166,7 +167,7 @@ export function postgresCourse(pool: Pool): CourseStore {
         await takeDue(FAILED, Math.min(retries, limit - taken.length))
         await takeDue(FRESH, limit - taken.length)
         await takeDue(FAILED, limit - taken.length)
-        return taken.flatMap((one) => claimOf(one) ?? []).sort((a, b) => a.confirmedAt - b.confirmedAt)
+        return taken.flatMap((one) => claimOf(one) ?? []).sort(inTurn)
       }),
     stillHolds: (claim) => guarded(() => holds(claim)),
     settle: (settlements) =>

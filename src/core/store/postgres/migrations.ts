@@ -74,6 +74,6 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE platformctl.sent_mail ADD COLUMN recipient text;
   CREATE INDEX sent_mail_recipient ON platformctl.sent_mail (recipient, first_attempt_at) WHERE recipient IS NOT NULL;
   `,
-  // What is claimed: finds the leases that ran out without a look at what waits longer.
-  'CREATE INDEX subscription_claimed ON platformctl.subscription (next_attempt_at) WHERE claimed_at IS NOT NULL;',
+  // What is claimed, longest in hand first: finds the leases that ran out without a look at what waits longer.
+  'CREATE INDEX subscription_claimed ON platformctl.subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
 ]

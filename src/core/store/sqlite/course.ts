@@ -3,6 +3,7 @@ import type { Claim, CourseStore, Problem, SubscriptionState } from '../../cours
 import {
   claimOf,
   enrol,
+  inTurn,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -68,7 +69,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     interrupted: prepare(`
       SELECT rowid, * FROM subscription INDEXED BY subscription_claimed
       WHERE claimed_at IS NOT NULL AND next_attempt_at <= @now AND claimed_by IS NOT @call
-      ORDER BY next_attempt_at LIMIT @limit`),
+      ORDER BY first_attempt_at LIMIT @limit`),
     claim: prepare(`
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = ?
       WHERE rowid = ?`),
@@ -217,7 +218,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
             else save(taken)
             return claimOf(taken) ?? []
           })
-          .sort((a, b) => a.confirmedAt - b.confirmedAt)
+          .sort(inTurn)
       })
     },
     stillHolds,
