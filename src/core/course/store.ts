@@ -108,8 +108,8 @@ export interface CourseStore {
   }): Promise<void>
   /**
    * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first those
-   * whose lease ran out, longest in hand first, because the provider knows their key for so long only; then up to `retries` of those that
-   * failed, then those that did not, then further failed ones. So neither starves the other.
+   * whose lease ran out, longest in hand first, because the provider knows their key for so long only; then up to
+   * `retries` of those that failed, then those that did not, then further failed ones. So neither starves the other.
    */
   claimDue(input: {
     readonly now: number

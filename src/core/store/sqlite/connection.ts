@@ -17,7 +17,10 @@ const UNCONFIRMED: ReadonlySet<string> = new Set(['SQLITE_IOERR_FSYNC', 'SQLITE_
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
 
-/** For its owner only, because it holds addresses. Node's own recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc. */
+/**
+ * For its owner only, because it holds addresses. Node's own recursive mkdir never ends where a folder cannot be made
+ * below one that exists, as in /proc.
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder))

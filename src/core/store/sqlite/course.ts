@@ -202,7 +202,8 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         most > 0 ? (sql.due.all({ now, call, failed, limit: most }) as DueRow[]) : []
       const interrupted = (most: number) => sql.interrupted.all({ now, call, limit: most }) as DueRow[]
       // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
-      if (await read(() => due(0, 1).length + due(1, 1).length + interrupted(1).length === 0)) return []
+      const nothing = () => interrupted(1).length === 0 && due(0, 1).length === 0 && due(1, 1).length === 0
+      if (await read(nothing)) return []
       return write(() => {
         const first = interrupted(limit)
         const left = limit - first.length
