@@ -51,7 +51,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a subscription twice in one call',
     file: 'store/sqlite/course.ts',
-    find: 'AND claimed_by IS NOT @call',
+    find: ' AND claimed_by IS NOT @call',
     replace: '',
   },
   {
@@ -145,7 +145,7 @@ function simulateAt(root: string): Promise<{ code: number | null; found: string 
       process.execPath,
       [
         fileURLToPath(new URL('main.ts', import.meta.url)),
-        ...['--root', root, '--no-shrink', '--jobs', '1', '--subscriber-days', '60000'],
+        ...['--root', root, '--no-shrink', '--jobs', '1', '--subscriber-days', '400000'],
       ],
       { stdio: ['ignore', 'pipe', 'ignore'] },
     )

@@ -43,15 +43,17 @@ export function simulatedProvider(input: {
   readonly time: VirtualTime
   readonly random: Seeded
   readonly faults: ReadonlySet<Fault>
+  /** So many times rarer than here is each fault. */
+  readonly rarity: number
   readonly witness: Witness
   readonly kill: (process: Process) => void
   /** The subscriber of a lesson that is out just now goes away. */
   readonly leave: (enrolment: string) => void
 }): Provider {
-  const { kind, time, random, faults, witness, kill, leave } = input
+  const { kind, time, random, faults, rarity, witness, kill, leave } = input
   const known = new Map<string, { readonly at: number; readonly bytes: string }>()
   let calm = false
-  const meets = (fault: Fault, oneIn: number) => !calm && faults.has(fault) && random.oneIn(oneIn)
+  const meets = (fault: Fault, oneIn: number) => !calm && faults.has(fault) && random.oneIn(oneIn * rarity)
 
   function accept(message: Message): void {
     if (kind === 'api') {

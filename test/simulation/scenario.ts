@@ -29,6 +29,7 @@ export function scenarioOf(seed: number): Scenario {
     dispatchers: random.between(1, 3),
     // Most scenarios have all faults; some lack a few, so that one cannot hide another.
     faults: random.oneIn(3) ? FAULTS.filter(() => !random.oneIn(3)) : FAULTS,
+    rarity: random.pick([1, 20]),
   }
 }
 

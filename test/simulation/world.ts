@@ -17,6 +17,8 @@ export interface Scenario {
   readonly days: number
   readonly dispatchers: number
   readonly faults: readonly Fault[]
+  /** So many times rarer are its faults: where a process rarely lives for 400 messages, no call is ever seen to go far. */
+  readonly rarity: number
 }
 
 export interface Run {
@@ -71,6 +73,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     time,
     random,
     faults,
+    rarity: scenario.rarity,
     witness,
     kill,
     leave: leaveSoon,
@@ -127,6 +130,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       random,
       time,
       faults,
+      rarity: scenario.rarity,
       witness,
       kill,
       isCalm: () => calm,
@@ -135,10 +139,11 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     const mine = courseOf(process, faulty)
     const loop = async () => {
       while (process.alive) {
-        if (time.elapsed() > outage.from && time.elapsed() < outage.to)
-          await time.clock.sleep(outage.to - time.elapsed() + random.between(0, HOUR))
+        const back = time.elapsed() > outage.from && time.elapsed() < outage.to
+        if (back) await time.clock.sleep(outage.to - time.elapsed() + random.between(0, HOUR))
         process.call += 1
-        const limit = random.pick([1, 5, 40, 100, 1000])
+        // Who comes back to a backlog drains it.
+        const limit = back ? 1000 : random.pick([1, 5, 40, 100, 1000])
         const result = await mine.dispatch({ limit }).catch((error: unknown) => {
           if (error instanceof core.PlatformError) return undefined
           throw error
@@ -222,13 +227,15 @@ function faultyStore(input: {
   readonly random: Seeded
   readonly time: ReturnType<typeof virtualTime>
   readonly faults: ReadonlySet<Fault>
+  readonly rarity: number
   readonly witness: ReturnType<typeof createWitness>
   readonly kill: (process: Process) => void
   readonly isCalm: () => boolean
   readonly leave: (enrolment: string) => void
 }): CourseStore {
-  const { core, store, process, random, time, faults, witness, kill, isCalm, leave } = input
-  const meets = (fault: Fault, oneIn: number) => !isCalm() && faults.has(fault) && random.oneIn(oneIn)
+  const { core, store, process, random, time, faults, rarity, witness, kill, isCalm, leave } = input
+  const meets = (fault: Fault, oneIn: number) =>
+    !isCalm() && faults.has(fault) && random.oneIn(oneIn * rarity)
   async function call<T>(work: () => Promise<T>, refused: () => void = () => {}): Promise<T> {
     if (!process.alive) return NEVER
     if (meets('crash', 1500)) {
