@@ -17,6 +17,6 @@ export const benchmark: Benchmark = {
     { against: 'pg-boss, work()', ratio: 3.5 },
   ],
   notes:
-    'Ours claims, checks once more, fills the template, posts and records each lesson by a durable commit (SQLite, synchronous FULL); nothing is enqueued, because what is due is a row already. The others post one finished body of the same size by the same client; enqueueing in bulk is part of their time. The loop with grouped durable marks shows what durability alone leaves of the bare loop.',
+    'Ours claims, checks once more, fills the template, posts and records each lesson by a durable commit (SQLite, synchronous FULL); nothing is enqueued, because what is due is a row already. The others post one finished body of the same size by the same client; enqueueing in bulk is part of their time. One finished body stays in the processor’s cache; the loop that posts a copy for each pays what any sender of different mails pays, and the loop with grouped durable marks shows what durability alone leaves of the bare loop.',
   open: () => dripContenders({ lessons: LESSONS, sinkDelayMs: 0 }),
 }

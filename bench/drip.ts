@@ -45,7 +45,7 @@ export async function dripContenders(input: {
   const body = await lessonBody(mailer)
   const pool = new Pool(origin, { connections: CONCURRENCY, pipelining: 1 })
   closers.push(() => pool.close())
-  const post = async (key: string) => {
+  const post = async (key: string, bytes = body) => {
     const answer = await pool.request({
       path: PATH,
       method: 'POST',
@@ -54,7 +54,7 @@ export async function dripContenders(input: {
         authorization: 'Bearer provider-key',
         'idempotency-key': key,
       },
-      body,
+      body: bytes,
     })
     await answer.body.text()
   }
@@ -83,6 +83,11 @@ export async function dripContenders(input: {
       name: 'a loop that only posts',
       role: 'floor',
       measure: () => perSecond(lessons, CONCURRENCY, () => post('the-same')),
+    },
+    {
+      name: 'a loop that posts a copy for each',
+      role: 'floor',
+      measure: () => perSecond(lessons, CONCURRENCY, () => post('the-same', Buffer.from(body))),
     },
     {
       name: 'the loop with grouped durable marks',

@@ -121,7 +121,7 @@ async function healthOf(ports: readonly number[]): Promise<Point[][]> {
   const points: Point[][] = ports.map(() => [])
   for (const size of decades(0, 4)) {
     const times: number[][] = ports.map(() => [])
-    for (let round = 0; round < 5; round += 1)
+    for (let round = 0; round < 9; round += 1)
       for (const [index, port] of ports.entries()) times[index]?.push(await allAnswered(port, size))
     for (const [index, values] of times.entries()) points[index]?.push({ size, value: median(values) })
   }
