@@ -145,7 +145,7 @@ async function health(): Promise<Measured> {
     unit: 'ms',
     lines,
     notes:
-      'The built daemon, each request on a connection of its own that is open already; the client’s own time is part of it, so a bare server stands beside it as the floor.',
+      'The built daemon, each request on a connection of its own that is open already; the client’s own time is part of it, so a bare server stands beside it as the floor. A bare server ends each request as it comes; ours wait for the one run that began after them, so that thousands are alive at once and V8 copies what lives: a step, which the largest sizes show.',
   }
 }
 

@@ -31,8 +31,12 @@ export type Verdict =
   | 'flat'
   | 'better than linear'
   | 'linear'
+  | 'linear beside its floor'
   | 'worse than linear'
   | 'worse than linear, as the floor is'
+
+/** What an exponent may be above another before it counts as more: runs of the same thing differ by as much. */
+const TOLERANCE = 0.1
 
 /**
  * The exponent e of cost = c × size^e: by least squares over all points, and over the last decade alone, because what
@@ -54,17 +58,20 @@ export function growthOf(
   const [before, last] = at.slice(-2)
   const lastDecade = before && last ? (last.y - before.y) / (last.x - before.x) : Number.NaN
   const worst = Math.max(exponent, lastDecade)
-  if (worst > 1.1) {
-    const beside = floor && growthOf(floor)
-    const same = beside !== undefined && Math.max(beside.exponent, beside.lastDecade) >= worst - 0.05
-    return {
-      exponent,
-      lastDecade,
-      verdict: same ? 'worse than linear, as the floor is' : 'worse than linear',
-    }
+  return { exponent, lastDecade, verdict: verdictOf(worst, floor && growthOf(floor)) }
+}
+
+function verdictOf(
+  worst: number,
+  floor: { readonly exponent: number; readonly lastDecade: number } | undefined,
+): Verdict {
+  if (worst > 1 + TOLERANCE) {
+    const beside = floor ? Math.max(floor.exponent, floor.lastDecade) : 1
+    if (worst - beside > TOLERANCE) return 'worse than linear'
+    return beside > 1 + TOLERANCE ? 'worse than linear, as the floor is' : 'linear beside its floor'
   }
-  const verdict = worst <= 0.1 ? 'flat' : worst < 0.9 ? 'better than linear' : 'linear'
-  return { exponent, lastDecade, verdict }
+  if (worst < 1 - TOLERANCE) return worst <= TOLERANCE ? 'flat' : 'better than linear'
+  return 'linear'
 }
 
 export function floorOf({ lines }: Growth): Line | undefined {
@@ -104,7 +111,7 @@ ${growth.notes}
   return `
 ## Growth
 
-What a thing costs when there is ten times as much of it, over four decades. The exponent e is that of cost = c × size^e, fitted over all sizes and over the last decade alone: 0 is a cost that does not grow, 1 one that grows in step. Above 1.1 in either is worse than linear, and a defect where the floor is not so too.
+What a thing costs when there is ten times as much of it, over four decades. The exponent e is that of cost = c × size^e, fitted over all sizes and over the last decade alone: 0 is a cost that does not grow, 1 one that grows in step. Above 1.1 in either is worse than linear, and a defect; where a floor stands beside, it is held against the floor’s growth by the same 0.1, because client, kernel and runtime are part of both.
 
 | | | exponent | in the last decade | verdict |
 |---|---|---|---|---|

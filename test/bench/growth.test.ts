@@ -39,6 +39,18 @@ test('where the runtime itself grows worse than linear, the floor says so', () =
       line((size) => size, true),
     ).verdict,
   ).toBe('worse than linear')
+  expect(
+    growthOf(
+      line((size) => size ** 1.13),
+      line((size) => size ** 1.05, true),
+    ).verdict,
+  ).toBe('linear beside its floor')
+  expect(
+    growthOf(
+      line((size) => size ** 1.13),
+      line((size) => size ** 0.9, true),
+    ).verdict,
+  ).toBe('worse than linear')
 })
 
 test('the section names what is a defect, and the chart stays in its box', () => {
