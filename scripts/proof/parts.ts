@@ -1,4 +1,5 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 
 /** One command of the proof, small enough for an hour. */
 export interface Part {
@@ -123,9 +124,11 @@ export function partsOf({
 
 function benchmarks(root: string, trial: string | undefined): Part[] {
   const files = globSync('bench/{*.ts,peers/*.mjs}', { cwd: root }).sort()
-  const growth = files.filter((file) => file.startsWith('bench/growth'))
-  const apart = /\.bench\.ts$|^bench\/(?:run|report|pages|growth.*|where.*)\.ts$/
-  const inputs = [...PACKAGE, ...files.filter((file) => !apart.test(file)), 'bench/peers/package-lock.json']
+  const inputs = (...from: readonly string[]) => [
+    ...PACKAGE,
+    ...reachedFrom(from, files, root),
+    'bench/peers/package-lock.json',
+  ]
   const each = files
     .filter((file) => file.endsWith('.bench.ts'))
     .map((file) => {
@@ -140,7 +143,7 @@ function benchmarks(root: string, trial: string | undefined): Part[] {
         ],
         // Ten million subscriptions, where a benchmark grows its store.
         ...(trial === undefined && { env: { BENCH_LARGE: '1' } }),
-        inputs: [...inputs, file],
+        inputs: inputs('bench/harness.ts', file),
         figures: 0,
         result: `${trial ?? 'bench/results'}/${name}.json`,
       }
@@ -153,8 +156,22 @@ function benchmarks(root: string, trial: string | undefined): Part[] {
       name: 'growth',
       shows: 'Nothing costs more than in step with the size of what it works on, over four decades.',
       command: ['npm', 'run', '-s', 'bench:growth'],
-      inputs: [...inputs, ...growth],
+      inputs: inputs('bench/growth-measures.ts', 'bench/growth-report.ts'),
       figures: 20,
     },
   ]
+}
+
+/** Those of `files` that these name, by import or to start them, and what those name in turn. */
+function reachedFrom(from: readonly string[], files: readonly string[], root: string): string[] {
+  const reached = new Set<string>()
+  const reach = (file: string) => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const text = readFileSync(path.join(root, file), 'utf8')
+    for (const other of files)
+      if (["'", '/'].some((before) => text.includes(`${before}${path.basename(other)}'`))) reach(other)
+  }
+  for (const file of from) reach(file)
+  return [...reached].sort()
 }

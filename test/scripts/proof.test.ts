@@ -74,6 +74,19 @@ test('what has passed is not run again until its code changes or it is asked for
   expect(await ran()).toEqual(['one', 'two', 'one', 'two', 'one'])
 })
 
+test('a benchmark is of the files that it reaches: mending another leaves its result', () => {
+  const parts = partsOf({ root: ROOT, scale: 1, trial: '' })
+  const inputs = (name: string) => parts.find((one) => one.name === name)?.inputs ?? []
+  // By import, and to start it as a process.
+  for (const file of ['drip.bench.ts', 'drip.ts', 'drip-sink.ts', 'child.ts', 'harness.ts'])
+    expect(inputs('bench/drip')).toContain(`bench/${file}`)
+  expect(inputs('bench/daemon-start')).toContain('bench/peers/fastify.mjs')
+  expect(inputs('growth')).toContain('bench/memory-watch.ts')
+  for (const other of ['bench/mail-http', 'bench/claim', 'growth'])
+    expect(inputs(other)).not.toContain('bench/drip.ts')
+  for (const { inputs } of parts) expect(inputs).toContain('src')
+})
+
 test('a part whose code changes while it runs has proved nothing', async () => {
   const { run, folder } = await place()
   expect(await run([part('one', `require('fs').writeFileSync('code/one.ts', 'three')`)])).toBe('failed')
