@@ -130,6 +130,8 @@ function valueAt(points: readonly Point[], size: number, unit: string): string {
 }
 
 const [LEFT, TOP, WIDTH, HEIGHT] = [80, 34, 600, 250]
+/** The width of a letter, about. */
+const LETTER = 7
 
 /** Points joined by lines, both axes logarithmic; the dashed line grows in step with the size. */
 export function growthChart(growth: Growth): string {
@@ -163,11 +165,13 @@ export function growthChart(growth: Growth): string {
     const dots = line.points.map(
       ({ size, value }) => `<circle class="ours" cx="${round(x(size))}" cy="${round(y(value))}" r="4"/>`,
     )
-    const last = line.points.at(-1)
-    // Above the first line and below the second, where neither crosses it.
+    const [before, last] = line.points.slice(-2)
+    // Above the first line; below the others, by what they fall along the name, so that none crosses it.
+    const fall = before && last ? (y(before.value) - y(last.value)) / (x(last.size) - x(before.size)) : 0
+    const below = 24 + Math.max(0, fall) * (12 + line.label.length * LETTER)
     const name =
       growth.lines.length > 1 && last
-        ? `<text x="${round(x(last.size) - 12)}" y="${round(y(last.value) + (line === highest ? -12 : 34))}" text-anchor="end">${escapeXml(line.label)}</text>`
+        ? `<text x="${round(x(last.size) - 12)}" y="${round(y(last.value) + (line === highest ? -12 : below))}" text-anchor="end">${escapeXml(line.label)}</text>`
         : ''
     return `<path class="drawn"${index > 0 ? ' stroke-dasharray="8 3"' : ''} d="M${path}"/>${dots.join('')}${name}`
   })
