@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
@@ -172,6 +172,32 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
         ),
       ).rejects.toThrow(/is damaged and was not restored/)
     expect((await readdir(folder)).sort()).toEqual(before)
+  },
+)
+
+test('a restore that is refused leaves none of the folders behind that it made, and those that were there', async () => {
+  const { care, in: at } = await stored()
+  await care.backup(at('b.sqlite.zst'))
+  await truncate(at('b.sqlite.zst'), 100)
+  const restore = (to: string) =>
+    restoreStore({ kind: 'sqlite', file: to }, { from: at('b.sqlite.zst'), force: false, now: NOW })
+  await expect(restore(at('new/deep/platform.sqlite'))).rejects.toThrow(/is damaged and was not restored/)
+  await expect(stat(at('new'))).rejects.toThrow(/ENOENT/)
+  await mkdir(at('empty'))
+  await expect(restore(at('empty/platform.sqlite'))).rejects.toThrow(/is damaged and was not restored/)
+  expect(await readdir(at('empty'))).toEqual([])
+})
+
+test.each(['file/below', ...(process.platform === 'linux' ? ['/proc/nowhere/below'] : [])])(
+  'a restore into %s, where no folder can be made, is refused',
+  async (folder) => {
+    const { care, in: at } = await stored()
+    await care.backup(at('b.sqlite'))
+    await writeFile(at('file'), '')
+    const file = path.resolve(at(''), folder, 'platform.sqlite')
+    await expect(
+      restoreStore({ kind: 'sqlite', file }, { from: at('b.sqlite'), force: false, now: NOW }),
+    ).rejects.toThrow(`${path.dirname(file)} is no folder and cannot be made one`)
   },
 )
 

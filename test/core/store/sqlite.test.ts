@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { copyFile, stat } from 'node:fs/promises'
+import { copyFile, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../../src/core/store/open.ts'
 import { guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
@@ -147,3 +148,13 @@ test.runIf(existsSync('/proc/self'))(
     )
   },
 )
+
+test('the store in memory writes no file', async () => {
+  const cwd = await emptyFolder()
+  const { href } = new URL('../../../src/core/store/open.ts', import.meta.url)
+  const script = `const { openStore, openHistory } = await import('${href}')
+    await (await openStore(undefined)).ping()
+    await openHistory(undefined)`
+  await execa(process.execPath, ['--input-type=module', '--eval', script], { cwd })
+  expect(await readdir(cwd)).toEqual([])
+})

@@ -17,18 +17,23 @@ const UNCONFIRMED: ReadonlySet<string> = new Set(['SQLITE_IOERR_FSYNC', 'SQLITE_
 /** "PLAT" in the file's header (PRAGMA application_id): tells a store of ours from another program's file. */
 const APPLICATION_ID = 0x504c4154
 
+/** Where SQLite keeps what is to end with the process: a name that is no file. */
+export const IN_MEMORY = ':memory:'
+
 /**
- * For its owner only, because it holds addresses. Node's own recursive mkdir never ends where a folder cannot be made
- * below one that exists, as in /proc.
+ * For its owner only, because it holds addresses; gives the folders that it made, the outermost first. Node's own
+ * recursive mkdir never ends where a folder cannot be made below one that exists, as in /proc.
  */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return
-  makeFolder(path.dirname(folder))
+export function makeFolder(folder: string): readonly string[] {
+  if (existsSync(folder)) return []
+  const above = makeFolder(path.dirname(folder))
   try {
     mkdirSync(folder, { mode: 0o700 })
+    return [...above, folder]
   } catch (error) {
     // Another process that starts beside this one may have made it.
     if (!existsSync(folder)) throw error
+    return above
   }
 }
 
@@ -87,8 +92,10 @@ export function connect({
   let database: SqliteDatabase | undefined
   try {
     return asOpening(file, () => {
-      makeFolder(path.dirname(path.resolve(file)))
-      makeFile(file)
+      if (file !== IN_MEMORY) {
+        makeFolder(path.dirname(path.resolve(file)))
+        makeFile(file)
+      }
       database = new Database(file, { timeout: busyMs })
       assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()))
       // Before the first pragma that writes: not a byte of a foreign file is changed.

@@ -1,5 +1,5 @@
 import type { History } from '../../status/history.ts'
-import { guard, openDatabase } from './connection.ts'
+import { guard, IN_MEMORY, openDatabase } from './connection.ts'
 import { read } from './history-reader.ts'
 import { writer } from './history-writer.ts'
 
@@ -48,7 +48,7 @@ const MIGRATIONS: readonly string[] = [
  * nothing that was recorded, a power cut perhaps the last minutes, which then are a gap.
  */
 export function openSqliteHistory(file: string | undefined, onLost?: (cause: unknown) => void): History {
-  const database = openDatabase({ file: file ?? ':memory:', synchronous: 'NORMAL', migrations: MIGRATIONS })
+  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'NORMAL', migrations: MIGRATIONS })
   const guarded = guard(database, onLost)
   const write = writer(database)
   const record = database.transaction((round: Parameters<History['record']>[0]) => write(round))

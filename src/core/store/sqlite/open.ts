@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Store } from '../store.ts'
 import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
-import { guard, openDatabase } from './connection.ts'
+import { guard, IN_MEMORY, openDatabase } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -10,7 +10,7 @@ import { MIGRATIONS } from './migrations.ts'
  * `onLost`: a write was not confirmed by the disk, and the store has closed itself.
  */
 export function openSqlite(file: string | undefined, onLost?: (cause: unknown) => void): Store {
-  const database = openDatabase({ file: file ?? ':memory:', synchronous: 'FULL', migrations: MIGRATIONS })
+  const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: MIGRATIONS })
   const guarded = guard(database, onLost)
   const sql = {
     claimHour: database.prepare('INSERT OR IGNORE INTO handled_hour (hour) VALUES (?)'),

@@ -1,10 +1,10 @@
-import { copyFileSync, existsSync, linkSync, renameSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { type Holds, StoreCareError } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
-import { connect, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
+import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { countRows, verifyDatabase } from './verify.ts'
@@ -41,6 +41,7 @@ export async function restore(
         `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
       )
   }
+  const made = parts.flatMap(folderOf)
   try {
     const checked: Checked[] = []
     for (const part of parts) checked.push(await naming(part, () => unpackAndCheck(part, now)))
@@ -51,6 +52,8 @@ export async function restore(
   } finally {
     for (const { to } of parts)
       for (const end of ['', '-wal', '-shm']) await rm(`${imageOf(to)}${end}`, { force: true })
+    // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
+    for (const folder of made.toReversed()) removeIfEmpty(folder)
   }
 }
 
@@ -58,6 +61,29 @@ type Checked = Omit<RestoreResult, 'kept'>
 
 const imageOf = (to: string) => `${to}.restoring-${process.pid}`
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
+
+/** Makes the folder of a file; gives what had to be made for it, the outermost first. */
+function folderOf({ to }: RestorePart): readonly string[] {
+  const folder = path.dirname(to)
+  try {
+    return makeFolder(folder)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no reason given'
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw failed(to, error)
+    throw new StoreCareError(
+      `${folder} is no folder and cannot be made one (${code}): name another one with --data or STORE_URL.`,
+      { cause: error },
+    )
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // It holds the store that was put there, or what another process did.
+  }
+}
 
 /** A fault of the disk becomes a sentence about the file that it met. */
 async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T> {
@@ -67,7 +93,6 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
 }
 
 async function unpackAndCheck({ from, to, holds }: RestorePart, now: number): Promise<Checked> {
-  await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
   await rm(imageOf(to), { force: true })
   await unpack(from, imageOf(to)).catch((error: unknown) => {
     throw damaged(from, error)
