@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -20,17 +20,36 @@ describe.skipIf(!here)('what a container would run, without one', () => {
     dockerfile = await readFile(path.join(root, 'deploy/Dockerfile'), 'utf8')
   })
 
-  /** The stage "package" of the Dockerfile, by its own commands. */
+  /** A stage of the Dockerfile, from its FROM to the next. */
+  const stageOf = (from: string) =>
+    new RegExp(`^FROM ${from}$[\\s\\S]*?(?=^FROM |(?![\\s\\S]))`, 'm').exec(dockerfile)?.[0] ?? ''
+  const commandsOf = (stage: string) =>
+    [...stage.matchAll(/^RUN ([\s\S]*?[^\\])$/gm)].map(([, command]) => command ?? 'false')
+
+  /**
+   * The stages "build" and "package" of the Dockerfile by their own commands, on what its ignore file lets pass; only
+   * what the first one would install is what is installed here.
+   */
   async function build(): Promise<void> {
     const folder = await emptyFolder()
+    const source = path.join(folder, 'src')
     app = path.join(folder, 'app')
     data = path.join(folder, 'data')
-    await mkdir(app)
-    await mkdir(data)
-    for (const name of ['package.json', 'package-lock.json', '.npmrc', 'bin', 'templates', 'dist'])
-      await cp(path.join(root, name), path.join(app, name), { recursive: true })
-    const [, commands] = /AS package[\s\S]*?^RUN ([\s\S]*?[^\\])$/m.exec(dockerfile) ?? []
-    await execa('bash', ['-ec', commands ?? 'false'], { cwd: app })
+    for (const one of [source, app, data]) await mkdir(one)
+
+    const ignore = await readFile(path.join(root, 'deploy/Dockerfile.dockerignore'), 'utf8')
+    for (const [, name = ''] of ignore.matchAll(/^!(.+)$/gm))
+      await cp(path.join(root, name), path.join(source, name), { recursive: true })
+    await symlink(path.join(root, 'node_modules'), path.join(source, 'node_modules'), 'dir')
+    const [install, ...making] = commandsOf(stageOf('\\$\\{NODE_IMAGE\\} AS build'))
+    expect(install).toMatch(/^npm ci /)
+    for (const command of making) await execa('bash', ['-ec', command], { cwd: source })
+
+    const stage = stageOf('\\$\\{NODE_IMAGE\\} AS package')
+    for (const [, names = ''] of stage.matchAll(/^COPY (?:--from=build )?(.*) \S+$/gm))
+      for (const name of names.split(' ').map((one) => one.replace('/src/', '')))
+        await cp(path.join(source, name), path.join(app, name), { recursive: true })
+    for (const command of commandsOf(stage)) await execa('bash', ['-ec', command], { cwd: app })
     await execa('chown', ['1000:1000', data])
     await execa('chmod', ['755', folder])
   }
@@ -47,9 +66,7 @@ describe.skipIf(!here)('what a container would run, without one', () => {
     expect(names).not.toContain('vitest')
 
     for (const role of ['web', 'api', 'agent']) {
-      const stage =
-        new RegExp(`^FROM runtime AS ${role}$[\\s\\S]*?(?=^FROM |(?![\\s\\S]))`, 'm').exec(dockerfile)?.[0] ??
-        ''
+      const stage = stageOf(`runtime AS ${role}`)
       const list = (instruction: RegExp) => JSON.parse(instruction.exec(stage)?.[1] ?? '[]') as string[]
       const command = list(/^CMD (\[.*\])$/m)
       const check = list(/^\s+CMD (\[.*\])$/m)
