@@ -1,3 +1,4 @@
+import { findVariable } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
 import { validate } from '../core/env/validate.ts'
@@ -36,7 +37,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
     throw new CommandError(EXIT.failed, 'the live checks were interrupted, so nothing is said of them.')
-  const findings = [...report.findings, ...loaded.findings, ...packages, ...(live?.findings ?? [])].sort(
+  const ofFiles = loaded.findings.map((finding) => ({ ...finding, services: concerned(finding, services) }))
+  const findings = [...report.findings, ...ofFiles, ...packages, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )
   const ok = findings[0]?.severity !== 'error'
@@ -46,4 +48,12 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     { ...report, ok, findings, ...(live && { live: live.results }) },
     input,
   )
+}
+
+/** Of the services asked for, those that read what the finding names; all of them when none does. */
+function concerned({ present }: Finding, services: readonly Service[]): readonly Service[] {
+  const readers = services.filter((service) =>
+    present.some((name) => findVariable(name)?.services.includes(service)),
+  )
+  return readers.length > 0 ? readers : services
 }

@@ -1,3 +1,4 @@
+import { findVariable } from '../core/env/contract.ts'
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
 import type { Context } from './context.ts'
@@ -15,8 +16,10 @@ export async function compareDialects(
 ): Promise<ExitCode> {
   const text = readText(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
-  // Only names that our own reader finds: what another takes for a name may be a line of somebody's key.
-  const names = [...new Set(parseEnvFile(text, file).assignments.map(({ name }) => name))].sort()
+  // Names that our own reader finds, and names of ours: what else another takes for a name may be a line of somebody's key.
+  const found = parseEnvFile(text, file).assignments.map(({ name }) => name)
+  const known = read.flatMap(({ values }) => [...values.keys()].filter((name) => findVariable(name)))
+  const names = [...new Set([...found, ...known])].sort()
   const rows = names.map((name) => ({
     name,
     readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),
@@ -32,7 +35,8 @@ export async function compareDialects(
   } else {
     const paint = await loadPaint(context.colour.stdout)
     const width = Math.max(4, ...differing.map(({ name }) => name.length)) + 2
-    const cell = (verdict: string, index: number) => verdict.padEnd((DIALECTS[index]?.length ?? 0) + 2)
+    const cell = (verdict: string, index: number) =>
+      index === DIALECTS.length - 1 ? verdict : verdict.padEnd((DIALECTS[index]?.length ?? 0) + 2)
     if (differing.length > 0) {
       context.stdout.write(`${paint.bold('name'.padEnd(width) + DIALECTS.join('  '))}\n`)
       for (const { name, readers } of differing) {

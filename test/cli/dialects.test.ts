@@ -40,6 +40,12 @@ test('the same letter is the same value, a dash is none, and no value is shown',
   })
 })
 
+test('a name of ours that only some readers find is a row, and no other line of a value is', async () => {
+  const { stdout } = await run('KEY="b\nLOG_LEVEL=info\nOTHER=c"\n', ['env', 'dialects', 'a.env'])
+  expect(stdout).toMatch(/^LOG_LEVEL +– +– +– +– +A +–$/m)
+  expect(stdout).not.toContain('OTHER')
+})
+
 test('a reader that would refuse the file is named, in the table and as a warning', async () => {
   const text = 'LOG_LEVEL = info\n'
   expect((await run(text, ['env', 'dialects', 'a.env'])).stdout).toContain('refused by docker')

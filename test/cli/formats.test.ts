@@ -105,7 +105,7 @@ test.each(['nothing', '{}', 'not json'])(
 
 test('a diff names what differs and the groups that change, and its exit code says whether anything does', async () => {
   const files = {
-    'a.env': 'LOG_LEVEL=info\nSTORE_POOL_SIZE=5\n',
+    'a.env': 'LOG_LEVEL=info\nSTORE_URL=sqlite:./a.sqlite\n',
     'b.env': 'LOG_LEVEL=warn\nHEALTH_DEEP_TOKEN=a-token-of-some-length\n',
   }
   const { code, stdout } = await run(['env', 'diff', 'a.env', 'b.env', '--format', 'json'], files)
@@ -119,7 +119,7 @@ test('a diff names what differs and the groups that change, and its exit code sa
     variables: [
       { name: 'HEALTH_DEEP_TOKEN', state: 'only in the second' },
       { name: 'LOG_LEVEL', state: 'different values' },
-      { name: 'STORE_POOL_SIZE', state: 'only in the first' },
+      { name: 'STORE_URL', state: 'only in the first' },
     ],
   })
   expect((await run(['env', 'diff', 'a.env', 'a.env'], files)).code).toBe(0)

@@ -61,6 +61,18 @@ test('one service at a time can be asked for', async () => {
   expect(await preflight(file, ['--service', 'database'])).toMatchObject({ code: 2, stdout: '' })
 })
 
+test('a finding of a file names the services that read what it is about, of those asked for', async () => {
+  const services = async (file: string, args: string[]) => {
+    const { findings } = JSON.parse((await preflight(file, [...args, '--format', 'json'])).stdout) as {
+      findings: { severity: string; services: string[] }[]
+    }
+    return findings.filter(({ severity }) => severity === 'warning').map((finding) => finding.services)
+  }
+  const file = 'API_URL="https://api.example.com" \nAPI_URL=https://api.example.com\n'
+  expect(await services(file, [])).toEqual([['web', 'agent']])
+  expect(await services('not an assignment\n', ['--service', 'api', '--readers', 'node'])).toEqual([['api']])
+})
+
 test('no byte of a value reaches any stream, whatever is wrong with it', async () => {
   const file = VARIABLES.map(({ name }, index) => `${name}=*canary${index} \u0001`).join('\n')
   for (const format of ['text', 'json']) {

@@ -367,6 +367,23 @@ export function findVariable(name: string): Variable | undefined {
   return BY_NAME.get(name)
 }
 
+/**
+ * Variables that only adjust what another of their group switches on: set alone, the group is still absent, and its
+ * absence means what it says.
+ */
+export const ADJUSTS: ReadonlySet<string> = new Set([
+  'BUILD_STAMP',
+  'LOG_LEVEL',
+  'TRUST_PROXY',
+  'DEPLOY_ENVIRONMENT',
+  'STORE_POOL_SIZE',
+  'JOB_STORE_URL',
+  'PAYMENTS_API_URL',
+  'EMAIL_DISPATCH_SECRET',
+  'EMAIL_DISPATCH_LIMIT',
+  'EMAIL_LINK_SECRET',
+])
+
 /** What a group unlocks, and what its absence means (CONTRACT §2). */
 export const GROUP_MEANING: Readonly<
   Record<GroupName, { readonly unlocks: string; readonly absent: string }>

@@ -1,8 +1,9 @@
 import type { Finding } from '../finding.ts'
 import { SERVICES } from '../service.ts'
+import { findVariable } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
 import { differenceIn, list } from './difference.ts'
-import type { Assignment } from './reader.ts'
+import { type Assignment, MASK } from './reader.ts'
 
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
@@ -32,6 +33,8 @@ export function portability(
       cause: `${list(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
       fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
       location: { file, line, column: 1 },
+      // Where no name stands, the line may be a part of a value.
+      excerpt: assignments.find(({ location }) => location.line === line)?.excerpt ?? MASK,
     })
   }
   const lines = text.split(/\r\n|\n|\r/)
@@ -43,5 +46,29 @@ export function portability(
     if (difference)
       findings.push({ ...common, id: 'reader-difference', present: [name], ...difference, location, excerpt })
   }
+  // Names of ours that only others find, as between two quotes that ours takes for one value.
+  for (const [index, line] of lines.entries()) {
+    const name = assigned(line)
+    if (name === undefined || last.has(name)) continue
+    const sees = ({ values }: (typeof accepting)[number]) => (values.get(name)?.trim() ?? '') !== ''
+    const seeing = accepting.filter(sees).map(({ dialect }) => dialect)
+    const blind = accepting.filter((one) => !sees(one)).map(({ dialect }) => dialect)
+    if (seeing.length === 0 || blind.length === 0) continue
+    findings.push({
+      ...common,
+      id: 'reader-difference',
+      present: [name],
+      cause: `${name} depends on the reader: ${list(seeing)} ${seeing.length === 1 ? 'reads' : 'read'} an assignment of it here, and ${list(blind)} ${blind.length === 1 ? 'does' : 'do'} not.`,
+      fix: 'Write it as NAME=value on a line of its own, and close every quote above it.',
+      location: { file, line: index + 1, column: line.indexOf(name) + 1 },
+      excerpt: `${name} ${MASK}`,
+    })
+  }
   return findings
+}
+
+/** The name of ours that a line would assign, were it read by itself. */
+function assigned(line: string): string | undefined {
+  const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
+  return name !== undefined && findVariable(name) ? name : undefined
 }

@@ -1,7 +1,7 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secret } from '../secret.ts'
 import { type Breach, brokenBy } from './breach.ts'
-import { findVariable, VARIABLES } from './contract.ts'
+import { ADJUSTS, findVariable, VARIABLES } from './contract.ts'
 import { RULES, type Rule } from './rules.ts'
 import {
   type Environment,
@@ -38,7 +38,7 @@ export function usableValue(env: Environment, name: string): string | undefined 
 /** What the rules make of an environment: the broken ones, with what is present and missing, and each group's state. */
 export interface Judgement {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
-  /** Half-configured when one of its rules is broken, configured when anything of it can be used. */
+  /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
   readonly states: Readonly<Record<GroupName, GroupState>>
   /** The values that are set and well-formed, by name. */
   readonly usable: ReadonlyMap<string, string>
@@ -52,7 +52,7 @@ export function judge(env: Environment): Judgement {
     const value = usableValue(env, name)
     if (value === undefined) continue
     usable.set(name, value)
-    states[group] = 'configured'
+    if (!ADJUSTS.has(name)) states[group] = 'configured'
   }
   const broken = RULES.flatMap((rule) => {
     const breach = brokenBy(rule, (name) =>

@@ -18,7 +18,8 @@ export interface EnvFile {
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
-const MASK = '••••'
+/** What an excerpt shows in place of a value, or of a line that may be a part of one. */
+export const MASK = '••••'
 
 /**
  * Reads the text of an env file: `NAME=value`, `export`, single, double and back quotes over several lines,
@@ -38,6 +39,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     const name = NAME.exec(rest)?.[0]
     const equals = name === undefined ? undefined : /^[ \t]*=[ \t]*/.exec(rest.slice(name.length))?.[0]
     if (name === undefined || equals === undefined) {
+      const ours = name !== undefined && findVariable(name) ? name : undefined
       findings.push(
         complaint(
           'unreadable-line',
@@ -45,7 +47,8 @@ export function parseEnvFile(text: string, file: string): EnvFile {
           'This line is not an assignment, and readers skip or refuse it.',
           'Write it as NAME=value, or put a # before it.',
           // What stands there may as well be the rest of a secret: only a name of ours is repeated.
-          name !== undefined && findVariable(name) ? name : undefined,
+          ours,
+          `${line.slice(0, lead)}${ours === undefined ? '' : `${ours} `}${MASK}`,
         ),
       )
       continue
@@ -61,6 +64,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
           `The value of ${name} has several lines and no quotes, so only its first line is read.`,
           'Put the whole value in double quotes, or in a file of its own.',
           name,
+          excerpt,
         ),
       )
       assignments.push({ name, value: start.trim(), location, excerpt })
@@ -82,19 +86,27 @@ export function parseEnvFile(text: string, file: string): EnvFile {
           `The value of ${name} opens a quote that nothing closes.`,
           'Close the quote, or remove it.',
           name,
+          excerpt,
         ),
       )
       assignments.push({ name, value: start.trim(), location, excerpt })
       continue
     }
     if (quoted.after !== '' && !quoted.after.startsWith('#')) {
+      // Over several lines it is mostly another value's opening quote that closed this one.
+      const several = quoted.lastLine > index
       findings.push(
         complaint(
           'text-after-quote',
           location,
-          `Text follows the closing quote of ${name}, and readers disagree about it.`,
-          'Put the whole value in quotes, or remove the rest.',
+          several
+            ? `The quote that ${name} opens is closed on line ${quoted.lastLine + 1}, where text follows, so the lines between are part of its value.`
+            : `Text follows the closing quote of ${name}, and readers disagree about it.`,
+          several
+            ? 'Close the quote on the line where it should end.'
+            : 'Put the whole value in quotes, or remove the rest.',
           name,
+          excerpt,
         ),
       )
     }
@@ -154,16 +166,16 @@ function duplicates(assignments: readonly Assignment[]): Finding[] {
   for (const assignment of assignments) {
     const earlier = seen.get(assignment.name)
     if (earlier) {
-      findings.push({
-        ...complaint(
+      findings.push(
+        complaint(
           'duplicate-name',
           assignment.location,
           `${assignment.name} is set again: line ${earlier.location.line} of the same file is overridden.`,
           'Keep one of the two lines.',
           assignment.name,
+          assignment.excerpt,
         ),
-        excerpt: assignment.excerpt,
-      })
+      )
     }
     seen.set(assignment.name, assignment)
   }
@@ -176,6 +188,7 @@ function complaint(
   cause: string,
   fix: string,
   name: string | undefined,
+  excerpt: string,
 ): Finding {
   return {
     id,
@@ -187,5 +200,6 @@ function complaint(
     cause,
     fix,
     location,
+    excerpt,
   }
 }

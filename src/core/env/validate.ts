@@ -1,6 +1,5 @@
 import type { Finding, Location } from '../finding.ts'
 import { SERVICES, type Service } from '../service.ts'
-import { variablesOf } from './breach.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
 import { judge, rawValue } from './read-settings.ts'
 import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
@@ -50,10 +49,10 @@ export function validate(
 
   const { broken, states, usable } = judge(env)
   for (const { rule, present, missing } of broken) {
-    const about = variablesOf(rule)
-    if (!about.some((name) => names.has(name))) continue
+    // Whoever reads nothing of what is set has nothing half-configured, though it may read what is missing.
+    if (!present.some((name) => names.has(name))) continue
     const { id, group, cause, fix } = rule
-    add({ id, severity: 'error', group, cause, fix, present, missing }, about)
+    add({ id, severity: 'error', group, cause, fix, present, missing }, present)
   }
   const environment = usable.get('DEPLOY_ENVIRONMENT')
   for (const variable of relevant) {
@@ -77,16 +76,19 @@ export function validate(
     if (rawValue(env, name) === undefined || findVariable(name)) continue
     const near = nearestName(name)
     const meant = near === undefined ? undefined : findVariable(near)
-    if (meant === undefined || !names.has(meant.name) || rawValue(env, meant.name) !== undefined) continue
+    if (meant === undefined || !names.has(meant.name)) continue
+    const both = rawValue(env, meant.name) !== undefined
     add(
       {
         id: 'unknown-name',
         severity: 'warning',
         group: meant.group,
         present: [name],
-        missing: [meant.name],
+        missing: both ? [] : [meant.name],
         cause: `${name} is not a variable of the platform, and nothing reads it.`,
-        fix: `Did you mean ${meant.name}?`,
+        fix: both
+          ? `Did you mean ${meant.name}, which is set as well? Then remove this one.`
+          : `Did you mean ${meant.name}?`,
       },
       [meant.name],
     )
@@ -107,7 +109,7 @@ export function validate(
   )
   for (const group of groups.filter(({ state }) => state === 'absent')) {
     const missing = relevant
-      .filter((variable) => variable.group === group.name)
+      .filter(({ name, group: of }) => of === group.name && rawValue(env, name) === undefined)
       .map((variable) => variable.name)
     add(
       {

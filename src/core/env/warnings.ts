@@ -64,7 +64,7 @@ export function valueWarnings(input: {
     return [
       {
         id: 'placeholder-value',
-        cause: `${name} holds a placeholder.`,
+        cause: `${name} holds a placeholder${expected === undefined ? '' : ', which is malformed and behaves as absent'}.`,
         fix: 'Set the real value, or remove the line.',
       },
     ]

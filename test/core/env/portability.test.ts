@@ -67,6 +67,25 @@ test.each([
   expect(findings).toMatchObject([{ id: 'refused-by-reader', location: { line } }])
 })
 
+test('a name of ours that stands in another’s quotes is told where some readers take it for an assignment', () => {
+  const text = 'A="b\nLOG_LEVEL=info\nOTHER=c"\n'
+  const findings = portability(text, 'x', parseEnvFile(text, 'x').assignments)
+  expect(findings.map(({ present, location }) => [...present, location?.line])).toEqual([
+    ['A', 1],
+    ['LOG_LEVEL', 2],
+  ])
+  expect(findings[1]?.cause).toBe(
+    'LOG_LEVEL depends on the reader: docker reads an assignment of it here, and node, compose and systemd do not.',
+  )
+})
+
+test('a refusal quotes its line as far as it may be shown', () => {
+  const quoted = (text: string) =>
+    portability(text, 'x', parseEnvFile(text, 'x').assignments, ['docker'])[0]?.excerpt
+  expect(quoted('A =canary')).toBe('A=••••')
+  expect(quoted('canary canary=canary')).toBe('••••')
+})
+
 test('without docker among the readers, quotes are the fix', () => {
   const text = 'A=b#c'
   const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments, ['node', 'systemd'])

@@ -34,6 +34,28 @@ test('a finding points at file, line and column and masks the value', () => {
   expect(JSON.stringify(findings)).not.toContain('canary')
 })
 
+test('every finding quotes its line with all but a name of ours or of an assignment masked', () => {
+  const { findings } = parseEnvFile(
+    'canary1\nLOG_LEVEL canary2\nexport A="canary3" canary4\nA=canary5\nB=-----BEGIN KEY-----\ncanary6\n-----END KEY-----\nC="canary7',
+    'x',
+  )
+  expect(findings.map(({ id, excerpt }) => [id, excerpt])).toEqual([
+    ['unreadable-line', '••••'],
+    ['unreadable-line', 'LOG_LEVEL ••••'],
+    ['text-after-quote', 'export A=••••'],
+    ['unquoted-lines', 'B=••••'],
+    ['unterminated-quote', 'C=••••'],
+    ['duplicate-name', 'A=••••'],
+  ])
+})
+
+test('a quote that another value’s quote closes is told by where it closes', () => {
+  const text = 'API_URL="https://api.example\nLOG_LEVEL=info\nDEPLOY_ENVIRONMENT="production"\n'
+  expect(parseEnvFile(text, 'x').findings).toMatchObject([
+    { id: 'text-after-quote', location: { line: 1 }, cause: expect.stringContaining('closed on line 3') },
+  ])
+})
+
 test('whatever the text is, reading it throws nothing and quoted values come back as they were', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseEnvFile(text, 'x')))
   fc.assert(

@@ -103,3 +103,32 @@ test('a service is told only of what it reads', () => {
   expect(ids('api')).toEqual(['hardware-a-pair', 'sharedstore-pair'])
   expect(ids('agent')).toEqual([])
 })
+
+test('who reads only what is missing is not told: the table of analytics is the web service’s alone', () => {
+  const env = { ANALYTICS_DATASTORE_TABLE: 'events' }
+  expect(validate(env, ['api', 'agent']).findings.filter(({ severity }) => severity !== 'notice')).toEqual([])
+  expect(validate(env).findings[0]).toMatchObject({
+    id: 'analytics-without-store',
+    services: ['web'],
+    missing: ['STORE_URL'],
+  })
+})
+
+test.each([
+  ['site', 'LOG_LEVEL', 'NEXT_PUBLIC_SITE_URL'],
+  ['store', 'STORE_POOL_SIZE', 'STORE_URL'],
+  ['payments', 'PAYMENTS_API_URL', undefined],
+  ['mail', 'EMAIL_DISPATCH_LIMIT', undefined],
+])('%s is absent while only %s is set, and says what that means', (name, adjusts, switches) => {
+  const stateOf = (...names: string[]) =>
+    validate(Object.fromEntries(names.map((one) => [one, sampleOf(one)]))).groups.find(
+      (group) => group.name === name,
+    )
+  expect(stateOf(adjusts)).toEqual({ ...stateOf(), present: [adjusts] })
+  expect(stateOf(adjusts)?.state).toBe('absent')
+  if (switches !== undefined) expect(stateOf(adjusts, switches)?.state).toBe('configured')
+  const notice = validate({ [adjusts]: sampleOf(adjusts) }).findings.find(
+    ({ id, group }) => id === 'group-absent' && group === name,
+  )
+  expect(notice?.missing).not.toContain(adjusts)
+})

@@ -48,6 +48,25 @@ test.each([
   expect(warned({ MODEL_A_API_KEY: value })).toEqual([])
 })
 
+test('a name that is one slip away is told also where the right one is set', () => {
+  const [alone] = validateAll({ RATE_LIMIT_PER_MINUT: '7' }).findings
+  expect(alone).toMatchObject({
+    id: 'unknown-name',
+    missing: ['RATE_LIMIT_PER_MINUTE'],
+    fix: 'Did you mean RATE_LIMIT_PER_MINUTE?',
+  })
+  const [both] = validateAll({ RATE_LIMIT_PER_MINUT: '7', RATE_LIMIT_PER_MINUTE: '8' }).findings
+  expect(both).toMatchObject({ id: 'unknown-name', present: ['RATE_LIMIT_PER_MINUT'], missing: [] })
+  expect(both?.fix).toContain('is set as well')
+})
+
+test('a placeholder says when it is malformed too, and so behaves as absent', () => {
+  const cause = (env: Record<string, string>) =>
+    validateAll(env).findings.find(({ id }) => id === 'placeholder-value')?.cause
+  expect(cause({ NEXT_PUBLIC_SITE_URL: 'changeme' })).toMatch(/behaves as absent/)
+  expect(cause({ MODEL_A_API_KEY: 'changeme' })).not.toMatch(/absent/)
+})
+
 const token = (claims: object) =>
   ['{"alg":"HS256"}', JSON.stringify(claims), 'signature']
     .map((part) => Buffer.from(part).toString('base64url'))
