@@ -1,5 +1,6 @@
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
@@ -41,6 +42,26 @@ test('migrate makes the store, status describes it, verify passes and is remembe
     version: 1,
     store: { kind: 'sqlite' },
   })
+})
+
+test('status says of a newer schema whether this build can run on it, and the plan of one that it cannot is refused', async () => {
+  const { db, cwd } = await operator()
+  await db('migrate')
+  const database = new Database(path.join(cwd, '.platformctl', 'platform.sqlite'))
+  database.exec(`PRAGMA user_version = 99; UPDATE meta SET value = '99:1' WHERE name = 'readable_from'`)
+  expect((await db('status')).stdout).toMatch(
+    /schema {4}99 \(newer than this build’s \d+, which can run on it\)/,
+  )
+  expect(await db('migrate', '--plan')).toMatchObject({ code: 0, stdout: 'nothing to do\n' })
+  database.exec(`DELETE FROM meta WHERE name = 'readable_from'`)
+  database.close()
+  expect((await db('status')).stdout).toMatch(/which cannot run on it: run the version that wrote it/)
+  for (const args of [['migrate', '--plan'], ['migrate']])
+    expect(await db(...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/was written by a newer platformctl/),
+    })
 })
 
 test('a backup and its restore, by the command line', async () => {

@@ -17,13 +17,15 @@ export async function status({ context, options, env, care }: Job): Promise<Exit
     )
     return EXIT.passed
   }
-  const { version, latest, walBytes, verifiedAt } = found
+  const { version, latest, readable, walBytes, verifiedAt } = found
   const schema =
     version === latest
       ? 'up to date'
       : version < latest
         ? `this build brings ${latest}: platformctl db migrate`
-        : `newer than this build’s ${latest}, which can run on it`
+        : readable
+          ? `newer than this build’s ${latest}, which can run on it`
+          : `newer than this build’s ${latest}, which cannot run on it: run the version that wrote it`
   writeLines(context, [
     ['store', `${found.kind} ${found.location}`],
     ['schema', `${version} (${schema})`],

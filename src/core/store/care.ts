@@ -13,6 +13,8 @@ export interface CareStatus {
   /** Of the schema; `latest` is what this build brings. */
   readonly version: number
   readonly latest: number
+  /** Whether this build runs on it; a schema that is newer must say so of itself. */
+  readonly readable: boolean
   readonly bytes: number
   /** What waits to be moved from the write-ahead log into the file; undefined where there is no such thing. */
   readonly walBytes: number | undefined

@@ -7,7 +7,7 @@ import type { History } from '../status/history.ts'
 import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
 import type { CopyResult } from './copy.ts'
 import type { RestoreResult } from './sqlite/restore.ts'
-import { type Store, StoreOpenError, type StoreSchema } from './store.ts'
+import type { Store, StoreSchema } from './store.ts'
 
 /**
  * A file's disk did not confirm a write, so nothing in it is trusted: it has closed itself, everything asked of it is
@@ -76,8 +76,8 @@ export async function restoreStore(
   { from, force, now }: { readonly from: string; readonly force: boolean; readonly now: number },
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
-    throw new StoreOpenError(
-      'A PostgreSQL store is restored by pg_restore; this command puts back an SQLite file.',
+    throw new StoreCareError(
+      'a PostgreSQL store is restored by its own tools: pg_restore; this command puts back an SQLite file.',
     )
   const { restore } = await import('./sqlite/restore.ts')
   const store = { from, to: address.file, holds: 'course' } as const

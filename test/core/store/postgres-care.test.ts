@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
@@ -5,6 +7,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { openCare } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { openTestStore, postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -60,6 +63,30 @@ test('on a server the command promises nothing about a file, and says when a per
   expect((await run('course', 'show', ada.address)).stdout).toContain(
     'unsubscribed  2026-11-21T00:00:01.000Z',
   )
+})
+
+test('a newer schema on PostgreSQL is described as one that this build can run on or not, and only then planned', async () => {
+  const { care, query } = await cared()
+  await care.migrate()
+  const newer = MIGRATIONS.length + 1
+  const says = (from: number) =>
+    query(`UPDATE platformctl.schema_version SET version = ${newer};
+      UPDATE platformctl.meta SET value = '${newer}:${from}' WHERE name = 'readable_from'`)
+  await says(MIGRATIONS.length)
+  expect(await care.status()).toMatchObject({ version: newer, readable: true })
+  expect(await care.pending()).toEqual([])
+  await says(newer)
+  expect(await care.status()).toMatchObject({ version: newer, readable: false })
+  for (const refused of [care.pending(), care.migrate()])
+    await expect(refused).rejects.toThrow(/was written by a newer platformctl .*: run that version/)
+})
+
+test('a store on PostgreSQL is restored by its own tools, and the command says so with exit 1', async () => {
+  const { url } = await cared()
+  const { context, stderr } = testContext({ env: { STORE_URL: url }, cwd: await emptyFolder() })
+  await writeFile(path.join(context.cwd, 'b.sqlite'), '')
+  expect(await runProgram(['db', 'restore', 'b.sqlite'], context)).toBe(1)
+  expect(stderr()).toMatch(/pg_restore; this command puts back an SQLite file/)
 })
 
 test('verify names the rows on PostgreSQL that break a promise of the course', async () => {

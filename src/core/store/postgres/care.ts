@@ -2,7 +2,15 @@ import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import type { Secret } from '../../secret.ts'
 import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
-import { createPool, migrate, type Pool, schemaVersion, sentence } from './connection.ts'
+import {
+  assertReadable,
+  createPool,
+  migrate,
+  type Pool,
+  runsOn,
+  schemaVersion,
+  sentence,
+} from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 const MOST_FAULTS = 100
@@ -14,17 +22,26 @@ export function careForPostgres(url: Secret): StoreCare {
   const exists = async () => (await schemaVersion(pool)) > 0
   return {
     status: () =>
-      asked(async () => ({
-        kind: 'postgres',
-        location: locationOf(url),
-        version: await schemaVersion(pool),
-        latest: MIGRATIONS.length,
-        bytes: await bytesOf(pool),
-        walBytes: undefined,
-        counts: await countRows(pool),
-        verifiedAt: (await exists()) ? await verifiedAt(pool) : undefined,
-      })),
-    pending: () => asked(async () => stepsFrom(MIGRATIONS, await schemaVersion(pool))),
+      asked(async () => {
+        const version = await schemaVersion(pool)
+        return {
+          kind: 'postgres',
+          location: locationOf(url),
+          version,
+          latest: MIGRATIONS.length,
+          readable: await runsOn(pool, version, MIGRATIONS.length),
+          bytes: await bytesOf(pool),
+          walBytes: undefined,
+          counts: await countRows(pool),
+          verifiedAt: version > 0 ? await verifiedAt(pool) : undefined,
+        }
+      }),
+    pending: () =>
+      asked(async () => {
+        const version = await schemaVersion(pool)
+        await assertReadable(pool, version, MIGRATIONS.length)
+        return stepsFrom(MIGRATIONS, version)
+      }),
     migrate: () =>
       asked(async () => {
         const from = await schemaVersion(pool)

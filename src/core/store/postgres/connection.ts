@@ -61,15 +61,7 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
   // The number is platformctl's own; whoever comes second waits here and then finds the step done.
   await connection.query('SELECT pg_advisory_xact_lock(7305823190017)')
   const version = await schemaVersion(connection)
-  if (version > steps.length) {
-    const { rows } = await connection.query<{ said: string }>(
-      `SELECT value AS said FROM platformctl.meta WHERE name = 'readable_from'`,
-    )
-    if (isReadable(rows[0]?.said ?? '', version, steps.length)) return true
-    throw new StoreOpenError(
-      `The PostgreSQL of STORE_URL was written by a newer platformctl (schema ${version}, this build knows ${steps.length}): run that version, or restore a backup made before it.`,
-    )
-  }
+  await assertReadable(connection, version, steps.length)
   const next = steps[version]
   if (next === undefined) return true
   if (version === 0) {
@@ -85,6 +77,22 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
     [`${version + 1}:${READABLE_FROM}`],
   )
   return false
+}
+
+/** Whether this build runs on a schema: on a newer one only if that says so of itself. */
+export async function runsOn(connection: Queryable, version: number, known: number): Promise<boolean> {
+  if (version <= known) return true
+  const { rows } = await connection.query<{ said: string }>(
+    `SELECT value AS said FROM platformctl.meta WHERE name = 'readable_from'`,
+  )
+  return isReadable(rows[0]?.said ?? '', version, known)
+}
+
+export async function assertReadable(connection: Queryable, version: number, known: number): Promise<void> {
+  if (!(await runsOn(connection, version, known)))
+    throw new StoreOpenError(
+      `The PostgreSQL of STORE_URL was written by a newer platformctl (schema ${version}, this build knows ${known}): run that version, or restore a backup made before it.`,
+    )
 }
 
 /** 0: there is nothing of ours yet. */

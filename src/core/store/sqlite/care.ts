@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { type AnalyticsCare, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
 import { backup } from './backup.ts'
-import { connect, migrate, schemaVersion } from './connection.ts'
+import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { countRows, verifyDatabase } from './verify.ts'
 
@@ -17,12 +17,16 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
       location: file,
       version: schemaVersion(database),
       latest: MIGRATIONS.length,
+      readable: runsOn(database, MIGRATIONS.length),
       bytes: sizeOf(file),
       walBytes: sizeOf(`${file}-wal`),
       counts: countRows(database),
       verifiedAt: verifiedAt(),
     }),
-    pending: async () => stepsFrom(MIGRATIONS, schemaVersion(database)),
+    pending: async () => {
+      assertReadable(database, file, MIGRATIONS.length)
+      return stepsFrom(MIGRATIONS, schemaVersion(database))
+    },
     migrate: async () => {
       const from = schemaVersion(database)
       try {

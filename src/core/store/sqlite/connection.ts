@@ -153,15 +153,19 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
  * Steps only add, so the build before runs on the schema after, which makes a rollback of the code alone possible. But
  * only where the newer build has said so of this very version: any other newer schema is refused.
  */
-function assertReadable(database: SqliteDatabase, file: string, known: number): void {
+export function runsOn(database: SqliteDatabase, known: number): boolean {
   const version = schemaVersion(database)
-  if (version <= known) return
+  if (version <= known) return true
   const said = hasMeta(database)
     ? String(database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get() ?? '')
     : ''
-  if (!isReadable(said, version, known))
+  return isReadable(said, version, known)
+}
+
+export function assertReadable(database: SqliteDatabase, file: string, known: number): void {
+  if (!runsOn(database, known))
     throw new StoreOpenError(
-      `${file} was written by a newer platformctl (schema ${version}, this build knows ${known}): run that version, or restore a backup made before it.`,
+      `${file} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${known}): run that version, or restore a backup made before it.`,
     )
 }
 
