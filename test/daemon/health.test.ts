@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { openStore } from '../../src/core/store/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { healthBody, serve, serveTcp } from '../support/servers.ts'
@@ -105,6 +106,31 @@ test('a thousand requests at once ask each dependency twice at most', async () =
   expect(new Set(answers.map(({ state }) => state))).toEqual(new Set(['ok']))
   for (const name of ['datastore', 'payments', 'api', 'agent'])
     expect(asked.filter((one) => one === name).length, name).toBe(2)
+})
+
+test('a thousand requests that are read one by one in a turn write and read the store twice at most', async () => {
+  const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
+  let pings = 0
+  const ping = () => {
+    pings += 1
+    return store.ping()
+  }
+  const opened = openPlatform({ env: {}, store: { ...store, ping } })
+  onTestFinished(async () => {
+    await opened.close()
+    await store.close()
+  })
+  // A callback each, as a server reads its sockets: what one of them does without waiting is over before the next.
+  const ask = (target: string) =>
+    new Promise<Response>((resolve) =>
+      setImmediate(() => resolve(opened.api.fetch(new Request(`http://any.example${target}`)))),
+    )
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => ask('/api/health')))
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
+  expect(pings).toBeLessThanOrEqual(2)
+  const before = pings
+  await ask('/api/health')
+  expect(pings, 'a later request has a run of its own').toBe(before + 1)
 })
 
 test.each([

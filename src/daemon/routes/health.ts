@@ -2,6 +2,7 @@ import { hasBearer } from '../../core/access/bearer.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { httpStatus } from '../../core/health/fold.ts'
 import { toHealthJson } from '../../core/health/health-json.ts'
+import type { HealthReport } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { Secret } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
@@ -12,16 +13,35 @@ type DeepGate = { readonly token: Secret | undefined } | false
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
 export function healthRoute(health: Health, gate: DeepGate): Handler {
+  const check = together(health)
   return async ({ request, requestId, url }) => {
     const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '') && gate
     if (deep && deep.token !== undefined && !hasBearer(request, deep.token)) {
       throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
     }
-    const report = await health.check({ deep: deep !== false })
+    const report = await check(deep !== false)
     const status = httpStatus(report.state)
     if (prefersHealthJson(request.headers.get('accept') ?? ''))
       return jsonResponse(toHealthJson(report), { status, requestId }, 'application/health+json')
     return jsonResponse(report, { status, requestId })
+  }
+}
+
+/**
+ * Who asks in one turn of the event loop shares a run, which begins after the last of them asked. A probe that works
+ * without waiting, as a ping of SQLite does, is over before the next request is read: no single flight would hold it.
+ */
+function together(health: Health): (deep: boolean) => Promise<HealthReport> {
+  const asked = new Map<boolean, Promise<HealthReport>>()
+  return (deep) => {
+    const known = asked.get(deep)
+    if (known) return known
+    const report = new Promise((resolve) => setImmediate(resolve)).then(() => {
+      asked.delete(deep)
+      return health.check({ deep })
+    })
+    asked.set(deep, report)
+    return report
   }
 }
 
