@@ -121,7 +121,8 @@ function line(series: Series, now: number): Line {
   return {
     service: series.service,
     probe: series.probe,
-    state: fresh ? series.last.state : 'unknown',
+    // What is not configured is so whether anybody looks or not.
+    state: fresh || series.last.state === 'skipped' ? series.last.state : 'unknown',
     reason: series.last.reason,
     checkedAt: series.last.at,
     days: Array.from({ length: DAYS_KEPT }, (_, index) => {

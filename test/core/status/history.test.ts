@@ -160,6 +160,12 @@ test('a probe that is not configured has neither uptime nor trouble', async () =
     uptime: undefined,
     today: 'none',
   })
+  // Nobody looked for an hour: what was not configured is not without data for that.
+  const { services } = await it.summary(HOUR_MS)
+  expect(services[0]?.probes.map(({ probe, state }) => [probe, state])).toEqual([
+    ['store', 'unknown'],
+    ['mail', 'skipped'],
+  ])
 })
 
 test('an incident has its cause and its length, over a restart too; after a silence it is another', async () => {

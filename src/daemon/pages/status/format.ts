@@ -10,12 +10,28 @@ export function percent(uptime: number | undefined): string {
 /** `3.1 · 12 · 140 ms` */
 export function latencies(latency: Window['latency']): string {
   if (latency === undefined) return '–'
-  const inSeconds = latency.p99 >= 10_000
-  const figure = (ms: number) => {
+  const { figures, unit } = inOneUnit(latency)
+  return `${figures.join(' · ')} ${unit}`
+}
+
+/** `p50 3.1, p95 12, p99 140 ms`: where no heading says which is which. */
+export function percentiles(latency: Latency): string {
+  const { figures, unit } = inOneUnit(latency)
+  return `p50 ${figures[0]}, p95 ${figures[1]}, p99 ${figures[2]} ${unit}`
+}
+
+type Latency = Exclude<Window['latency'], undefined>
+
+function inOneUnit({ p50, p95, p99 }: Latency): {
+  readonly figures: readonly string[]
+  readonly unit: 'ms' | 's'
+} {
+  const inSeconds = p99 >= 10_000
+  const figures = [p50, p95, p99].map((ms) => {
     const value = inSeconds ? ms / 1000 : ms
     return value < 10 ? value.toFixed(1) : value.toFixed(0)
-  }
-  return `${[latency.p50, latency.p95, latency.p99].map(figure).join(' · ')} ${inSeconds ? 's' : 'ms'}`
+  })
+  return { figures, unit: inSeconds ? 's' : 'ms' }
 }
 
 /** A moment that programs can read too: `21 Nov 2026, 07:26 UTC`. */

@@ -7,7 +7,7 @@ import { verdict } from '../../../core/status/verdict.ts'
 import { duration, listed, probeLabel, SERVICE_LABEL } from '../../../core/status/words.ts'
 import { type Page, page } from '../layout.ts'
 import { bars, legend } from './bars.ts'
-import { buildName, latencies, moment, percent } from './format.ts'
+import { buildName, latencies, moment, percent, percentiles } from './format.ts'
 import { SIGN_SHAPES, STATE_WORD, sign } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
 
@@ -86,6 +86,7 @@ function section(status: ServiceStatus, input: StatusPageInput): string {
     status.build === undefined
       ? ''
       : `build ${buildName(status.build)}${status.buildSince === undefined ? '' : `, first seen ${duration(Math.max(0, now - status.buildSince), 1)} ago`}`,
+    whole.allDays.latency === undefined ? '' : percentiles(whole.allDays.latency),
   ].filter(Boolean)
   return `<section class="service" aria-labelledby="${service}">
 <header><div class="head"><h2 id="${service}">${SERVICE_LABEL[service]}</h2><span class="word ${whole.state}">${sign(whole.state)} ${STATE_WORD[whole.state]}</span><span class="up">${whole.allDays.uptime === undefined ? '' : `${percent(whole.allDays.uptime)} uptime`}</span></div>
