@@ -106,9 +106,9 @@ test('text names the root cause once and its follower as such', async () => {
   expect(text.trimEnd().split('\n').at(-1)).toMatch(/^✖ not reached: agent; /)
 })
 
-test('junit has a case for reaching each service and one for each probe', async () => {
+test('junit has a case for reaching each service, one for each probe and one for the verdict', async () => {
   const xml = await health('junit')
-  expect(xml).toContain('tests="8" failures="2" errors="1"')
+  expect(xml).toContain('tests="9" failures="3" errors="1"')
   expect(xml).toContain(
     '<error type="connect_refused" message="the connection was refused: nothing listens there">',
   )
@@ -116,6 +116,30 @@ test('junit has a case for reaching each service and one for each probe', async 
   expect(xml).toContain('a &quot;quoted&quot; &lt;b&gt;&amp;&apos;\\ reason')
   expect(xml).toContain('<skipped>not configured</skipped>')
   expect(await junitFaults(xml)).toEqual([])
+})
+
+test.each([
+  [['--expect-build', 'b2'], 'degraded: web; expected build b2, found web b1'],
+  [['--strict'], 'degraded: web'],
+  [['--wait', '1s', '--consecutive', '9'], 'not often enough in a row: degraded: web'],
+  [[], undefined],
+])('junit with %j is as red as the exit code: %s', async (args, message) => {
+  const url = await serve((_, response) =>
+    response.end(
+      healthBody({
+        state: 'degraded',
+        build: 'b1',
+        probes: { mail: { state: 'degraded', checked: false, reason: 'half-configured, so it is off' } },
+      }),
+    ),
+  )
+  const { context, stdout } = testContext()
+  const code = await runProgram(['health', '--url', `web=${url}`, '--format', 'junit', ...args], context)
+  expect(code).toBe(message === undefined ? 0 : 1)
+  expect(await junitFaults(stdout())).toEqual([])
+  const failure = message === undefined ? '' : `<failure type="verdict" message="${message}`
+  expect(stdout()).toContain(`<testcase classname="platform" name="verdict" time="0.0000">${failure}`)
+  expect(stdout()).toContain(`failures="${message === undefined ? 0 : 1}" errors="0"`)
 })
 
 test('prom has one HELP and TYPE a metric, and escapes its labels', async () => {

@@ -140,7 +140,7 @@ async function document(
       return `${JSON.stringify(healthJson(verdict, passed, context.clock.now()), null, 2)}\n`
     }
     case 'junit':
-      return (await import('../output/health-junit.ts')).healthJunit(verdict)
+      return (await import('../output/health-junit.ts')).healthJunit(verdict, passed)
     case 'prom':
       return (await import('../output/health-prom.ts')).healthProm(verdict, passed)
     case 'text': {

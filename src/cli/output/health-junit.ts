@@ -1,7 +1,7 @@
 import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import type { Verdict } from '../../core/health/verdict.ts'
+import { conclusion, type Verdict } from '../../core/health/verdict.ts'
 import { escapeXml } from './xml.ts'
 
 interface Case {
@@ -11,27 +11,43 @@ interface Case {
   readonly kind: 'passed' | 'failure' | 'error' | 'skipped'
 }
 
-/** JUnit XML: a suite each service, a case for reaching it and one for each of its probes. */
-export function healthJunit({ results, diagnosis, sentence }: Verdict): string {
-  const suites = results.map((health) => ({
-    health,
-    cases: casesOf(health, becauseOf(diagnosis, health.service)),
-  }))
+/**
+ * JUnit XML: a suite each service, a case for reaching it and one for each of its probes; and one for the verdict, so
+ * that what fails no probe (another build, --strict, too few passes in a row) is red there too.
+ */
+export function healthJunit(verdict: Verdict, passed: boolean): string {
+  const { results, diagnosis } = verdict
+  const sentence = escapeXml(conclusion(verdict, passed))
+  const whole: Case = passed
+    ? { name: 'verdict', seconds: 0, inside: '', kind: 'passed' }
+    : {
+        name: 'verdict',
+        seconds: 0,
+        inside: `<failure type="verdict" message="${sentence}"/>`,
+        kind: 'failure',
+      }
+  const suites = [
+    ...results.map((health) => ({
+      name: health.service,
+      cases: casesOf(health, becauseOf(diagnosis, health.service)),
+    })),
+    { name: 'platform', cases: [whole] },
+  ]
   const all = suites.flatMap(({ cases }) => cases)
   const count = (cases: readonly Case[], kind: Case['kind']) =>
     cases.filter((one) => one.kind === kind).length
   const counts = (cases: readonly Case[]) =>
     `tests="${cases.length}" failures="${count(cases, 'failure')}" errors="${count(cases, 'error')}"`
   const seconds = (cases: readonly Case[]) => cases.reduce((sum, one) => sum + one.seconds, 0).toFixed(4)
-  const body = suites.map(({ health, cases }) => {
+  const body = suites.map(({ name, cases }) => {
     const rows = cases.map(
       (one) =>
-        `    <testcase classname="${health.service}" name="${escapeXml(one.name)}" time="${one.seconds.toFixed(4)}">${one.inside}</testcase>\n`,
+        `    <testcase classname="${name}" name="${escapeXml(one.name)}" time="${one.seconds.toFixed(4)}">${one.inside}</testcase>\n`,
     )
-    return `  <testsuite name="${health.service}" ${counts(cases)} skipped="${count(cases, 'skipped')}" time="${seconds(cases)}">\n${rows.join('')}  </testsuite>\n`
+    return `  <testsuite name="${name}" ${counts(cases)} skipped="${count(cases, 'skipped')}" time="${seconds(cases)}">\n${rows.join('')}  </testsuite>\n`
   })
   return `<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="platformctl health: ${escapeXml(sentence)}" ${counts(all)} time="${seconds(all)}">
+<testsuites name="platformctl health: ${sentence}" ${counts(all)} time="${seconds(all)}">
 ${body.join('')}</testsuites>
 `
 }

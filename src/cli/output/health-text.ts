@@ -2,7 +2,7 @@ import { becauseOf, type RemoteState, stateOf } from '../../core/health/diagnosi
 import type { Phases } from '../../core/health/get.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
-import type { Verdict } from '../../core/health/verdict.ts'
+import { conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { Paint } from '../paint.ts'
 
 export const SIGN: Readonly<Record<ProbeState | RemoteState, string>> = {
@@ -31,12 +31,8 @@ export function healthText(verdict: Verdict, passed: boolean, paint: Paint): str
     return `root cause  ${paint.bold(where)}: ${reason}${code}${fix === undefined ? '' : `\n            ${fix}`}`
   })
   const last = passed
-    ? paint.green(paint.bold(`✔ ${verdict.sentence}`))
-    : paint.red(
-        paint.bold(
-          `✖ ${verdict.outcome === 'passed' ? 'not often enough in a row: ' : ''}${verdict.sentence}`,
-        ),
-      )
+    ? paint.green(paint.bold(`✔ ${conclusion(verdict, passed)}`))
+    : paint.red(paint.bold(`✖ ${conclusion(verdict, passed)}`))
   return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
 }
 

@@ -66,6 +66,11 @@ export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuil
   }
 }
 
+/** The verdict's sentence as an answer to what was asked for: a pass that did not last is none. */
+export function conclusion({ outcome, sentence }: Verdict, passed: boolean): string {
+  return outcome === 'passed' && !passed ? `not often enough in a row: ${sentence}` : sentence
+}
+
 function allOk(results: readonly RemoteHealth[]): string {
   const [first, ...more] = results
   return more.length === 0 ? `${first?.service ?? 'nothing'} is ok` : `all ${results.length} services are ok`
