@@ -99,6 +99,42 @@ test('addresses come from the env file, below a path too, and not from this proc
   expect(stdout).toContain('"url": "http://127.0.0.1:8000"')
 })
 
+test('with an env file the process environment wins, as at boot', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'file.env'), 'AGENT_URL=http://file.invalid')
+  const url = await serve((_, response) => response.end(healthBody({ service: 'agent' })))
+  const { stdout } = await run(['--service', 'agent', '--env-file', 'file.env', '--format', 'json'], {
+    cwd,
+    env: { AGENT_URL: url },
+  })
+  expect(stdout).toContain(`"url": "${url}"`)
+})
+
+test.each([
+  ['NEXT_PUBLIC_SITE_URL=htp//www.example.com', 'NEXT_PUBLIC_SITE_URL', 'web'],
+  ['NEXT_PUBLIC_SITE_URL=https://user:canary@www.example.com', 'NEXT_PUBLIC_SITE_URL', 'web'],
+  ['API_URL=api.example.com:8000\nNEXT_PUBLIC_API_URL=canary', 'API_URL', 'api'],
+])('an env file with %j is refused: this machine is not asked in its place', async (text, name, service) => {
+  const cwd = await emptyFolder()
+  await writeFile(path.join(cwd, 'file.env'), text)
+  const args = ['--service', service, '--env-file', 'file.env', '--timeout', '1s']
+  expect(await run(args, { cwd })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `platformctl: ${name} does not hold an http:// or https:// address without a user name, a query or a fragment: correct it, or name the address with --url ${service}=….\n`,
+  })
+  // What is not asked need not be right.
+  const url = await serve((_, response) => response.end(healthBody({ service })))
+  expect((await run([...args, '--url', `${service}=${url}`], { cwd })).code).toBe(0)
+})
+
+test('a malformed address gives way to the other variable of its service', async () => {
+  const cwd = await emptyFolder()
+  const url = await serve((_, response) => response.end(healthBody({ service: 'agent' })))
+  await writeFile(path.join(cwd, 'file.env'), `AGENT_URL=agent.example.com\nNEXT_PUBLIC_AGENT_URL=${url}`)
+  expect((await run(['--service', 'agent', '--env-file', 'file.env'], { cwd })).code).toBe(0)
+})
+
 test.each([
   ['ok', 0],
   ['degraded', 0],

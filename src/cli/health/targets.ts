@@ -30,13 +30,28 @@ export function targetsOf(
       EXIT.usage,
       `--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`,
     )
-  return services.map((name) => {
-    const fromFile = DEFAULTS[name].names
-      .map((variable) => fileEnv?.[variable]?.trim())
-      .find((value) => value !== undefined && isAddress(value))
-    return { service: name, url: given.get(name) ?? fromFile ?? DEFAULTS[name].url }
-  })
+  return services.map((name) => ({
+    service: name,
+    url: given.get(name) ?? addressIn(fileEnv ?? {}, name) ?? DEFAULTS[name].url,
+  }))
 }
+
+/** A malformed address behaves as absent; with no other one this machine must not be asked in place of what was meant. */
+function addressIn(env: Context['env'], service: Service): string | undefined {
+  const set = DEFAULTS[service].names.flatMap((variable) => {
+    const value = env[variable]?.trim()
+    return value ? [{ variable, value }] : []
+  })
+  const usable = set.find(({ value }) => isAddress(value))?.value
+  if (usable === undefined && set[0] !== undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `${set[0].variable} does not hold ${ADDRESS}: correct it, or name the address with --url ${service}=….`,
+    )
+  return usable
+}
+
+const ADDRESS = 'an http:// or https:// address without a user name, a query or a fragment'
 
 function parseAddress(word: string): readonly [Service, string] {
   const at = word.indexOf('=')
@@ -45,11 +60,7 @@ function parseAddress(word: string): readonly [Service, string] {
   if (service === undefined)
     throw new CommandError(EXIT.usage, '--url takes web=ADDRESS, api=ADDRESS or agent=ADDRESS.')
   const url = word.slice(at + 1)
-  if (!isAddress(url))
-    throw new CommandError(
-      EXIT.usage,
-      `--url ${service}=… needs an http:// or https:// address without a user name, a query or a fragment.`,
-    )
+  if (!isAddress(url)) throw new CommandError(EXIT.usage, `--url ${service}=… needs ${ADDRESS}.`)
   return [service, url]
 }
 

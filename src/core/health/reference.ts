@@ -31,7 +31,7 @@ A service is the worst of its probes. All run at once, each within half of one d
 
 ## platformctl health
 
-Addresses come from \`--url\`, else from the files named with \`--env-file\` (NEXT_PUBLIC_SITE_URL; API_URL or NEXT_PUBLIC_API_URL; AGENT_URL or NEXT_PUBLIC_AGENT_URL), else they are this machine's: 127.0.0.1 on ports 3000, 8000 and 8100. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
+Addresses come from \`--url\`, else from the files named with \`--env-file\` (NEXT_PUBLIC_SITE_URL; API_URL or NEXT_PUBLIC_API_URL; AGENT_URL or NEXT_PUBLIC_AGENT_URL; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports 3000, 8000 and 8100. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
 
 | Exit code | Means |
 |---|---|
@@ -44,7 +44,7 @@ Addresses come from \`--url\`, else from the files named with \`--env-file\` (NE
 |---|---|
 | \`text\` | for a person |
 | \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round; [its schema](health.schema.json) |
-| \`junit\` | a suite each service, a case for reaching it and one for each probe |
+| \`junit\` | a suite each service, a case for reaching it and one for each probe; and one case for the verdict, which also fails for another build, \`--strict\` or too few passes in a row |
 | \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
 
 A service whose only trouble is another one is named as its follower (\`because api\`), and the origin once as the root cause. Different builds and a certificate with less than 14 days left are warnings; with \`--strict\` they fail.
