@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { readsAlike } from '../core/env/plain.ts'
@@ -125,14 +125,12 @@ function shadowed(loser: Assignment, winner: string): Finding {
 export function readText(context: Context, file: string): string {
   const full = path.resolve(context.cwd, file)
   try {
-    const { size } = statSync(full)
-    if (size > LARGEST_FILE_BYTES) {
+    const bytes = readBytes(full, statSync(full))
+    if (bytes === undefined)
       throw new CommandError(
         EXIT.usage,
         `${file} is larger than an env file can be (${LARGEST_FILE_BYTES / 1024 / 1024} MB): is it the right file?`,
       )
-    }
-    const bytes = readFileSync(full)
     // What PowerShell 5 writes for `>`, and what Notepad calls Unicode.
     if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
       throw new CommandError(
@@ -149,6 +147,26 @@ export function readText(context: Context, file: string): string {
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(EXIT.usage, `cannot read ${file}: ${reason(error)}.`, { cause: error })
+  }
+}
+
+/** Undefined: there is more than an env file can hold. A pipe or a device says no size and may never end. */
+function readBytes(full: string, stats: Stats): Buffer | undefined {
+  if (stats.size > LARGEST_FILE_BYTES) return undefined
+  if (stats.isFile()) return readFileSync(full)
+  const descriptor = openSync(full, 'r')
+  try {
+    const parts: Buffer[] = []
+    for (let total = 0; total <= LARGEST_FILE_BYTES; ) {
+      const part = Buffer.alloc(65_536)
+      const count = readSync(descriptor, part)
+      if (count === 0) return Buffer.concat(parts)
+      parts.push(part.subarray(0, count))
+      total += count
+    }
+    return undefined
+  } finally {
+    closeSync(descriptor)
   }
 }
 

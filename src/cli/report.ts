@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
+import { readText } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './paint.ts'
@@ -106,7 +105,7 @@ function readBaseline(context: Context, file: string): Set<string> {
     new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string
   try {
-    text = readFileSync(path.resolve(context.cwd, file), 'utf8')
+    text = readText(context, file).replace(/^\uFEFF/, '')
   } catch {
     throw fail('it cannot be read')
   }

@@ -90,6 +90,13 @@ test('a baseline accepts the warnings it knows, no other, and never an error', a
   ).toBe(1)
 })
 
+test('a baseline with a byte order mark, as some shells write it, is read', async () => {
+  const warned = { 'a.env': 'RATE_LIMIT_PER_MINUTE=many\n' }
+  const known = (await run(['env', 'check', 'a.env', '--format', 'json'], warned)).stdout
+  const files = { ...warned, 'known.json': `\uFEFF${known}` }
+  expect((await run(['env', 'check', 'a.env', '--strict', '--baseline', 'known.json'], files)).code).toBe(0)
+})
+
 test.each(['nothing', '{}', 'not json'])(
   'a baseline of %j is refused in one sentence, exit 2',
   async (text) => {

@@ -30,6 +30,23 @@ const UNREADABLE: readonly (readonly [string, (file: string) => Promise<unknown>
   ],
 ]
 
+test.skipIf(process.platform === 'win32')(
+  'a pipe is read as a file is, and a device that never ends is refused when it is too much',
+  async () => {
+    const cwd = await emptyFolder()
+    expect(await platformctl(['env', 'check', '/dev/zero'], { cwd })).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^platformctl: \/dev\/zero is larger than an env file can be[^\n]*$/),
+    })
+    // A shell's pipe: what Node gives a child as its input is a socket.
+    const command = `printf 'LOG_LEVEL=loud\\n' | "$0" -- "$1" env check /dev/stdin`
+    const piped = await execa('sh', ['-c', command, process.execPath, bin], { cwd, reject: false })
+    expect(piped).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(piped.stdout).toContain('malformed-value  /dev/stdin:1:1')
+  },
+)
+
 test.each(UNREADABLE)(
   '%s: one sentence that names the file, exit 2, nothing on standard output',
   async (_, make, sentence) => {
