@@ -3,9 +3,12 @@ import path from 'node:path'
 import type { DocumentedCommand } from './command-tree.ts'
 import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
 
+/** What a runbook's headings are, in this order; others may stand between them. */
+const FORM = ['What you see', 'Do', 'How to know that it worked', 'How to go back']
+
 /**
- * Dead links and anchors, commands and options that do not exist, and scripts that package.json does not have: a
- * sentence each. `files` are relative to `root`, with slashes.
+ * Dead links and anchors, commands and options that do not exist, scripts that package.json does not have, and runbooks
+ * of another form than the rest: a sentence each. `files` are relative to `root`, with slashes.
  */
 export function docFaults(input: {
   readonly root: string
@@ -21,11 +24,22 @@ export function docFaults(input: {
     const text = readFileSync(path.join(root, file), 'utf8')
     for (const { target, line } of linksOf(text)) checkLink(file, line, target)
     for (const { code, line } of codeOf(text)) checkCommands(file, line, code)
+    if (/^runbooks\/(?!README)/.test(file)) checkForm(file, text)
   }
   for (const file of files.filter((name) => /^deploy\/.*\.(?:service|yml)$/.test(name))) {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n')
     for (const [index, code] of lines.entries())
       checkCommands(file, index + 1, code.replace(/^Exec\w+=(?:\/usr\/bin\/node -- )?\/usr\/bin\//, ''))
+  }
+
+  function checkForm(file: string, text: string): void {
+    const found = [...text.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
+    if (found.filter((heading) => FORM.includes(heading)).join() !== FORM.join())
+      faults.push(
+        `${file} has not the headings of a runbook, each once and in this order: ${FORM.join(', ')}`,
+      )
+    if (!/^# .+\n\n\*\*When:\*\* /.test(text))
+      faults.push(`${file}:3 does not begin with when it is for: **When:** …`)
   }
 
   function checkLink(file: string, line: number, target: string): void {

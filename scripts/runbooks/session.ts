@@ -97,7 +97,7 @@ export async function runSteps(steps: readonly Step[], setup: string): Promise<r
  */
 export function shapeOf(line: string): string {
   return line
-    .replace(/\bschema (?:\d+ to )?\d+/g, (said) =>
+    .replace(/\bschema +(?:\d+ to )?\d+/g, (said) =>
       said.replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit))),
     )
     .replace(/\d{4}-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(?:\.\d+)?Z/g, 'TIME')

@@ -15,6 +15,15 @@ export const PAGES: readonly string[] = [
 
 /** What must be on the machine before a runbook's commands mean something: bash, by the page's name. */
 export const SETUPS: Readonly<Record<string, string>> = {
+  'runbooks/cloud.md': `cat > production.env <<END
+DEPLOY_ENVIRONMENT=production
+NEXT_PUBLIC_SITE_URL=https://www.example.com
+NEXT_PUBLIC_API_URL=https://api.example.com
+NEXT_PUBLIC_AGENT_URL=https://agent.example.com
+CORS_ALLOWED_ORIGINS=https://www.example.com
+STORE_URL=postgres://platform:kX3vQ8tR2mZ7pL5w@platform-store.postgres.database.azure.com/platform
+EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64)
+END`,
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
   'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/backlog-growing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',

@@ -194,7 +194,7 @@ test('rules and dashboard name metrics that exist, and every alarm has its secti
   const [alerts, dashboard, alarms] = [read('alerts.yaml'), read('dashboard.json'), read('alarms.md')]
   const named = `${alerts}${dashboard}`.matchAll(/\b(?:platformctl|process|nodejs)_[a-z_]+/g)
   for (const [name] of named) expect(Object.keys(ROWS)).toContain(name.replace(/_(?:bucket|sum|count)$/, ''))
-  const sections = [...alarms.matchAll(/^## (Platform\w+)$/gm)].map(([, name]) => name)
+  const sections = [...alarms.matchAll(/^### (Platform\w+)$/gm)].map(([, name]) => name)
   const rules = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
   expect(sections).toEqual(expect.arrayContaining(rules))
   for (const rule of rules) expect(alerts).toContain(`runbook: alarms.md#${rule.toLowerCase()}`)

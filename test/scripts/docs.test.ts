@@ -45,3 +45,25 @@ test.each([
 ])('in %j the docs check finds %j', async (page, faults) => {
   expect(await faultsIn(page)).toEqual(faults)
 })
+
+test.each([
+  [
+    '# A\n\n**When:** now.\n\n## What you see\n\n## Do\n\n### More\n\n## How to know that it worked\n\n## How to go back\n',
+    [],
+  ],
+  [
+    '# A\n\n**When:** now.\n\n## Do\n\n## What you see\n\n## How to know that it worked\n\n## How to go back\n',
+    [expect.stringMatching(/^runbooks\/a\.md has not the headings of a runbook, .*: What you see, Do, /)],
+  ],
+  [
+    '# A\n\nNow.\n\n## What you see\n\n## Do\n\n## How to know that it worked\n\n## How to go back\n',
+    ['runbooks/a.md:3 does not begin with when it is for: **When:** …'],
+  ],
+])('every runbook has the one form: in %j the docs check finds %j', async (page, faults) => {
+  const root = await emptyFolder()
+  await mkdir(path.join(root, 'runbooks'))
+  await writeFile(path.join(root, 'runbooks/a.md'), page)
+  await writeFile(path.join(root, 'runbooks/README.md'), '# The list\n')
+  const files = ['runbooks/a.md', 'runbooks/README.md']
+  expect(docFaults({ root, files, commands, scripts: {} })).toEqual(faults)
+})
