@@ -123,6 +123,11 @@ function shadowed(loser: Assignment, winner: string): Finding {
 
 /** Read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
 export function readText(context: Context, file: string): string {
+  if (file === '')
+    throw new CommandError(
+      EXIT.usage,
+      'the name of a file is empty: was a variable of the shell meant that is not set?',
+    )
   const full = path.resolve(context.cwd, file)
   try {
     const bytes = readBytes(full, statSync(full))

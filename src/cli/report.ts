@@ -101,6 +101,7 @@ function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
 }
 
 function readBaseline(context: Context, file: string): Set<string> {
+  if (file === '') throw new CommandError(EXIT.usage, 'the name of the baseline is empty: name a file.')
   const fail = (why: string) =>
     new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string

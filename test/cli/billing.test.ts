@@ -181,7 +181,7 @@ test('a key that the API refuses, and an API that is not there, are exit code 3'
   })
   expect(await smoke({ ...ENV, PAYMENTS_API_URL: 'http://127.0.0.1:1' }, '--no-webhook')).toMatchObject({
     code: 3,
-    stdout: expect.stringContaining('http://127.0.0.1:1 gave no answer'),
+    stdout: expect.stringContaining('the payments API gave no answer: check PAYMENTS_API_URL'),
   })
 })
 

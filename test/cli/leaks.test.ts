@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { documentedTree } from '../../scripts/command-tree.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { VARIABLES, type Variable } from '../../src/core/env/contract.ts'
 import { DIALECTS } from '../../src/core/env/dialects/read.ts'
@@ -73,17 +74,53 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['env', 'example'],
   ['env', 'schema'],
   ['env', 'schema', '--report'],
-  ['dispatch', '--env-file', 'a.env'],
-  ['dispatch', '--env-file', 'a.env', '--dry-run', '--local'],
+  ...['text', 'json', 'junit', 'prom'].map((format) => [
+    ...['health', '--env-file', 'a.env', '--timeout', '100ms', '--deep', '--format', format],
+  ]),
+  ['health', 'explain'],
+  ...['text', 'json'].flatMap((format) =>
+    [
+      ['dispatch'],
+      ['dispatch', '--dry-run', '--local'],
+      ['dispatch', '--drain', '--local'],
+      ['course', 'status'],
+      ['course', 'show', 'you@example.com'],
+      ['course', 'erase', 'you@example.com', '--yes'],
+      ['course', 'resolve', 'no-such-delivery', 'sent'],
+      ['db', 'status'],
+      ['db', 'migrate', '--plan'],
+      ['db', 'migrate'],
+      ['db', 'verify'],
+      ['db', 'backup', 'store.backup'],
+      ['db', 'restore', 'no-such.backup', '--force'],
+      ['db', 'copy', '--to', 'sqlite:copy.sqlite'],
+      ['billing', 'smoke'],
+      ['analytics', 'summary'],
+    ].map((args) => [...args, '--env-file', 'a.env', '--format', format]),
+  ),
   ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
   ['email', 'send-test', 'welcome', '--to', 'you@example.com', '--env-file', 'a.env'],
-  ['email', 'list'],
-  ['course', 'status', '--env-file', 'a.env'],
-  ['course', 'show', 'you@example.com', '--env-file', 'a.env'],
-  ['db', 'status', '--env-file', 'a.env'],
-  ['db', 'verify', '--env-file', 'a.env'],
-  ['analytics', 'summary', '--env-file', 'a.env'],
+  ...['text', 'json'].map((format) => ['email', 'list', '--format', format]),
+  ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--as', as]),
+  ['email', 'preview', '--port', '0'],
+  ['email', 'lint'],
+  ['completion', 'bash'],
+  ['demo', '--exit'],
 ]
+
+/** These wait for a signal: they have had it. */
+const WAITING = new Set(['daemon', 'demo', 'email preview'])
+
+test('no command of the tree is left out', async () => {
+  const paths = (commands: Awaited<ReturnType<typeof documentedTree>>['commands']): string[] =>
+    commands.flatMap((command) => [
+      ...(command.commands.length === 0 || command.options.length > 0 ? [command.path.join(' ')] : []),
+      ...paths(command.commands),
+    ])
+  const run = COMMANDS.map((args) => `${args.join(' ')} `)
+  const { commands } = await documentedTree()
+  expect(paths(commands).filter((path) => !run.some((args) => args.startsWith(`${path} `)))).toEqual([])
+})
 
 const nameServer = await startNameServer({})
 const network = openNetwork({ lookup: loopbackLookup, nameServers: [nameServer.address] })
@@ -107,8 +144,9 @@ test.each(cases)(
       cwd,
       env: args.includes('a.env') ? {} : env,
       network,
-      // The daemon waits for a signal: it has had it.
-      ...(args[0] === 'daemon' && { signal: AbortSignal.abort() }),
+      ...((WAITING.has(args[0] ?? '') || WAITING.has(args.slice(0, 2).join(' '))) && {
+        signal: AbortSignal.abort(),
+      }),
     })
     await runProgram(args, context)
     expect(stdout() + stderr()).not.toBe('')

@@ -109,6 +109,18 @@ test.each([
   expect(stderr().trim().split('\n')).toHaveLength(1)
 })
 
+test.each([
+  ['--env-file', 'the name of a file is empty'],
+  ['--baseline', 'the name of the baseline is empty'],
+])(
+  'an empty name after %s, as an unset variable of a shell leaves it, is told so',
+  async (option, sentence) => {
+    const { code, stdout, stderr } = await preflight(undefined, [option, ''])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(sentence)
+  },
+)
+
 test('on a terminal of 40 columns no line is longer, and what a group means stands below it', async () => {
   const chunks: string[] = []
   const stdout = { columns: 40, write: (text: string) => chunks.push(text) > 0 }

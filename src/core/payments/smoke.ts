@@ -159,6 +159,7 @@ async function webhook(input: SmokeInput): Promise<SmokeCheck> {
     send(input, {
       method: 'POST',
       url,
+      silence: `${new URL(url).origin} gave no answer: check the address, and that it is reached from here.`,
       headers: { 'content-type': 'application/json', 'stripe-signature': signature },
       body,
     })
@@ -200,6 +201,8 @@ async function ask(
   const answer = await send(input, {
     method,
     url: `${input.payments.apiUrl}${path}`,
+    // A value of the environment is not shown: the variable is named.
+    silence: 'the payments API gave no answer: check PAYMENTS_API_URL, and that it is reached from here.',
     headers: {
       authorization: `Bearer ${input.payments.secretKey.reveal()}`,
       ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
@@ -215,8 +218,16 @@ async function send(
   { signal }: SmokeInput,
   {
     url,
+    silence,
     ...options
-  }: { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string },
+  }: {
+    method: 'GET' | 'POST'
+    url: string
+    /** What is said when nothing comes back. */
+    silence: string
+    headers: Record<string, string>
+    body?: string
+  },
 ): Promise<Answer> {
   try {
     const { statusCode, body } = await request(url, {
@@ -226,9 +237,7 @@ async function send(
     const text = (await body.text()).slice(0, LARGEST_ANSWER_BYTES)
     return { kind: 'answer', status: statusCode, body: objectOf(text) }
   } catch {
-    return unreached(
-      `${new URL(url).origin} gave no answer: check the address, and that it is reached from here.`,
-    )
+    return unreached(silence)
   }
 }
 
