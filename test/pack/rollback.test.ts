@@ -3,8 +3,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
-import { platformctl, startDaemon } from '../support/cli.ts'
+import { type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { hasProgram } from '../support/programs.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -43,18 +44,56 @@ async function migratedBy(next: (args: string[]) => Promise<string>) {
   return cwd
 }
 
+/** The last commit whose build knows schema 3. */
+const SCHEMA_3 = '884535f20856546eafcd6ecfcede60ae0b323643'
+const inHistory = hasProgram(['git', '-C', root, 'cat-file', '-e', SCHEMA_3], 'git, with the whole history')
+
+test.skipIf(!inHistory)(
+  'after a rollback a real earlier build runs on the schema of this one',
+  async () => {
+    const folder = await emptyFolder()
+    const archive = path.join(folder, 'earlier.tar')
+    await execa('git', ['-C', root, 'archive', `--output=${archive}`, SCHEMA_3])
+    await execa('tar', ['-xf', archive, '-C', folder])
+    await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir')
+    await execa(process.execPath, ['scripts/build.ts'], { cwd: folder })
+    const program = path.join(folder, 'bin/platformctl.js')
+
+    const cwd = await emptyFolder()
+    expect((await platformctl(['db', 'migrate', '--data', 'data'], { cwd })).exitCode).toBe(0)
+    const status = await platformctl(['db', 'status', '--data', 'data'], { cwd, program })
+    expect(status.stdout).toMatch(/newer than this build’s 3, which can run on it/)
+    const daemon = await startDaemon(['--data', 'data'], { cwd, program })
+    onTestFinished(async () => void (await daemon.stop()))
+    await subscribes(daemon)
+    expect(await daemon.stop()).toBe(0)
+    for (const other of [{ program }, {}]) {
+      expect(
+        (await platformctl(['course', 'show', 'ada@example.com', '--data', 'data'], { cwd, ...other }))
+          .stdout,
+      ).toContain('unconfirmed')
+      expect((await platformctl(['db', 'verify', '--data', 'data'], { cwd, ...other })).exitCode).toBe(0)
+    }
+  },
+  120_000,
+)
+
+async function subscribes({ urls }: Daemon): Promise<void> {
+  const answer = await fetch(`${urls.web}/api/email/subscribe`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"email":"ada@example.com"}',
+  })
+  expect(answer.status).toBe(202)
+}
+
 test('after a rollback this build runs on the schema of the one that came after it', async () => {
   const cwd = await migratedBy(await nextBuild(withOneMore))
   const status = await platformctl(['db', 'status', '--data', 'data'], { cwd })
   expect(status.stdout).toMatch(/schema .*newer than this build’s \d+, which can run on it/)
   const daemon = await startDaemon(['--data', 'data'], { cwd })
   onTestFinished(async () => void (await daemon.stop()))
-  const answer = await fetch(`${daemon.urls.web}/api/email/subscribe`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: '{"email":"ada@example.com"}',
-  })
-  expect(answer.status).toBe(202)
+  await subscribes(daemon)
   expect((await (await fetch(`${daemon.urls.web}/api/health?deep=1`)).json()) as object).toMatchObject({
     probes: { store: { state: 'ok' } },
   })

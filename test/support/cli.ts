@@ -6,6 +6,8 @@ export const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta
 export interface Run {
   readonly cwd: string
   readonly env?: Record<string, string>
+  /** Another build's CLI. */
+  readonly program?: string
 }
 
 export interface Finished {
@@ -18,8 +20,11 @@ export interface Finished {
  * `--` before the script: Node itself reads an --env-file behind it otherwise, and ends when that is missing.
  * Runs the built CLI with an environment of its own: nothing of the test runner's leaks in.
  */
-export async function platformctl(args: readonly string[], { cwd, env = {} }: Run): Promise<Finished> {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--', bin, ...args], {
+export async function platformctl(
+  args: readonly string[],
+  { cwd, env = {}, program = bin }: Run,
+): Promise<Finished> {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, ['--', program, ...args], {
     cwd,
     env: bare(env),
     extendEnv: false,
@@ -41,9 +46,12 @@ export interface Daemon {
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | undefined>
 }
 
-export async function startDaemon(args: readonly string[], { cwd, env = {} }: Run): Promise<Daemon> {
+export async function startDaemon(
+  args: readonly string[],
+  { cwd, env = {}, program = bin }: Run,
+): Promise<Daemon> {
   const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0', '--grace', '0']
-  const child = execa(process.execPath, ['--', bin, 'daemon', ...ports, ...args], {
+  const child = execa(process.execPath, ['--', program, 'daemon', ...ports, ...args], {
     cwd,
     env: bare(env),
     extendEnv: false,
