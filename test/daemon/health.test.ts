@@ -1,4 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
@@ -316,6 +318,33 @@ test.each([
   const { ask } = await platform({ COURSE_INDEX_PATH: file })
   expect((await ask('agent')).body.probes.course_index).toMatchObject({ state, checked: true })
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a course index whose reading hangs holds one thread, however often health is asked, and is read again afterwards',
+  async () => {
+    const file = path.join(await emptyFolder(), 'index.json')
+    // Opening a pipe that nobody writes hangs as a file system does whose server is gone.
+    execFileSync('mkfifo', [file])
+    const { ask } = await platform({ COURSE_INDEX_PATH: file })
+    const { body } = await ask('agent')
+    expect(body.probes.course_index).toMatchObject({ state: 'failing', reason: 'no answer in time' })
+    const silent = 'the configured index cannot be read: its file system does not answer'
+    for (let polls = 0; polls < 5; polls += 1)
+      expect((await ask('agent')).body.probes.course_index).toMatchObject({
+        state: 'failing',
+        reason: silent,
+      })
+    // Every thread but one is free: more reads than the pool has threads come through.
+    await Promise.all(Array.from({ length: 8 }, () => readFile(new URL(import.meta.url))))
+    const index = '{"version":1,"lessons":[{"day":1,"title":"A","topics":[]}]}'
+    await writeFile(file, index)
+    rmSync(file)
+    writeFileSync(file, index)
+    await expect
+      .poll(async () => (await ask('agent')).body.probes.course_index)
+      .toMatchObject({ state: 'ok' })
+  },
+)
 
 test('a dependency that hangs is named with how far it came, and the others are kept', async () => {
   const { env } = await neighbours()

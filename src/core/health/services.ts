@@ -218,7 +218,7 @@ export function agentProbes(dependencies: ProbeDependencies): readonly Probe[] {
     {
       name: 'course_index',
       budgetMs: API_BUDGET_MS,
-      run: () => courseIndexState(settings.agent.courseIndexPath),
+      run: courseIndexState(settings.agent.courseIndexPath),
     },
     model('model_a', models.a !== undefined),
     model('model_b', models.b !== undefined),
@@ -227,10 +227,17 @@ export function agentProbes(dependencies: ProbeDependencies): readonly Probe[] {
   ]
 }
 
-async function courseIndexState(file: string | undefined): Promise<ProbeResult> {
-  if (file === undefined)
-    return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
-  const text = await readFile(file, 'utf8').catch(() => undefined)
-  if (text === undefined) return failing('the configured index cannot be read')
-  return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
+function courseIndexState(file: string | undefined): Probe['run'] {
+  let reading: Promise<string | undefined> | undefined
+  return async () => {
+    if (file === undefined)
+      return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
+    // A file system that hangs keeps a thread of a small pool: one is enough, however often health is asked.
+    if (reading) return failing('the configured index cannot be read: its file system does not answer')
+    reading = readFile(file, 'utf8').catch(() => undefined)
+    const text = await reading
+    reading = undefined
+    if (text === undefined) return failing('the configured index cannot be read')
+    return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
+  }
 }
