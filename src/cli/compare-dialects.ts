@@ -24,8 +24,10 @@ export async function compareDialects(
     name,
     readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),
   }))
-  const differing = rows.filter(({ readers }) => new Set(readers).size > 1)
-  const refusing = read.filter(({ rejected }) => rejected).map(({ dialect }) => dialect)
+  // A reader that refuses the file is told once, below: as a verdict on each name it would hide the real differences.
+  const differing = rows.filter(({ readers }) => new Set(readers.filter((one) => one !== 'refused')).size > 1)
+  const rejected = read.filter((one) => one.rejected)
+  const refusing = rejected.map(({ dialect }) => dialect)
   if (format === 'json') {
     const named = rows.map(({ name, readers }) => ({
       name,
@@ -50,9 +52,12 @@ export async function compareDialects(
         ),
       )
     }
-    if (refusing.length > 0) context.stdout.write(`${paint.red('refused by')} ${refusing.join(', ')}\n`)
+    const because = rejected.map(
+      ({ dialect, rejectedLine = 1 }) => `${dialect} (because of line ${rejectedLine})`,
+    )
+    if (because.length > 0) context.stdout.write(`${paint.red('refused by')} ${because.join(', ')}\n`)
     context.stdout.write(
-      `${names.length - differing.length} of ${names.length} names are read alike by all\n`,
+      `${names.length - differing.length} of ${names.length} names are read alike by all${refusing.length > 0 ? ' others' : ''}\n`,
     )
   }
   return differing.length === 0 && refusing.length === 0 ? EXIT.passed : EXIT.failed

@@ -89,11 +89,11 @@ async function assignedAs(
   found: readonly Assignment[],
 ): Promise<readonly Assignment[]> {
   const { readAs } = await import('../core/env/dialects/read.ts')
-  const { values, rejected } = readAs(dialect, text, machineOf(context.env))
+  const { values, rejected, rejectedLine = 1 } = readAs(dialect, text, machineOf(context.env))
   if (rejected)
     throw new CommandError(
       EXIT.usage,
-      `${dialect} would refuse ${file}: platformctl env dialects ${file} shows what each reader makes of it.`,
+      `${dialect} would refuse ${file} because of line ${rejectedLine}: platformctl env dialects ${file} shows what each reader makes of it.`,
     )
   const placed = new Map(found.map((assignment) => [assignment.name, assignment]))
   const start = { location: { file, line: 1, column: 1 }, excerpt: '' }

@@ -48,7 +48,10 @@ test('a name of ours that only some readers find is a row, and no other line of 
 
 test('a reader that would refuse the file is named, in the table and as a warning', async () => {
   const text = 'LOG_LEVEL = info\n'
-  expect((await run(text, ['env', 'dialects', 'a.env'])).stdout).toContain('refused by docker')
+  expect(await run(text, ['env', 'dialects', 'a.env'])).toEqual({
+    code: 1,
+    stdout: 'refused by docker (because of line 1)\n1 of 1 names are read alike by all others\n',
+  })
   const { stdout } = await run(text, ['env', 'check', 'a.env', '--format', 'json'])
   expect((JSON.parse(stdout) as { findings: { id: string }[] }).findings.map(({ id }) => id)).toContain(
     'refused-by-reader',
@@ -112,7 +115,7 @@ test('a file that the asked-for reader refuses is unreadable: exit 2, one senten
   const { context, stdout, stderr } = testContext({ cwd })
   expect(await runProgram(['preflight', '--env-file', 'a.env', '--dialect', 'docker'], context)).toBe(2)
   expect(stdout()).toBe('')
-  expect(stderr()).toMatch(/^platformctl: docker would refuse a\.env: .*\n$/)
+  expect(stderr()).toMatch(/^platformctl: docker would refuse a\.env because of line \d+: .*\n$/)
 })
 
 test('only the readers that are named can disagree', async () => {

@@ -128,6 +128,7 @@ export function differenceIn(name: string, line: string, sight: Sight): Differen
 function habitOf(line: string, value: string, other: string | undefined): HabitName {
   // Before white space: to a regular expression the mark is white space too.
   if (!other && line.startsWith('\uFEFF')) return 'byte order mark'
+  if (!other && value.includes('$')) return 'dollar'
   if (!other) return /^\s*export\s/.test(line) ? 'export' : value === '' ? 'other' : 'line'
   if (/^(['"`])/.test(other) && !value.startsWith(other[0] ?? '')) {
     if (value.includes('\n')) return 'lines'

@@ -13,7 +13,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'public-secret':
     'Variables named NEXT_PUBLIC_… are sent to every browser, and this one holds a secret key. Revoke the key at the provider.',
   'weak-secret':
-    'A secret of our own choosing that can be guessed by trying. Make a new one, for example with: openssl rand -base64 32',
+    'A secret that can be guessed by trying. Make a new one, for example with: openssl rand -base64 32; of a provider’s key, check that the whole of it was copied.',
   'unknown-name': 'Nothing reads this variable, and its name is one slip away from one that is read.',
   'duplicate-name':
     'The same name is set twice in one file; the later line wins in most readers, and the earlier in some.',

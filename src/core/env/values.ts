@@ -22,8 +22,14 @@ const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => str
   // At least as strict as the SDK, which prints what it cannot take for one.
   dsn: (value) =>
     DSN.test(value) ? undefined : 'https://KEY@HOST/NUMBER, as the project’s settings show it',
-  'store-url': (value) => (parseStoreAddress(value) ? undefined : 'sqlite:PATH or postgres://…'),
-  'smtp-url': (value) => (parseSmtpUrl(value) ? undefined : 'smtp://host:port or smtps://host:port'),
+  'store-url': (value) =>
+    parseStoreAddress(value)
+      ? undefined
+      : 'sqlite:PATH or postgres://…, in which a # of the password is written %23',
+  'smtp-url': (value) =>
+    parseSmtpUrl(value)
+      ? undefined
+      : 'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
   mailbox: (value) =>
     parseMailbox(value).ok ? undefined : 'an address, as course@example.com or Course <course@example.com>',
   origins: (value) =>
@@ -66,7 +72,7 @@ export function parseHttpUrl(value: string): string | undefined {
 
 function parseSmtpUrl(value: string): URL | undefined {
   const url = parseUrl(value)
-  return url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' ? url : undefined
+  return url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && url.hash === '' ? url : undefined
 }
 
 export function parseStoreAddress(
@@ -78,7 +84,8 @@ export function parseStoreAddress(
   const file = /^(?:sqlite|file):(?:\/\/(?=\/))?(.+)$/i.exec(value)?.[1]
   if (file !== undefined) return file.startsWith('//') ? undefined : { kind: 'sqlite', file }
   const url = parseUrl(value)
-  return url && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== ''
+  // A # that is not escaped would end the address, and what stands before it would be taken for the host.
+  return url && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== '' && url.hash === ''
     ? { kind: 'postgres', url: value }
     : undefined
 }

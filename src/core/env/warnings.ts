@@ -27,6 +27,9 @@ const PLACEHOLDER = new RegExp(
 /** Shorter than this, a secret can be guessed by trying (NIST SP 800-131A asks 112 bits; 16 base64 characters hold 96). */
 const SHORTEST_SECRET = 16
 
+/** Of keys that a provider made, only what cannot be a whole one. */
+const SHORTEST_KEY = 8
+
 /** Secrets that we choose ourselves, so that their strength is ours to judge; a provider's key is as long as it is. */
 const CHOSEN_BY_US = new Set([
   'EMAIL_DISPATCH_SECRET',
@@ -93,6 +96,12 @@ export function valueWarnings(input: {
       id: 'weak-secret',
       cause: `${name} is too short or too regular to resist guessing.`,
       fix: 'Make a new one, for example with: openssl rand -base64 32',
+    })
+  } else if (variable.kind === 'secret' && value.length < SHORTEST_KEY) {
+    warnings.push({
+      id: 'weak-secret',
+      cause: `${name} is too short to resist guessing.`,
+      fix: 'Check that the whole key was copied, or ask the provider for a new one.',
     })
   }
   return warnings

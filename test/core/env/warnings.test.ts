@@ -42,10 +42,26 @@ test.each([
   'changeless',
   'nullable',
   'secretly-good-4711',
-  'k3y',
-  'test',
 ])('%j may be a real key', (value) => {
   expect(warned({ MODEL_A_API_KEY: value })).toEqual([])
+})
+
+test('a secret too short to resist guessing is told, whoever made it', () => {
+  expect(warned({ MODEL_A_API_KEY: 'k3y' })).toEqual(['weak-secret MODEL_A_API_KEY'])
+  expect(warned({ MODEL_A_API_KEY: 'k3y-4711' })).toEqual([])
+  expect(warned({ HEALTH_DEEP_TOKEN: 'k3y-4711' })).toEqual(['weak-secret HEALTH_DEEP_TOKEN'])
+})
+
+test('a # that is not escaped in a password is malformed: what stands before it would be the host', () => {
+  for (const [name, value] of [
+    ['STORE_URL', 'postgres://user:p#ss@db.example/name'],
+    ['STORE_URL', 'postgres://user:p@ss#word@db.example/name'],
+    ['MAILER_SMTP_URL', 'smtp://user:12#34@smtp.example'],
+  ] as const) {
+    const finding = validateAll({ [name]: value }).findings.find(({ id }) => id === 'malformed-value')
+    expect(finding?.fix, value).toMatch(/%23\.$/)
+  }
+  expect(warned({ STORE_URL: 'postgres://user:p%23ss@db.example/name' })).toEqual([])
 })
 
 test('a name that is one slip away is told also where the right one is set', () => {
