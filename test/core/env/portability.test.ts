@@ -44,7 +44,7 @@ test.each([
     'docker and systemd take the comment as part of the value',
     'Put the comment on a line of its own.',
   ],
-  ['A=${B}', 'compose replaces what follows a dollar sign', /^No form suits all/],
+  ['A=$B', 'compose replaces what follows a dollar sign', /^No form suits all/],
   ['A=b#c', 'node cuts the value at the #', /^No form suits all/],
   ['A=$2b$10$c', 'compose replaces what follows a dollar sign', /^No form suits all/],
   ['A="b\nc"', 'docker ends the value with its first line', /^Put the value on one line/],
