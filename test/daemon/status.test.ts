@@ -54,7 +54,7 @@ test('the page tells the verdict, its age, each probe, incidents, build and what
     'The last 90 days: 79 ok, 1 failing, 10 without data',
     'was failing for 40 minutes, felt by Web and Agent',
     'build 4.2.0',
-    / · p50\s\d+, p95\s\d+, p99\s\d+\sms</,
+    / · p50\s\d+,\sp95\s\d+,\sp99\s\d+\sms</,
     'Rate limits count in this process only.',
   ])
     typeof said === 'string' ? expect(page).toContain(said) : expect(page).toMatch(said)

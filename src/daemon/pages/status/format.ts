@@ -14,10 +14,10 @@ export function latencies(latency: Window['latency']): string {
   return `${figures.join(' · ')} ${unit}`
 }
 
-/** `p50 3.1, p95 12, p99 140 ms`: where no heading says which is which. A line breaks between figures, not in one. */
+/** `p50 3.1, p95 12, p99 140 ms`: where no heading says which is which; on one line. */
 export function percentiles(latency: Latency): string {
   const { figures, unit } = inOneUnit(latency)
-  return `p50\u00a0${figures[0]}, p95\u00a0${figures[1]}, p99\u00a0${figures[2]}\u00a0${unit}`
+  return `p50\u00a0${figures[0]},\u00a0p95\u00a0${figures[1]},\u00a0p99\u00a0${figures[2]}\u00a0${unit}`
 }
 
 type Latency = Exclude<Window['latency'], undefined>
