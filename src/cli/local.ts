@@ -17,6 +17,15 @@ export function storeAddress(context: Context, env: Environment, data: string | 
     : address
 }
 
+/** A malformed STORE_URL counts as absent, so the command is about another store than its operator may think. */
+export function warnOfStoreUrl(context: Context, env: Environment, address: StoreAddress): void {
+  if (!env.STORE_URL?.trim() || readSettings(env).store.address !== undefined || address.kind !== 'sqlite')
+    return
+  context.stderr.write(
+    `STORE_URL is not the address of a store (postgres://… or sqlite:FILE) and counts as absent: this is about ${address.file}\n`,
+  )
+}
+
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
 export async function assertExists(address: StoreAddress): Promise<void> {
   const { existsSync } = await import('node:fs')
@@ -43,6 +52,7 @@ export async function openLocal(
   data: string | undefined,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
   const address = storeAddress(context, env, data)
+  warnOfStoreUrl(context, env, address)
   await assertExists(address)
   const store = await openStore(address).catch((error: unknown) => {
     throw storeFault(address, error)

@@ -222,7 +222,11 @@ test('verify finds a damaged page', async () => {
   await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
   const again = await openCare({ kind: 'sqlite', file })
   expect(await again.verify(NOW)).toMatchObject({ ok: false, damaged: true })
-  await expect(again.backup(`${file}.zst`)).rejects.toThrow()
+  for (const refused of [() => again.backup(`${file}.zst`), () => again.status()])
+    await expect(refused()).rejects.toThrow(
+      `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
+    )
+  expect((await readdir(path.dirname(file))).filter((name) => name.includes('zst'))).toEqual([])
   await again.close()
 })
 
@@ -266,6 +270,7 @@ test('the plan names the steps and changes nothing; migrating twice does nothing
   expect(first?.version).toBe(1)
   expect(first?.statements).toContain('CREATE TABLE subscription')
   expect((await care.status()).version).toBe(0)
+  expect(await care.verify(NOW)).toMatchObject({ ok: true, damaged: false, checked: 0 })
   expect(await care.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
   expect(await care.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
   expect(await care.pending()).toEqual([])
@@ -300,6 +305,7 @@ test('a build runs on a newer schema that says of itself that it can, and is ref
   change(`UPDATE meta SET value = '${newer}:${newer}' WHERE name = 'readable_from'`)
   await expect(openStore(address)).rejects.toThrow(refused)
   await expect(care.pending()).rejects.toThrow(refused)
+  await expect(care.verify(NOW)).rejects.toThrow(refused)
   expect(await care.status()).toMatchObject({ readable: false })
   change(`DELETE FROM meta WHERE name = 'readable_from'`)
   await expect(openStore(address)).rejects.toThrow(refused)

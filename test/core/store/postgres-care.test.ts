@@ -77,8 +77,8 @@ test('a newer schema on PostgreSQL is described as one that this build can run o
   expect(await care.pending()).toEqual([])
   await says(newer)
   expect(await care.status()).toMatchObject({ version: newer, readable: false })
-  for (const refused of [care.pending(), care.migrate()])
-    await expect(refused).rejects.toThrow(/was written by a newer platformctl .*: run that version/)
+  for (const refused of [() => care.pending(), () => care.migrate(), () => care.verify(NOW)])
+    await expect(refused()).rejects.toThrow(/was written by a newer platformctl .*: run that version/)
 })
 
 test('a store on PostgreSQL is restored by its own tools, and the command says so with exit 1', async () => {

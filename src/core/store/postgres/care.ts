@@ -19,7 +19,6 @@ const PAGE = 1000
 /** The care of a store on a PostgreSQL server; nothing is migrated before that is asked for. */
 export function careForPostgres(url: Secret): StoreCare {
   const pool = createPool({ url, size: 1, onIdleFault: () => {} })
-  const exists = async () => (await schemaVersion(pool)) > 0
   return {
     status: () =>
       asked(async () => {
@@ -50,7 +49,9 @@ export function careForPostgres(url: Secret): StoreCare {
       }),
     verify: (now) =>
       asked(async () => {
-        if (!(await exists())) return { ok: true, damaged: false, checked: 0, faults: [], moreFaults: 0 }
+        const version = await schemaVersion(pool)
+        await assertReadable(pool, version, MIGRATIONS.length)
+        if (version === 0) return { ok: true, damaged: false, checked: 0, faults: [], moreFaults: 0 }
         const result = await verify(pool, now)
         if (result.ok)
           await pool.query(

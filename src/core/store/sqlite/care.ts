@@ -12,36 +12,39 @@ const BUSY_MS = 5000
 export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare {
   const database = connect({ file, busyMs })
   return {
-    status: async () => ({
-      kind: 'sqlite',
-      location: file,
-      version: schemaVersion(database),
-      latest: MIGRATIONS.length,
-      readable: runsOn(database, MIGRATIONS.length),
-      bytes: sizeOf(file),
-      walBytes: sizeOf(`${file}-wal`),
-      counts: countRows(database),
-      verifiedAt: verifiedAt(),
-    }),
+    status: () =>
+      sound(file, async () => ({
+        kind: 'sqlite',
+        location: file,
+        version: schemaVersion(database),
+        latest: MIGRATIONS.length,
+        readable: runsOn(database, MIGRATIONS.length),
+        bytes: sizeOf(file),
+        walBytes: sizeOf(`${file}-wal`),
+        counts: countRows(database),
+        verifiedAt: verifiedAt(),
+      })),
     pending: async () => {
       assertReadable(database, file, MIGRATIONS.length)
       return stepsFrom(MIGRATIONS, schemaVersion(database))
     },
-    migrate: async () => {
-      const from = schemaVersion(database)
-      try {
-        migrate(database, file, MIGRATIONS)
-      } catch (error) {
-        if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY'))
-          throw new StoreCareError(
-            `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
-            { cause: error },
-          )
-        throw error
-      }
-      return { from, to: schemaVersion(database) }
-    },
+    migrate: () =>
+      sound(file, async () => {
+        const from = schemaVersion(database)
+        try {
+          migrate(database, file, MIGRATIONS)
+        } catch (error) {
+          if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY'))
+            throw new StoreCareError(
+              `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
+              { cause: error },
+            )
+          throw error
+        }
+        return { from, to: schemaVersion(database) }
+      }),
     verify: async (now) => {
+      assertReadable(database, file, MIGRATIONS.length)
       const result = verifyDatabase(database, { now, holds: 'course' })
       if (result.ok && hasMeta())
         database
@@ -51,7 +54,7 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
           .run(String(now))
       return result
     },
-    backup: (to) => backup(database, to),
+    backup: (to) => sound(file, () => backup(database, to)),
     close: async () => void database.close(),
   }
 
@@ -71,8 +74,22 @@ export function careForAnalytics(file: string): AnalyticsCare {
   const database = connect({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
-    backup: (to) => backup(database, to),
+    backup: (to) => sound(file, () => backup(database, to)),
     close: async () => void database.close(),
+  }
+}
+
+/** What a damaged file cannot give is refused in a sentence; only `verify` looks further. */
+async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB)/.test(String(error.code)))
+      throw new StoreCareError(
+        `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
+        { cause: error },
+      )
+    throw error
   }
 }
 

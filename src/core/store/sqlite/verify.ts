@@ -1,6 +1,6 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import type { Holds, VerifyResult } from '../care.ts'
-import type { SqliteDatabase } from './connection.ts'
+import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
 const MOST_FAULTS = 100
 /** A reader that stays long keeps the write-ahead log from shrinking: rows are read in pages. */
@@ -23,7 +23,8 @@ export function verifyDatabase(
       parent: string
     }[])
       faults.push(`${table}: a row refers to a ${parent} that does not exist`)
-    if (!damaged && holds === 'course') {
+    // A store that was never migrated has no rows to look at.
+    if (!damaged && holds === 'course' && schemaVersion(database) > 0) {
       for (const row of subscriptions(database)) {
         checked += 1
         faults.push(...violations(row, now).map((sentence) => `subscription ${row.id}: ${sentence}`))
