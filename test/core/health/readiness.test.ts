@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
+import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
 import { apiProbes } from '../../../src/core/health/services.ts'
@@ -14,6 +14,49 @@ const CREDENTIALS = {
 }
 const ready = { state: 'ok', checked: false }
 const skipped = { state: 'skipped', checked: false, reason: 'not configured' }
+
+function apiHealth({
+  env = {},
+  installed = [],
+  ping = async () => {},
+  clock = systemClock,
+}: {
+  env?: Record<string, string>
+  installed?: readonly string[]
+  ping?: () => Promise<void>
+  clock?: Clock
+}) {
+  const store = { kind: async () => 'sqlite' as const, ping }
+  return createHealth({
+    service: 'api',
+    clock,
+    build: undefined,
+    startedAt: 0,
+    probes: apiProbes({
+      settings: readSettings(env),
+      clock,
+      random: systemRandom,
+      counting: () => 'local',
+      brokenRules: [],
+      store,
+      jobStore: store,
+      verifyMail: async () => {},
+      pingAnalytics: async () => {},
+      hasPackage: (name) => installed.includes(name),
+    }),
+  })
+}
+
+test('a store that keeps the process busy for 50 ms is told as slow, and the circuit beside it is not', async () => {
+  let monotonic = 0
+  const { probes } = await apiHealth({
+    clock: { ...systemClock, monotonic: () => monotonic },
+    ping: async () => {
+      monotonic += 50
+    },
+  }).check({ deep: false })
+  expect(probes).toMatchObject({ circuit: { latencyMs: 0 }, job_store: { latencyMs: 50 } })
+})
 
 test.each([
   [CREDENTIALS, ['@aws-sdk/client-braket'], { hardware_a: ready, cloudb: ready, cloudqpu: skipped }],
@@ -30,25 +73,7 @@ test.each([
 ] as const)(
   'with %j and the packages %j each provider is as ready as credential and SDK make it',
   async (env, installed: readonly string[], expected) => {
-    const store = { kind: async () => 'sqlite' as const, ping: async () => {} }
-    const health = createHealth({
-      service: 'api',
-      clock: systemClock,
-      build: undefined,
-      startedAt: 0,
-      probes: apiProbes({
-        settings: readSettings(env),
-        clock: systemClock,
-        random: systemRandom,
-        counting: () => 'local',
-        brokenRules: [],
-        store,
-        jobStore: store,
-        verifyMail: async () => {},
-        pingAnalytics: async () => {},
-        hasPackage: (name) => installed.includes(name),
-      }),
-    })
+    const health = apiHealth({ env, installed })
     expect((await health.check({ deep: false })).probes).toMatchObject(expected)
   },
 )
