@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
@@ -70,6 +71,19 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })
   expect(await store.course.confirm({ tokenHash: 'grace', now: NOW })).toBe('confirmed')
   await store.close()
+})
+
+test('a copy of a damaged store names that file, and leaves the database as it was', async () => {
+  const { url, copy, file } = await stores()
+  const bytes = await readFile(file)
+  await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
+  expect(await copy('--to', url)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining(`${file} is damaged: platformctl db verify says where`),
+  })
+  await writeFile(file, bytes)
+  expect(await copy('--to', url)).toMatchObject({ code: 0 })
 })
 
 test('a copy says that the events of visitors stay where they are', async () => {

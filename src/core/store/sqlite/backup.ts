@@ -58,6 +58,16 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
+/** What SQLite says of damaged pages as a sentence; any other error as it is. */
+export function damagedOr(file: string, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB)/.test(String(error.code))))
+    return error
+  return new StoreCareError(
+    `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
+    { cause: error },
+  )
+}
+
 export function failed(file: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT')

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { type AnalyticsCare, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
-import { backup } from './backup.ts'
+import { backup, damagedOr } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { countRows, verifyDatabase } from './verify.ts'
@@ -84,12 +84,7 @@ async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB)/.test(String(error.code)))
-      throw new StoreCareError(
-        `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
-        { cause: error },
-      )
-    throw error
+    throw damagedOr(file, error)
   }
 }
 

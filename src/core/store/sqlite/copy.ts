@@ -1,5 +1,7 @@
+import { StoreCareError } from '../care.ts'
 import type { CopySource, Table } from '../copy.ts'
 import { StoreOpenError } from '../store.ts'
+import { damagedOr } from './backup.ts'
 import { connect, migrate } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -16,10 +18,19 @@ export function sqliteSource(file: string): CopySource {
     database.exec('BEGIN IMMEDIATE')
   } catch (error) {
     database.close()
-    if (error instanceof StoreOpenError) throw error
+    const said = damagedOr(file, error)
+    if (said instanceof StoreOpenError || said instanceof StoreCareError) throw said
     throw new StoreOpenError(`${file} is written to by another process: stop the daemon first.`, {
       cause: error,
     })
+  }
+  // Here, because whoever copies would take it for a fault of the other store.
+  const read = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      throw damagedOr(file, error)
+    }
   }
   const columns = (table: Table) =>
     (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name)
@@ -29,7 +40,7 @@ export function sqliteSource(file: string): CopySource {
       const order = columns(table).join(', ')
       const page = database.prepare(`SELECT * FROM ${table} ORDER BY ${order} LIMIT ${PAGE} OFFSET ?`)
       for (let offset = 0; ; offset += PAGE) {
-        const rows = page.all(offset) as Record<string, unknown>[]
+        const rows = read(() => page.all(offset)) as Record<string, unknown>[]
         if (rows.length > 0)
           yield rows.map((row) =>
             Object.fromEntries(
