@@ -3,7 +3,7 @@ import { RULES, type Rule } from './rules.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** The contract as a JSON Schema (2020-12) of an environment whose absent variables are left out, not empty. */
+/** The contract as a JSON Schema (2020-12) of an environment; a variable that is empty or white space is absent. */
 export function environmentSchema(): Schema {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -17,7 +17,7 @@ export function environmentSchema(): Schema {
           type: 'string',
           description: summary,
           ...(secret ? { writeOnly: true } : {}),
-          ...(range ? { pattern: '^[0-9]+$' } : {}),
+          ...(range ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
           ...(name === 'CORS_ALLOWED_ORIGINS' ? { not: { pattern: '\\*' } } : {}),
         },
       ]),
@@ -28,7 +28,10 @@ export function environmentSchema(): Schema {
   }
 }
 
-const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map((name) => ({ required: [name] })) })
+/** Present, and not just white space. */
+const has = (name: string): Schema => ({ required: [name], properties: { [name]: { pattern: '\\S' } } })
+const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map(has) })
+const allOf = (names: readonly string[]): Schema => ({ allOf: names.map(has) })
 
 /** Material implication: `if`/`then` without a property called then, which would make the object look like a promise. */
 const implies = (condition: Schema, consequence: Schema): Schema => ({
@@ -38,15 +41,13 @@ const implies = (condition: Schema, consequence: Schema): Schema => ({
 function conditions(rule: Rule): Schema[] {
   switch (rule.kind) {
     case 'all-or-none':
-      return [implies(anyOf(rule.variables), { required: rule.variables })]
+      return [implies(anyOf(rule.variables), allOf(rule.variables))]
     case 'requires':
-      return [
-        implies(rule.match === 'any' ? anyOf(rule.when) : { required: rule.when }, { required: rule.needs }),
-      ]
+      return [implies(rule.match === 'any' ? anyOf(rule.when) : allOf(rule.when), allOf(rule.needs))]
     case 'at-least-one':
-      return [implies({ required: rule.when }, anyOf(rule.of))]
+      return [implies(allOf(rule.when), anyOf(rule.of))]
     case 'exclusive':
-      return [{ not: { required: rule.variables } }]
+      return [{ not: allOf(rule.variables) }]
     case 'forbidden-value':
       // Stands with its property.
       return []

@@ -10,8 +10,11 @@ test.each(Object.entries(GROUP_VARIABLES))(
   (_, names) => {
     for (let subset = 0; subset < 2 ** names.length; subset += 1) {
       const present = names.filter((_name, bit) => subset & (1 << bit))
-      const valid = validate(Object.fromEntries(present.map((name) => [name, '7'])))
-      expect(valid, present.join(' ')).toBe(brokenRules(new Set(present)).length === 0)
+      const accepted = brokenRules(new Set(present)).length === 0
+      const blank = Object.fromEntries(names.map((name, index) => [name, index % 2 ? '' : ' \t']))
+      const set = Object.fromEntries(present.map((name) => [name, '7']))
+      expect(validate(set), present.join(' ')).toBe(accepted)
+      expect(validate({ ...blank, ...set }), `${present.join(' ')}, the others blank`).toBe(accepted)
     }
   },
 )
