@@ -47,7 +47,8 @@ export function announceEnvironment({
       { warning: 'RuntimeWarning' },
     )
   }
-  if (sharedStore === undefined)
+  // The agent does not read it.
+  if (sharedStore === undefined && services.some((service) => service !== 'agent'))
     log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
   return settings
 }

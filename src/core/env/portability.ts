@@ -40,9 +40,13 @@ export function portability(
   const lines = text.split(/\r\n|\n|\r/)
   // The last assignment of a name is the one that counts, and the one to point at.
   const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
-  for (const { name, location, excerpt } of last.values()) {
+  for (const { name, value, location, excerpt } of last.values()) {
     const sight = accepting.map(({ dialect, values }) => ({ dialect, value: values.get(name)?.trim() }))
-    const difference = differenceIn(name, lines[location.line - 1] ?? '', sight)
+    const line = lines[location.line - 1] ?? ''
+    // Where those that accept the file all lose the first name to a byte order mark, ours alone reads it, as dotenv does.
+    const hidden = line.startsWith('\uFEFF') && sight.length > 0 && sight.every((one) => !one.value)
+    const seen = hidden ? [...sight, { dialect: 'dotenv' as const, value: value.trim() }] : sight
+    const difference = differenceIn(name, line, seen)
     if (difference)
       findings.push({ ...common, id: 'reader-difference', present: [name], ...difference, location, excerpt })
   }

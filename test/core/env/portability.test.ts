@@ -80,6 +80,21 @@ test('a name of ours that stands in another’s quotes is told where some reader
   )
 })
 
+test('a byte order mark is told also when only readers to which it hides the first name accept the file', () => {
+  const text = '\uFEFFLOG_LEVEL=info\nA="b\n'
+  const told = (readers: readonly ('node' | 'systemd' | 'compose')[]) =>
+    portability(text, 'x', parseEnvFile(text, 'x').assignments, readers).filter(
+      ({ present }) => present[0] === 'LOG_LEVEL',
+    )
+  expect(told(['node', 'systemd', 'compose'])).toMatchObject([
+    {
+      cause:
+        'LOG_LEVEL depends on the reader: node and systemd take the byte order mark before it as a part of the name.',
+    },
+  ])
+  expect(told(['compose'])).toEqual([])
+})
+
 test('a refusal quotes its line as far as it may be shown', () => {
   const quoted = (text: string) =>
     portability(text, 'x', parseEnvFile(text, 'x').assignments, ['docker'])[0]?.excerpt

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import type { Log } from '../../src/core/log.ts'
+import { SERVICES, type Service } from '../../src/core/service.ts'
+import { announceEnvironment } from '../../src/daemon/announce.ts'
+
+/** The events of a start, each with its level and its kind of warning. */
+function announced(env: Record<string, string>, services: readonly Service[] = SERVICES): string[] {
+  const events: string[] = []
+  const at =
+    (level: string): Log['info'] =>
+    (event, _message, fields) =>
+      void events.push([level, event, fields?.warning].filter(Boolean).join(' '))
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  announceEnvironment({ env, services, log })
+  return events.filter((event) => event.startsWith('warn'))
+}
+
+const CORS = 'warn cors_at_localhost RuntimeWarning'
+const LIMITER = 'warn limiter_in_process'
+const SHARED = {
+  SHAREDSTORE_REST_URL: 'https://limits.example.com',
+  SHAREDSTORE_REST_TOKEN: 'token-of-the-store',
+}
+
+test('a start warns that CORS is at localhost and that limits are not shared, while they are', () => {
+  expect(announced({})).toEqual([CORS, LIMITER])
+  expect(announced({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })).toEqual([LIMITER])
+  expect(announced(SHARED)).toEqual([CORS])
+})
+
+test('only the services that are concerned are warned', () => {
+  expect(announced({}, ['api'])).toEqual([CORS, LIMITER])
+  expect(announced({}, ['web'])).toEqual([LIMITER])
+  expect(announced({}, ['agent'])).toEqual([])
+})
+
+test('a half-configured environment does not start', () => {
+  expect(() => announced({ MAILER_FROM: 'a@example.com' })).toThrow('the environment is half-configured')
+})
