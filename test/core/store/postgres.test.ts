@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import type { EventEmitter } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
+import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
 
 const urlOf = (address: Awaited<ReturnType<typeof addressOf>>) =>
@@ -101,4 +103,21 @@ test('while a message is out no transaction is open', async () => {
     `SELECT state FROM pg_stat_activity WHERE application_name = 'platformctl' AND datname = current_database() AND state <> 'idle'`,
   )
   expect(rows).toEqual([])
+})
+
+test('a connection that the server ends in the middle of a transaction, between two statements, ends that alone', async () => {
+  const address = await addressOf('postgres')
+  const server = await postgresServer()
+  const pool = createPool({ url: secret(urlOf(address)), size: 1, onIdleFault: () => {} })
+  onTestFinished(() => pool.end())
+  const cut = transaction(pool, async (connection) => {
+    const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    // What a pool gives out is an emitter, too; its type here is what the store needs of it.
+    const gone = new Promise((resolve) => (connection as unknown as EventEmitter).once('end', resolve))
+    await server.query(urlOf(address), `SELECT pg_terminate_backend(${rows[0]?.pid})`)
+    await gone
+    await connection.query('SELECT 1')
+  })
+  await expect(cut).rejects.toThrow()
+  expect(await transaction(pool, async (connection) => (await connection.query('SELECT 1')).rowCount)).toBe(1)
 })

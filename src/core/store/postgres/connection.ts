@@ -112,6 +112,12 @@ export async function transaction<T>(pool: Pool, work: (connection: Queryable) =
   for (let attempt = 1; ; attempt += 1) {
     const connection = await pool.connect()
     let broken: Error | undefined
+    // The pool listens to idle connections only: one that the server ends between two of our statements would otherwise
+    // end the process.
+    const onFault = (fault: Error) => {
+      broken = fault
+    }
+    connection.on('error', onFault)
     try {
       await connection.query('BEGIN')
       const result = await work(connection)
@@ -124,6 +130,7 @@ export async function transaction<T>(pool: Pool, work: (connection: Queryable) =
       if (attempt >= ATTEMPTS || !TRY_AGAIN.has(codeOf(error))) throw error
     } finally {
       // A connection that could not roll back is not given to anyone else.
+      connection.off('error', onFault)
       connection.release(broken)
     }
   }
