@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
 import { type Log, silentLog } from '../../src/core/log.ts'
@@ -19,24 +19,35 @@ import { recordDays } from '../support/recorded-days.ts'
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
 
-async function site({
-  env = {},
-  history,
-}: {
-  env?: Record<string, string>
-  history?: (history: History) => Promise<void>
-} = {}) {
-  const opened = await openHistory(undefined)
-  await history?.(opened)
+type Recorded = NonNullable<Parameters<typeof recordDays>[2]>['state']
+
+/** Ninety days take a second to record, and tests that end in the same state only read them. */
+const records = new Map<Recorded, Promise<History>>()
+function recorded(state: Recorded = 'ok'): Promise<History> {
+  const known = records.get(state) ?? newHistory((history) => recordDays(history, NOW, { state }))
+  records.set(state, known)
+  return known
+}
+
+const opened: History[] = []
+afterAll(async () => {
+  for (const history of opened) await history.close()
+})
+
+async function newHistory(record: (history: History) => Promise<void>): Promise<History> {
+  const history = await openHistory(undefined)
+  opened.push(history)
+  await record(history)
+  return history
+}
+
+async function site({ env = {}, history }: { env?: Record<string, string>; history?: History } = {}) {
   const platform = openPlatform({
     env,
     clock: { ...systemClock, now: () => NOW },
-    ...(history && { history: opened }),
+    ...(history && { history }),
   })
-  onTestFinished(async () => {
-    await platform.close()
-    await opened.close()
-  })
+  onTestFinished(() => platform.close())
   return (target: string, headers: Record<string, string> = {}) =>
     platform.web.fetch(new Request(`http://web.example${target}`, { headers }))
 }
@@ -45,7 +56,7 @@ const text = async (response: Promise<Response>) => (await response).text()
 const json = async (response: Promise<Response>) => (await (await response).json()) as Record<string, unknown>
 
 test('the page tells the verdict, its age, each probe, incidents, build and what is not configured, without a script', async () => {
-  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  const ask = await site({ history: await recorded() })
   const page = await text(ask('/'))
   for (const said of [
     'Everything works',
@@ -64,7 +75,9 @@ test('the page tells the verdict, its age, each probe, incidents, build and what
 
 test('after hours without a look the page still knows what is not configured, and claims nothing else', async () => {
   const ask = await site({
-    history: (history) => recordDays(history, NOW, { state: 'ok', age: 5 * 60 * 60 * 1000 }),
+    history: await newHistory((history) =>
+      recordDays(history, NOW, { state: 'ok', age: 5 * 60 * 60 * 1000 }),
+    ),
   })
   const page = await text(ask('/'))
   expect(page).toContain('<h1>Nothing has been recorded for 5 hours')
@@ -76,7 +89,7 @@ test('after hours without a look the page still knows what is not configured, an
 
 test('the page stays within 50 KB when every day is another state and incidents never end', async () => {
   const ask = await site({
-    history: async (history) => {
+    history: await newHistory(async (history) => {
       const states = ['ok', 'degraded', 'failing'] as const
       const services = { web: 10, api: 6, agent: 6 } as const
       for (let day = DAYS_KEPT; day >= 0; day -= 1) {
@@ -91,7 +104,7 @@ test('the page stays within 50 KB when every day is another state and incidents 
         )
         await history.record({ at, observations, builds: { web: 'b'.repeat(100), api: 'c'.repeat(100) } })
       }
-    },
+    }),
     env: { HEALTH_DEEP_TOKEN: TOKEN },
   })
   const [all, details] = [await text(ask('/')), await text(ask('/', { Authorization: `Bearer ${TOKEN}` }))]
@@ -102,7 +115,7 @@ test('the page stays within 50 KB when every day is another state and incidents 
 test('reasons and addresses are shown to who shows the health token, and to nobody else', async () => {
   const ask = await site({
     env: { HEALTH_DEEP_TOKEN: TOKEN, API_URL: 'http://api.internal.example:8000' },
-    history: (history) => recordDays(history, NOW, { state: 'failing' }),
+    history: await recorded('failing'),
   })
   const secrets = /no answer in time|cannot be reached|api\.internal/
   const basic = (password: string) => ({
@@ -127,7 +140,7 @@ test('reasons and addresses are shown to who shows the health token, and to nobo
 })
 
 test('without a health token nobody can ask for reasons', async () => {
-  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  const ask = await site({ history: await recorded() })
   for (const password of ['', 'undefined'])
     expect((await ask('/?details', { Authorization: `Basic ${btoa(`x:${password}`)}` })).status).toBe(401)
   expect(await text(ask('/'))).not.toContain('for operators')
@@ -138,7 +151,7 @@ test.each([
   ['degraded', 'working, with limits', 'Everything works, with limits: Mail (Web) is degraded'],
   ['failing', 'failing', 'Mail (Web) is failing'],
 ] as const)('page, JSON and badge agree on %s', async (state, word, verdict) => {
-  const ask = await site({ history: (history) => recordDays(history, NOW, { state }) })
+  const ask = await site({ history: await recorded(state) })
   expect(await text(ask('/'))).toContain(`<h1>${verdict}`)
   expect(await json(ask('/status.json'))).toMatchObject({
     version: 1,
@@ -161,7 +174,7 @@ test.each([
 })
 
 test('JSON has a letter a day, uptime by time and percentiles', async () => {
-  const ask = await site({ history: (history) => recordDays(history, NOW) })
+  const ask = await site({ history: await recorded() })
   const { services } = (await json(ask('/status.json'))) as {
     services: { probes: Record<string, unknown> }[]
   }
