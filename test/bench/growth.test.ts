@@ -25,32 +25,19 @@ test('what costs much at every size does not hide that it grows worse at the end
   expect(growthOf(line((size) => 100 + (size / 1000) ** 2)).verdict).toBe('worse than linear')
 })
 
-test('where the runtime itself grows worse than linear, the floor says so', () => {
-  const ours = line((size) => size ** 1.3)
+test.each([
+  [1.3, 1.4, 'worse than linear, as the floor is'],
+  [1.3, 1, 'worse than linear'],
+  [1.13, 1.05, 'linear beside its floor'],
+  [1.13, 0.9, 'worse than linear'],
+])('a cost that grows by %d beside a floor that grows by %d is %s', (ours, floor, verdict) => {
+  const beside = line((size) => size ** floor, true)
   expect(
     growthOf(
-      ours,
-      line((size) => size ** 1.4, true),
+      line((size) => size ** ours),
+      beside,
     ).verdict,
-  ).toBe('worse than linear, as the floor is')
-  expect(
-    growthOf(
-      ours,
-      line((size) => size, true),
-    ).verdict,
-  ).toBe('worse than linear')
-  expect(
-    growthOf(
-      line((size) => size ** 1.13),
-      line((size) => size ** 1.05, true),
-    ).verdict,
-  ).toBe('linear beside its floor')
-  expect(
-    growthOf(
-      line((size) => size ** 1.13),
-      line((size) => size ** 0.9, true),
-    ).verdict,
-  ).toBe('worse than linear')
+  ).toBe(verdict)
 })
 
 test('the section names what is a defect, and the chart stays in its box', () => {
