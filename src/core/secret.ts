@@ -19,3 +19,21 @@ export function secret(value: string): Secret {
     [Symbol.for('nodejs.util.inspect.custom')]: () => MASK,
   } as Secret
 }
+
+/** A secret that can be rotated: `current` signs and is sent, and each of `accepted` (it included) is still valid. */
+export interface SecretPair {
+  readonly current: Secret
+  readonly accepted: readonly Secret[]
+}
+
+/** The values of a variable that takes one secret, or two separated by a comma (CONTRACT §9.4), the newest first. */
+export function splitSecrets(value: string): string[] {
+  return value.split(',').flatMap((part) => part.trim() || [])
+}
+
+/** A secret, or two separated by a comma; undefined when there is none, or more than two. */
+export function secretPair(value: string): SecretPair | undefined {
+  const accepted = splitSecrets(value).map(secret)
+  const [current] = accepted
+  return current === undefined || accepted.length > 2 ? undefined : { current, accepted }
+}

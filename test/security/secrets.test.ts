@@ -3,7 +3,7 @@ import { parseSync, Visitor } from 'oxc-parser'
 import { expect, test } from 'vitest'
 import { hasBearer } from '../../src/core/access/bearer.ts'
 import { readUnsubscribeLink, unsubscribeUrl } from '../../src/core/course/links.ts'
-import { secret } from '../../src/core/secret.ts'
+import { secretPair } from '../../src/core/secret.ts'
 import { odds } from '../support/odds.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -39,7 +39,7 @@ test.each([
   ['almost right', `${SECRET.slice(0, -1)}x`],
   ['wrong from the start', `x${SECRET.slice(1)}`],
 ])('a bearer that is %s takes as long as any other', (_, given) => {
-  const configured = secret(SECRET)
+  const configured = secretPair(SECRET)
   const other = bearer('z'.repeat(SECRET.length))
   const asked = bearer(given)
   expect(hasBearer(asked, configured)).toBe(false)

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { SignJWT } from 'jose'
 import { onTestFinished } from 'vitest'
 import type { Message, Transport } from '../../src/core/mail/transport.ts'
+import { type SecretPair, secretPair } from '../../src/core/secret.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 import { emptyFolder } from './folder.ts'
 
@@ -13,6 +14,13 @@ const DATASTORE = {
   NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
   NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',
   DATASTORE_JWT_SECRET: JWT_SECRET,
+}
+
+/** A secret as settings hold it: one value, or two separated by a comma. */
+export function pairOf(value: string): SecretPair {
+  const pair = secretPair(value)
+  if (pair === undefined) throw new TypeError('a test needs one secret or two')
+  return pair
 }
 
 /** A token as the datastore signs it; any claim can be replaced, or left out with undefined. */

@@ -1,3 +1,4 @@
+import { splitSecrets } from '../../core/secret.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import type { Target } from './targets.ts'
@@ -27,7 +28,9 @@ export async function readToken(
 }
 
 function fromVariable(env: Context['env'], name: string | undefined): string | undefined {
-  const token = env[name ?? DEFAULT_NAME]?.trim() || undefined
+  const value = env[name ?? DEFAULT_NAME]?.trim() || undefined
+  // While it is rotated the variable holds two: the first is the one to send.
+  const token = name === undefined || name === DEFAULT_NAME ? splitSecrets(value ?? '')[0] : value
   if (token === undefined && name !== undefined)
     throw new CommandError(EXIT.usage, `the variable ${name} that --token-env names is not set.`)
   return token

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Secret } from '../secret.ts'
+import type { SecretPair } from '../secret.ts'
 
 /**
- * Does the request carry this secret as `Authorization: Bearer`? Both sides are hashed first, so that the
+ * Does the request carry this secret (either value while it is rotated) as `Authorization: Bearer`? Both sides are hashed first, so that the
  * comparison takes the same time for every length. Without a secret nothing can authenticate.
  */
-export function hasBearer(request: Request, secret: Secret | undefined): boolean {
+export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   return isSecret(given, secret)
 }
@@ -14,14 +14,16 @@ export function hasBearer(request: Request, secret: Secret | undefined): boolean
  * The same secret as the password of `Authorization: Basic` (RFC 7617; any user name): what a browser asks its user
  * for by itself, so that a person needs no script and no cookie.
  */
-export function hasBasicPassword(request: Request, secret: Secret | undefined): boolean {
+export function hasBasicPassword(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   const pair = given === undefined ? undefined : Buffer.from(given, 'base64').toString('utf8')
   return isSecret(pair?.includes(':') ? pair.slice(pair.indexOf(':') + 1) : undefined, secret)
 }
 
-function isSecret(given: string | undefined, secret: Secret | undefined): boolean {
+function isSecret(given: string | undefined, secret: SecretPair | undefined): boolean {
   const digest = (value: string) => createHash('sha256').update(value).digest()
-  const equal = timingSafeEqual(digest(given ?? ''), digest(secret?.reveal() ?? ''))
-  return equal && given !== undefined && secret !== undefined
+  const asked = digest(given ?? '')
+  // Each is compared whatever the one before gave, so that the time does not tell which of two it was.
+  const equal = (secret?.accepted ?? []).map((one) => timingSafeEqual(asked, digest(one.reveal())))
+  return given !== undefined && equal.includes(true)
 }

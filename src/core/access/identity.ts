@@ -64,9 +64,21 @@ async function openVerifier(tokens: TokenVerification, clock: Clock, keyLifeMs: 
   const verify =
     tokens.kind === 'secret'
       ? (() => {
-          const key = new TextEncoder().encode(tokens.secret.reveal())
-          return (token: string) =>
-            jose.jwtVerify(token, key, { ...options, currentDate: new Date(clock.now()) })
+          const keys = tokens.secret.accepted.map((one) => new TextEncoder().encode(one.reveal()))
+          return async (token: string) => {
+            const dated = { ...options, currentDate: new Date(clock.now()) }
+            const [first, ...others] = keys.map((key) => () => jose.jwtVerify(token, key, dated))
+            if (first === undefined) throw new TypeError('a secret holds at least one value')
+            // The one before is asked only for a signature that is not of the newest.
+            return others.reduce(
+              (verified, next) =>
+                verified.catch((error: unknown) => {
+                  if (error instanceof jose.errors.JWSSignatureVerificationFailed) return next()
+                  throw error
+                }),
+              first(),
+            )
+          }
         })()
       : (() => {
           const remote = jose.createRemoteJWKSet(new URL(tokens.url), {

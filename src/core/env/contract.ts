@@ -31,6 +31,8 @@ export interface Variable {
   readonly range?: readonly [number, number]
   /** Prefixes that a key of this kind starts with, by the mode it belongs to. */
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
+  /** Takes two values separated by a comma while it is rotated (CONTRACT §9.4). */
+  readonly rotates?: true
 }
 
 const ALL: readonly Service[] = ['web', 'api', 'agent']
@@ -45,7 +47,7 @@ type Row = readonly [
   kind: Kind,
   example: string,
   summary: string,
-  extra?: Partial<Pick<Variable, 'secret' | 'range' | 'prefixes'>>,
+  extra?: Partial<Pick<Variable, 'secret' | 'range' | 'prefixes' | 'rotates'>>,
 ]
 
 /** CONTRACT §2, row by row: everything that is made from the contract is made from this table. */
@@ -164,7 +166,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'Key of the data store that browsers may hold.',
     ],
     ['DATASTORE_SERVICE_ROLE_KEY', WEB, 'secret', '', 'Key of the data store that only servers may hold.'],
-    ['DATASTORE_JWT_SECRET', WEB, 'secret', '', 'Verifies identities signed with HS256.'],
+    ['DATASTORE_JWT_SECRET', WEB, 'secret', '', 'Verifies identities signed with HS256.', { rotates: true }],
     [
       'DATASTORE_JWKS_URL',
       WEB,
@@ -196,7 +198,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'secret',
       '',
       'Verifies the signature of payment events.',
-      { prefixes: { live: ['whsec_'], test: ['whsec_'] } },
+      { prefixes: { live: ['whsec_'], test: ['whsec_'] }, rotates: true },
     ],
     ['PAYMENTS_PRICE_PRO_MONTHLY', WEB, 'price', 'price_pro_monthly', 'Price id of the monthly pro plan.'],
     ['PAYMENTS_PRICE_PRO_YEARLY', WEB, 'price', 'price_pro_yearly', 'Price id of the yearly pro plan.'],
@@ -290,6 +292,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'secret',
       '',
       'Bearer secret of the dispatch endpoint; without it nothing can call it.',
+      { rotates: true },
     ],
     [
       'EMAIL_DISPATCH_LIMIT',
@@ -305,6 +308,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'secret',
       '',
       'Signs unsubscribe links; a key made once and kept in the store when absent.',
+      { rotates: true },
     ],
   ],
   errortrack: [
@@ -333,7 +337,16 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'Table that ingest writes to; needs a persistent store.',
     ],
   ],
-  health: [['HEALTH_DEEP_TOKEN', WEB, 'secret', '', 'Bearer token that gates deep health checks.']],
+  health: [
+    [
+      'HEALTH_DEEP_TOKEN',
+      WEB,
+      'secret',
+      '',
+      'Bearer token that gates deep health checks.',
+      { rotates: true },
+    ],
+  ],
   agent: [['COURSE_INDEX_PATH', ['agent'], 'path', './course-index.json', 'Course index of your own.']],
   limits: [
     [

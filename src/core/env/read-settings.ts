@@ -1,5 +1,5 @@
 import { parseMailbox } from '../mail/address.ts'
-import { secret } from '../secret.ts'
+import { secret, secretPair } from '../secret.ts'
 import { type Breach, brokenBy } from './breach.ts'
 import { ADJUSTS, findVariable, VARIABLES } from './contract.ts'
 import { RULES, type Rule } from './rules.ts'
@@ -77,6 +77,7 @@ export function readSettings(env: Environment): Settings {
     const value = text(name)
     return value === undefined ? undefined : secret(value)
   }
+  const rotating = (name: string) => secretPair(text(name) ?? '')
   const url = (name: string) => {
     const value = text(name)
     return value === undefined ? undefined : parseHttpUrl(value)
@@ -122,7 +123,7 @@ export function readSettings(env: Environment): Settings {
     },
     datastore: whole('datastore', () => {
       const [address, anonKey] = [url('NEXT_PUBLIC_DATASTORE_URL'), hidden('NEXT_PUBLIC_DATASTORE_ANON_KEY')]
-      const [jwt, jwks] = [hidden('DATASTORE_JWT_SECRET'), url('DATASTORE_JWKS_URL')]
+      const [jwt, jwks] = [rotating('DATASTORE_JWT_SECRET'), url('DATASTORE_JWKS_URL')]
       if (address === undefined || anonKey === undefined) return undefined
       const tokens = jwt
         ? ({ kind: 'secret', secret: jwt } as const)
@@ -132,7 +133,7 @@ export function readSettings(env: Environment): Settings {
       return { url: address, anonKey, serviceRoleKey: hidden('DATASTORE_SERVICE_ROLE_KEY'), tokens }
     }),
     payments: whole('payments', () => {
-      const [secretKey, webhookSecret] = [hidden('PAYMENTS_SECRET_KEY'), hidden('PAYMENTS_WEBHOOK_SECRET')]
+      const [secretKey, webhookSecret] = [hidden('PAYMENTS_SECRET_KEY'), rotating('PAYMENTS_WEBHOOK_SECRET')]
       const prices = {
         'pro-monthly': text('PAYMENTS_PRICE_PRO_MONTHLY'),
         'pro-yearly': text('PAYMENTS_PRICE_PRO_YEARLY'),
@@ -221,7 +222,7 @@ export function readSettings(env: Environment): Settings {
           : undefined
       return key && from && route && { key, from, route, replyTo: mailbox('MAILER_REPLY_TO') }
     }),
-    dispatch: { secret: hidden('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
+    dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: hidden('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {
       const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
@@ -231,7 +232,7 @@ export function readSettings(env: Environment): Settings {
       endpoint: url('NEXT_PUBLIC_ANALYTICS_ENDPOINT'),
       table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')),
     },
-    health: { deepToken: hidden('HEALTH_DEEP_TOKEN') },
+    health: { deepToken: rotating('HEALTH_DEEP_TOKEN') },
     agent: { courseIndexPath: text('COURSE_INDEX_PATH') },
     limits: { perMinute: integer('RATE_LIMIT_PER_MINUTE') },
   }

@@ -1,5 +1,5 @@
 import type { Mailbox } from '../mail/address.ts'
-import type { Secret } from '../secret.ts'
+import type { Secret, SecretPair } from '../secret.ts'
 
 /** An environment as a program sees it. Unset, empty and whitespace-only mean the same: absent. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -34,7 +34,7 @@ export type MailRoute =
   | { readonly kind: 'api'; readonly url: string }
 
 export type TokenVerification =
-  | { readonly kind: 'secret'; readonly secret: Secret }
+  | { readonly kind: 'secret'; readonly secret: SecretPair }
   | { readonly kind: 'jwks'; readonly url: string }
 
 export interface ModelSettings {
@@ -78,7 +78,7 @@ export interface Settings {
     | {
         readonly secretKey: Secret
         readonly publishableKey: string | undefined
-        readonly webhookSecret: Secret
+        readonly webhookSecret: SecretPair
         readonly apiUrl: string
         /** The configured ones only. */
         readonly prices: Readonly<
@@ -131,13 +131,13 @@ export interface Settings {
       }
     | undefined
   readonly dispatch: {
-    readonly secret: Secret | undefined /** 1 to 10,000; 100 when absent. */
+    readonly secret: SecretPair | undefined /** 1 to 10,000; 100 when absent. */
     readonly limit: number
   }
   readonly linkSecret: Secret | undefined
   readonly errortrack: { readonly dsn: string; readonly authToken: Secret | undefined } | undefined
   readonly analytics: { readonly endpoint: string | undefined; readonly table: string | undefined }
-  readonly health: { readonly deepToken: Secret | undefined }
+  readonly health: { readonly deepToken: SecretPair | undefined }
   readonly agent: { readonly courseIndexPath: string | undefined }
   readonly limits: {
     /** Undefined: the default threshold of each policy. */ readonly perMinute: number | undefined

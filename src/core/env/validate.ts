@@ -1,4 +1,5 @@
 import type { Finding, Location } from '../finding.ts'
+import { splitSecrets } from '../secret.ts'
 import { SERVICES, type Service } from '../service.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
 import { judge, rawValue } from './read-settings.ts'
@@ -132,9 +133,9 @@ export function validate(
 /** Secrets under a public name that is not one of ours, or that stand under a public and a secret name alike. */
 function publicSecrets(env: Environment): Pick<Finding, 'id' | 'present' | 'cause' | 'fix'>[] {
   const secrets = new Map(
-    VARIABLES.flatMap(({ name, secret }) => {
-      const value = secret ? rawValue(env, name) : undefined
-      return value === undefined ? [] : [[value, name]]
+    VARIABLES.flatMap(({ name, secret, rotates }) => {
+      const value = (secret ? rawValue(env, name) : undefined) ?? ''
+      return (rotates ? splitSecrets(value) : [value]).flatMap((one) => (one === '' ? [] : [[one, name]]))
     }),
   )
   return Object.keys(env).flatMap((name) => {

@@ -1,4 +1,5 @@
 import { parseMailbox } from '../mail/address.ts'
+import { secretPair } from '../secret.ts'
 import type { Kind, Variable } from './contract.ts'
 
 /** Undefined: the value is well-formed. Otherwise what it should be, never what it is. */
@@ -11,6 +12,7 @@ export function malformed(variable: Variable, value: string): string | undefined
       ? `a whole number from ${low} to ${high.toLocaleString('en')}`
       : undefined
   }
+  if (variable.rotates && secretPair(value) === undefined) return 'one key, or two separated by a comma'
   return EXPECTED[variable.kind](value)
 }
 

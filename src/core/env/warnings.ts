@@ -1,4 +1,5 @@
 import type { Finding } from '../finding.ts'
+import { splitSecrets } from '../secret.ts'
 import type { Variable } from './contract.ts'
 import { malformed } from './values.ts'
 
@@ -51,15 +52,24 @@ export function looksSecret(value: string): boolean {
   )
 }
 
-/** What can be said against one value without ever repeating it (CONTRACT §2, warnings). */
-export function valueWarnings(input: {
+interface Valued {
   readonly variable: Variable
   readonly value: string
   /** DEPLOY_ENVIRONMENT. */
   readonly environment: string | undefined
   /** Known from the rules, which looked at every value before. */
   readonly wellFormed: boolean
-}): Warning[] {
+}
+
+/** What can be said against a value without ever repeating it (CONTRACT §2, warnings); of a secret that is rotated, against each of its two. */
+export function valueWarnings(input: Valued): Warning[] {
+  const { variable, value, wellFormed } = input
+  const values = variable.rotates && wellFormed ? splitSecrets(value) : [value]
+  const warnings = values.flatMap((one) => warningsOf({ ...input, value: one }))
+  return warnings.filter(({ id }, at) => warnings.findIndex((other) => other.id === id) === at)
+}
+
+function warningsOf(input: Valued): Warning[] {
   const { variable, value, environment, wellFormed } = input
   const { name } = variable
   const expected = wellFormed ? undefined : malformed(variable, value)

@@ -153,7 +153,7 @@ async function webhook(input: SmokeInput): Promise<SmokeCheck> {
     created: Math.floor(clock.now() / 1000),
     data: { object: {} },
   })
-  const header = signatureOf({ body, secret: input.payments.webhookSecret, nowMs: clock.now() })
+  const header = signatureOf({ body, secret: input.payments.webhookSecret.current, nowMs: clock.now() })
   const url = `${webUrl}${ROUTES.paymentsWebhook.path}`
   const deliver = (signature: string) =>
     send(input, {

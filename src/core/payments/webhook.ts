@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Secret } from '../secret.ts'
+import type { SecretPair } from '../secret.ts'
 import type { PaymentEventStore } from './events.ts'
 
 /** An event of the payments provider, verified: what it says beyond this is the host's to read. */
@@ -27,7 +27,7 @@ const MOST_SIGNATURES = 8
 
 /**
  * Is this body signed? The header is `t=UNIX_SECONDS,v1=HEX[,v1=HEX]`, the signature HMAC-SHA256 over `t.body`;
- * several are there while the secret is rolled. Every one is compared in constant time.
+ * several are there while the provider rolls its secret, and two secrets are accepted while we roll ours. Every one is compared in constant time.
  */
 export function isSigned({
   body,
@@ -37,7 +37,7 @@ export function isSigned({
 }: {
   readonly body: string
   readonly header: string
-  readonly secret: Secret
+  readonly secret: SecretPair
   readonly nowMs: number
 }): boolean {
   const fields = header.split(',').map((field) => field.trim().split('=') as [string, string | undefined])
@@ -45,11 +45,15 @@ export function isSigned({
   const [time = ''] = times
   if (times.length !== 1 || !/^\d{1,12}$/.test(time)) return false
   if (Math.abs(nowMs / 1000 - Number(time)) > WINDOW_SECONDS) return false
-  const expected = createHmac('sha256', secret.reveal()).update(`${time}.${body}`).digest()
+  const expected = secret.accepted.map((one) =>
+    createHmac('sha256', one.reveal()).update(`${time}.${body}`).digest(),
+  )
   const given = fields.flatMap(([name, value = '']) =>
     name === 'v1' && /^[0-9a-f]{64}$/i.test(value) ? [Buffer.from(value, 'hex')] : [],
   )
-  return given.slice(0, MOST_SIGNATURES).some((signature) => timingSafeEqual(signature, expected))
+  return given
+    .slice(0, MOST_SIGNATURES)
+    .some((signature) => expected.some((one) => timingSafeEqual(signature, one)))
 }
 
 /** Hands each event to the host once. `busy`: another delivery of it is being handled at this moment. */

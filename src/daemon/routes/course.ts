@@ -7,7 +7,7 @@ import { parseAddress } from '../../core/mail/address.ts'
 import { TEMPLATES } from '../../core/mail/catalog.ts'
 import { compiledMails } from '../../core/mail/compiled.ts'
 import { fill } from '../../core/mail/render.ts'
-import type { Secret } from '../../core/secret.ts'
+import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
@@ -86,7 +86,7 @@ const DispatchQuery = z.object({
 
 export function dispatchRoute(
   course: () => Promise<Course>,
-  options: { readonly secret: Secret | undefined; readonly limit: number },
+  options: { readonly secret: SecretPair | undefined; readonly limit: number },
 ): Handler {
   return async ({ request, requestId, url }) => {
     if (!hasBearer(request, options.secret))

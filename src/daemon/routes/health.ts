@@ -4,12 +4,12 @@ import { httpStatus } from '../../core/health/fold.ts'
 import { toHealthJson } from '../../core/health/health-json.ts'
 import type { HealthReport } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
-import type { Secret } from '../../core/secret.ts'
+import type { SecretPair } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
 /** Who may have deep checks: whoever brings the token, everybody when none is set, or (false) they do not exist. */
-type DeepGate = { readonly token: Secret | undefined } | false
+type DeepGate = { readonly token: SecretPair | undefined } | false
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
 export function healthRoute(health: Health, gate: DeepGate): Handler {

@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import type { Checkout } from '../../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../../core/payments/events.ts'
 import { handlePaymentEvent, isSigned, type OnPaymentEvent } from '../../core/payments/webhook.ts'
-import type { Secret } from '../../core/secret.ts'
+import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, readJson, readText } from '../http/body.ts'
 import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
@@ -52,7 +52,7 @@ export function checkoutRoute({
 
 export function webhookRoute(options: {
   /** Undefined while payments are not configured. */
-  readonly secret: Secret | undefined
+  readonly secret: SecretPair | undefined
   readonly store: () => Promise<PaymentEventStore>
   readonly onEvent: OnPaymentEvent | undefined
   readonly clock: Clock

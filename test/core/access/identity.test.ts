@@ -3,10 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Identity, jwtIdentify, parseIdentity } from '../../../src/core/access/identity.ts'
-import { secret } from '../../../src/core/secret.ts'
-import { clock, JWT_SECRET, NOW, token } from '../../support/accounts.ts'
+import { clock, JWT_SECRET, NOW, pairOf, token } from '../../support/accounts.ts'
 
-const bySecret = jwtIdentify({ tokens: { kind: 'secret', secret: secret(JWT_SECRET) }, clock })
+const bySecret = jwtIdentify({ tokens: { kind: 'secret', secret: pairOf(JWT_SECRET) }, clock })
 const ask = (authorization: string | undefined) =>
   new Request('http://web.example/', {
     headers: authorization === undefined ? {} : { Authorization: authorization },

@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isSigned } from '../../../src/core/payments/webhook.ts'
-import { secret } from '../../../src/core/secret.ts'
+import { pairOf } from '../../support/accounts.ts'
 
 const KEY = 'whsec_of-thirty-two-bytes-at-least'
 const NOW = Date.parse('2026-11-21T08:00:00Z')
 
 const sign = (body: string, seconds: number, key = KEY) =>
   `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`
-const check = (body: string, header: string) => isSigned({ body, header, secret: secret(KEY), nowMs: NOW })
+const check = (body: string, header: string) => isSigned({ body, header, secret: pairOf(KEY), nowMs: NOW })
 
 test('a signature fits its own body at any time within five minutes, and no later', () => {
   fc.assert(

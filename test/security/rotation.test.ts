@@ -1,0 +1,85 @@
+import { createHmac } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { validateAll } from '../../src/env.ts'
+import { accountPlatform, NOW, token } from '../support/accounts.ts'
+
+const [NEW, OLD] = ['the-new-secret-of-thirty-two-bytes', 'the-old-secret-of-thirty-two-bytes']
+const BOTH = `${NEW}, ${OLD}`
+
+test('both of two dispatch secrets and health tokens are accepted, and neither the pair nor a third', async () => {
+  const { platform } = await accountPlatform({
+    env: { EMAIL_DISPATCH_SECRET: BOTH, HEALTH_DEEP_TOKEN: BOTH },
+  })
+  const ask = async (target: string, method: string, bearer: string) =>
+    (
+      await platform.web.fetch(
+        new Request(`http://web.example${target}`, {
+          method,
+          headers: { Authorization: `Bearer ${bearer}` },
+        }),
+      )
+    ).status
+  for (const good of [NEW, OLD]) {
+    expect(await ask('/api/email/dispatch', 'POST', good)).toBe(200)
+    expect(await ask('/api/health?deep=1', 'GET', good)).not.toBe(401)
+  }
+  for (const wrong of [`${NEW},${OLD}`, ',', 'a-third-secret-of-thirty-two-bytes']) {
+    expect(await ask('/api/email/dispatch', 'POST', wrong)).toBe(401)
+    expect(await ask('/api/health?deep=1', 'GET', wrong)).toBe(401)
+  }
+})
+
+test('tokens signed with either of two secrets name their person; one that has expired is nobody under both', async () => {
+  const { post } = await accountPlatform({ env: { DATASTORE_JWT_SECRET: BOTH } })
+  const ask = async (bearer: string) =>
+    (await post('/api/email', { template: 'welcome', inputs: {} }, bearer)).status
+  expect(await ask(await token({}, NEW))).toBe(200)
+  expect(await ask(await token({}, OLD))).toBe(200)
+  expect(await ask(await token({}, BOTH))).toBe(401)
+  expect(await ask(await token({ exp: NOW / 1000 - 60 }, OLD))).toBe(401)
+})
+
+test('payment events signed with either of two webhook secrets are taken', async () => {
+  const { post } = await accountPlatform({
+    env: {
+      PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
+      PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
+      PAYMENTS_WEBHOOK_SECRET: `whsec_${NEW},whsec_${OLD}`,
+    },
+  })
+  const deliver = async (key: string) => {
+    const body = JSON.stringify({
+      id: `evt_${key.length}_${key}`,
+      type: 'a.b',
+      created: NOW / 1000,
+      data: {},
+    })
+    const v1 = createHmac('sha256', key)
+      .update(`${NOW / 1000}.${body}`)
+      .digest('hex')
+    return (
+      await post('/api/payments/webhook', body, undefined, { 'Stripe-Signature': `t=${NOW / 1000},v1=${v1}` })
+    ).status
+  }
+  expect(await deliver(`whsec_${NEW}`)).toBe(200)
+  expect(await deliver(`whsec_${OLD}`)).toBe(200)
+  expect(await deliver(NEW)).toBe(400)
+})
+
+test('the checks of values look at each of two secrets, and more than two are malformed', () => {
+  const warned = (name: string, value: string) =>
+    validateAll({ [name]: value })
+      .findings.filter(({ severity }) => severity === 'warning')
+      .map(({ id }) => id)
+  for (const name of ['EMAIL_DISPATCH_SECRET', 'EMAIL_LINK_SECRET', 'HEALTH_DEEP_TOKEN']) {
+    expect(warned(name, BOTH)).toEqual([])
+    expect(warned(name, `${NEW},`)).toEqual([])
+    expect(warned(name, `${NEW},short`)).toEqual(['weak-secret'])
+    expect(warned(name, `changeme,${OLD}`)).toEqual(['placeholder-value'])
+    expect(warned(name, `${NEW},${OLD},${NEW}x`)).toEqual(['malformed-value'])
+    expect(warned(name, ',')).toEqual(['malformed-value'])
+  }
+  expect(warned('NEXT_PUBLIC_EXTRA', OLD)).toEqual([])
+  const twins = validateAll({ HEALTH_DEEP_TOKEN: BOTH, NEXT_PUBLIC_EXTRA: OLD })
+  expect(twins.findings.map(({ id }) => id)).toContain('public-secret')
+})
