@@ -58,7 +58,10 @@ export async function liveChecks(
           `live checks: ${done} of ${all}${waiting.length > 0 ? `, waiting for ${waiting.join(', ')}` : ''}`,
         ),
     })
-    return { results, findings: liveFindings(results, origin) }
+    return {
+      results: results.map(({ place: _, ...shown }) => shown),
+      findings: liveFindings(results, origin),
+    }
   } finally {
     progress.end()
     // Not awaited: a connection that hangs must not hold the report back.

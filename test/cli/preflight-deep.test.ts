@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SMTPServer } from 'smtp-server'
@@ -12,9 +13,12 @@ import { emptyFolder } from '../support/folder.ts'
 import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
 
 const signed = await authority('Trusted for tests')
+const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .publicKey.export({ type: 'spki', format: 'der' })
+  .toString('base64')
 const RECORDS = {
   'example.com': 'v=spf1 -all',
-  's1._domainkey.example.com': 'v=DKIM1; p=AAAA',
+  's1._domainkey.example.com': `v=DKIM1; p=${KEY}`,
   '_dmarc.example.com': 'v=DMARC1; p=reject',
 }
 
@@ -104,7 +108,7 @@ test('without anything configured nothing is asked, and nothing is said to have 
   const { code, stdout, stderr } = await preflight({})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/○ skipped \(not configured\): datastore, payments,/)
-  expect(stdout).toMatch(/^Live checks {2}0 passed, 8 skipped$/m)
+  expect(stdout).toMatch(/^Live checks {2}0 passed, 9 skipped$/m)
 })
 
 test('everything configured and well: every check passes, or says why it was skipped', async () => {
@@ -124,6 +128,7 @@ test('everything configured and well: every check passes, or says why it was ski
     'mail, reachability: passed',
     'mail, certificate: warning',
     'mail, authorisation: passed',
+    'sender, domain: passed',
     'sender, SPF: passed',
     'sender, DKIM: passed',
     'sender, DMARC: passed',
@@ -270,7 +275,7 @@ test('every format holds what passed, failed and was skipped, apart', async () =
   }
   const out = async (format: string) => (await preflight({ env, args: ['--format', format] })).stdout
   expect(await out('github')).toMatch(
-    /::error title=live-name::.*\n[\s\S]*::notice title=live checks::3 passed, 2 failed, \d+ skipped\n$/,
+    /::error title=live-name::.*\n[\s\S]*::notice title=live checks::4 passed, 2 failed, \d+ skipped\n$/,
   )
   const junit = await out('junit')
   expect(junit).toMatch(/<testcase classname="preflight\.live\.sender" name="SPF" time="0\.\d{3}"\/>/)
@@ -283,6 +288,7 @@ test('every format holds what passed, failed and was skipped, apart', async () =
   }
   const kinds = Map.groupBy(runs[0]?.results ?? [], ({ kind = 'fail' }) => kind)
   expect(kinds.get('pass')?.map(({ ruleId }) => ruleId)).toEqual([
+    'live/sender/domain',
     'live/sender/spf',
     'live/sender/dkim',
     'live/sender/dmarc',
@@ -346,4 +352,62 @@ test('an interrupted preflight says that it was, and does not pass', async () =>
   expect(await ended).toBe(1)
   expect(stdout()).toBe('')
   expect(stderr()).toMatch(/interrupted/)
+})
+
+test('a domain of the sender that does not exist is one error, and not one for each record', async () => {
+  const { report } = await checks({
+    env: {
+      MAILER_API_KEY: 'key-of-the-mailer',
+      MAILER_FROM: 'course@gone.example',
+      MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
+    },
+  })
+  expect(report.findings.filter(({ cause }) => /MAILER_FROM/.test(cause))).toMatchObject([
+    { id: 'live-name', severity: 'error', cause: 'The domain of MAILER_FROM does not exist in DNS.' },
+  ])
+})
+
+test('one server behind several addresses is one error that names them all', async () => {
+  const gone = 'https://nowhere.invalid'
+  const { report } = await checks({
+    env: { API_URL: `${gone}/api`, AGENT_URL: `${gone}/agent`, NEXT_PUBLIC_SITE_URL: gone },
+  })
+  expect(report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([
+    {
+      id: 'live-name',
+      cause: 'The host of API_URL, AGENT_URL, NEXT_PUBLIC_SITE_URL does not resolve.',
+    },
+  ])
+  expect(JSON.stringify(report)).not.toContain('nowhere')
+})
+
+test('the site’s own certificate is looked at; where nothing answers yet, that is a warning', async () => {
+  const { port } = await serve(answers({}), await signed.issue({ from: -80, to: -2.5 }))
+  const expired = await checks({ env: { NEXT_PUBLIC_SITE_URL: `https://service.example:${port}` } })
+  expect(expired.code).toBe(1)
+  expect(expired.report.findings[0]).toMatchObject({
+    id: 'live-certificate',
+    cause: 'The certificate behind NEXT_PUBLIC_SITE_URL expired 3 days ago.',
+  })
+  const silent = await checks({ env: { NEXT_PUBLIC_SITE_URL: 'https://service.example:1' } })
+  expect(silent.told).toEqual(['site, name resolution: passed', 'site, certificate: warning'])
+  expect(silent.code).toBe(0)
+})
+
+test.each([
+  ['NEXT_PUBLIC_SITE_URL', {}],
+  ['NEXT_PUBLIC_API_URL', {}],
+  ['SHAREDSTORE_REST_URL', { SHAREDSTORE_REST_TOKEN: 'token-of-the-shared-store' }],
+  ['MAILER_API_URL', { MAILER_API_KEY: 'key-of-the-mailer', MAILER_FROM: 'course@example.com' }],
+])('plain http in %s does not pass in production, and no key is sent there', async (name, more) => {
+  const server = await serve(answers({ '/': [200], '/api/health': [200, { state: 'ok' }] }))
+  const env = { [name]: `http://service.example:${server.port}`, ...more }
+  const production = await checks({ env: { ...env, DEPLOY_ENVIRONMENT: 'production' } })
+  expect(production.code).toBe(1)
+  expect(production.report.findings.filter(({ severity }) => severity === 'error')).toMatchObject([
+    { id: 'live-plain-text', cause: expect.stringContaining(name) },
+  ])
+  expect(server.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([])
+  const staging = await checks({ env: { ...env, DEPLOY_ENVIRONMENT: 'staging' } })
+  expect(staging.report.findings.map(({ id }) => id)).not.toContain('live-plain-text')
 })

@@ -57,8 +57,9 @@ export const LIVE_FINDINGS = {
     fix: 'Find out why it was not renewed, and renew it.',
   },
   'live-plain-text': {
-    meaning: 'The mail server does not offer STARTTLS, so mails and the key travel unencrypted.',
-    fix: 'Use the provider’s smtps:// address, or turn STARTTLS on at the server.',
+    meaning:
+      'Keys, mails or what visitors send travel unencrypted: the mail server offers no STARTTLS, or an address is http:// in production.',
+    fix: 'Use the https:// or smtps:// address, or turn on STARTTLS at the mail server.',
   },
   'live-unreachable': {
     meaning: 'The other side refused the connection, broke it, or gave no answer in time.',
@@ -87,17 +88,17 @@ export const LIVE_FINDINGS = {
   },
   'sender-spf': {
     meaning:
-      'SPF (RFC 7208) names the servers that may send for a domain; without a sound record, mails are taken for spam.',
+      'SPF (RFC 7208) names the servers that may send for a domain. Without a record mails are taken for spam; a record with an error, such as an include of a name without one, counts as none.',
     fix: 'Publish one TXT record v=spf1 … -all at the sender’s domain, with the provider’s include.',
   },
   'sender-dkim': {
     meaning:
-      'DKIM (RFC 6376) signs mails with a key published under the sender’s domain; large mailbox providers ask for it.',
+      'DKIM (RFC 6376) signs mails with a key published under the sender’s domain; large mailbox providers require it. A key that cannot be read fails every signature.',
     fix: 'Publish the keys that the mail provider shows for this domain.',
   },
   'sender-dmarc': {
     meaning:
-      'DMARC (RFC 7489) says what to do with mails that fail SPF and DKIM; large mailbox providers ask for it.',
+      'DMARC (RFC 7489) says what to do with mails that fail SPF and DKIM; large mailbox providers require it. A malformed record counts as none.',
     fix: 'Publish a TXT record at _dmarc of the sender’s domain: v=DMARC1; p=none to begin with.',
   },
 } as const satisfies Record<string, { readonly meaning: string; readonly fix: string }>

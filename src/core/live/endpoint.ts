@@ -1,3 +1,4 @@
+import type { Settings } from '../env/settings.ts'
 import type { LiveCheck, Step, Verdict } from './live.ts'
 import { isAddress, type Network } from './network.ts'
 
@@ -11,14 +12,23 @@ interface Looks {
   readonly now: number
 }
 
+/** Whether an address may be plain http: `never` for one that visitors or keys use in production. */
+export type PlainHttp = 'allowed' | 'never'
+
 /** Name, an answer and certificate of an http(s) address: three steps, in this order. */
-export function endpointSteps(looks: Looks, url: string, variable: string): readonly [Step, Step, Step] {
-  const { hostname, port, protocol } = new URL(url)
+export function endpointSteps(
+  looks: Looks,
+  url: string,
+  variable: string,
+  plainHttp: PlainHttp = 'allowed',
+): readonly [Step, Step, Step] {
+  const { hostname, port, protocol, origin } = new URL(url)
   return [
     nameStep(looks, hostname, variable),
     {
       check: 'reachability',
       variables: [variable],
+      place: origin,
       // No key goes along, so a bad certificate is left to the step that says what is wrong with it.
       run: async (signal) => {
         const { status } = await looks.network.get({ url, anyCertificate: true }, signal)
@@ -29,8 +39,38 @@ export function endpointSteps(looks: Looks, url: string, variable: string): read
     },
     protocol === 'https:'
       ? certificateStep(looks, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
-      : skip('certificate', variable, 'http:// has none'),
+      : plainHttpStep(variable, plainHttp),
   ]
+}
+
+/** An address that a key is sent to. On this machine itself it may be plain http, also in production. */
+export function keyedEndpoint(
+  looks: Looks & { readonly settings: Pick<Settings, 'site'> },
+  url: string,
+  variable: string,
+): readonly [Step, Step, Step] {
+  const { hostname } = new URL(url)
+  const here = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+  return endpointSteps(looks, url, variable, here ? 'allowed' : plainHttpIn(looks.settings))
+}
+
+/** In production plain http is for addresses inside only. */
+export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
+  return site.environment === 'production' ? 'never' : 'allowed'
+}
+
+/** What stands in the place of a certificate where the address is http://. */
+export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
+  if (plainHttp === 'allowed') return skip('certificate', variable, 'http:// has none')
+  return {
+    check: 'certificate',
+    variables: [variable],
+    run: async () => ({
+      state: 'failed',
+      id: 'live-plain-text',
+      detail: 'is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production',
+    }),
+  }
 }
 
 export function nameStep({ network }: Looks, host: string, variable: string): Step {
@@ -38,6 +78,7 @@ export function nameStep({ network }: Looks, host: string, variable: string): St
   return {
     check: 'name resolution',
     variables: [variable],
+    place: host,
     run: async (signal) => {
       const count = await network.addresses(host, signal)
       return { state: 'passed', detail: `${count} address${count === 1 ? '' : 'es'}` }
@@ -53,6 +94,7 @@ export function certificateStep(
   return {
     check: 'certificate',
     variables: [variable],
+    place: `${where.host}:${where.port}`,
     run: async (signal): Promise<Verdict> => {
       const { fault, validFrom, validTo } = await network.certificate(where, signal)
       const left = Math.floor((validTo - now) / DAY_MS)

@@ -7,6 +7,7 @@ import type { LiveCheck, LiveResult } from './live.ts'
 const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   configuration: (variable) => variable,
   'name resolution': (variable) => `The host of ${variable}`,
+  domain: (variable) => `The domain of ${variable}`,
   certificate: (variable) => `The certificate behind ${variable}`,
   reachability: (variable) => capital(variable),
   health: (variable) => `The service behind ${variable}`,
@@ -19,26 +20,38 @@ const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   migrations: (variable) => `The store of ${variable}`,
 }
 
-/** Failed checks are errors and doubtful ones warnings; what passed or was skipped is no finding. */
+/**
+ * Failed checks are errors and doubtful ones warnings; what passed or was skipped is no finding. Checks that met the
+ * same fault at the same place share one finding, which names the variables of all.
+ */
 export function liveFindings(results: readonly LiveResult[], origin: Origin): Finding[] {
-  return results.flatMap((result) => {
-    if (!('id' in result)) return []
-    const { target, check, services, variables, id, detail } = result
+  const faults = results.filter((result) => 'id' in result)
+  return [...Map.groupBy(faults, causeOf).values()].flatMap((same) => {
+    const [first] = same
+    if (first === undefined) return []
+    const { target, check, id, detail, state } = first
+    const variables = [...new Set(same.flatMap((one) => one.variables))]
     const where = variables.map(origin).find((place) => place !== undefined)
     return [
       {
         id,
-        severity: result.state === 'failed' ? 'error' : 'warning',
-        services,
+        severity: state === 'failed' ? 'error' : 'warning',
+        services: [...new Set(same.flatMap(({ services }) => services))],
         group: target,
         present: variables,
         missing: [],
-        cause: `${SUBJECTS[check](subjectOf(result))} ${detail}.`,
+        cause: `${SUBJECTS[check](same.length > 1 ? variables.join(', ') : subjectOf(first))} ${detail}.`,
         fix: LIVE_FINDINGS[id].fix,
         ...where,
       } satisfies Finding,
     ]
   })
+}
+
+/** A silent name server is one cause whatever was looked up; any other fault belongs to its place. */
+function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
+  if (result.id === 'live-name-server') return result.id
+  return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
 }
 
 /** Without an address of its own, payments go to the provider’s, which no variable names. */

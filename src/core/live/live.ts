@@ -11,12 +11,14 @@ export const LIVE_TARGETS = [
   'api',
   'agent',
   'store',
+  'site',
 ] as const
 export type LiveTarget = (typeof LIVE_TARGETS)[number]
 
 export const LIVE_CHECKS = [
   'configuration',
   'name resolution',
+  'domain',
   'reachability',
   'certificate',
   'health',
@@ -45,23 +47,30 @@ export type LiveResult = Verdict & {
   readonly services: readonly Service[]
   /** The variables that say what was checked. */
   readonly variables: readonly string[]
+  /** Of the step. It may name a host, so it is left out of every report. */
+  readonly place?: string
   /** Milliseconds; absent when nothing was tried. */
   readonly latencyMs?: number
 }
 
 export interface Step {
   readonly check: LiveCheck
+  /** Names what it looks at, where other targets may look at the same: their faults become one finding. Never shown. */
+  readonly place?: string
   readonly variables: readonly string[]
   /** Rejects with a NetworkFault when the other side cannot be asked. */
   readonly run: (signal: AbortSignal) => Promise<Verdict>
 }
 
-/** One integration. In a chain a step is tried only if those before it did not fail: one cause, one message. */
+/**
+ * One integration. In a chain a step is tried only if those before it did not fail: one cause, one message. `fan` runs
+ * the first step, then the others side by side.
+ */
 export interface Target {
   readonly name: LiveTarget
   readonly services: readonly Service[]
   readonly variables: readonly string[]
-  readonly order: 'chain' | 'side by side'
+  readonly order: 'chain' | 'fan'
   /** A sentence's end instead of steps: why there is nothing to check. */
   readonly steps: readonly Step[] | string
 }

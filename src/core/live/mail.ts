@@ -1,5 +1,5 @@
 import type { MailRoute } from '../env/settings.ts'
-import { certificateStep, endpointSteps, nameStep } from './endpoint.ts'
+import { certificateStep, keyedEndpoint, nameStep } from './endpoint.ts'
 import type { Step, Verdict } from './live.ts'
 import type { LiveDependencies } from './targets.ts'
 
@@ -9,7 +9,7 @@ const KEY = 'MAILER_API_KEY'
 export function mailSteps(dependencies: LiveDependencies, route: MailRoute): Step[] {
   if (route.kind === 'api') {
     return [
-      ...endpointSteps(dependencies, route.url, 'MAILER_API_URL'),
+      ...keyedEndpoint(dependencies, route.url, 'MAILER_API_URL'),
       authorisation(dependencies, KEY, 'is accepted'),
     ]
   }

@@ -40,6 +40,7 @@ export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
         ...result,
         services: target.services,
         variables: step.variables,
+        ...(step.place === undefined ? {} : { place: step.place }),
         ...(latencyMs === undefined ? {} : { latencyMs }),
       }
     }
@@ -77,10 +78,11 @@ async function runTarget(
     const verdict = await underLimit(step, limitMs, over)
     return report(verdict, step, Math.round((monotonic() - began) * 10) / 10)
   }
-  if (order === 'side by side') return Promise.all(steps.map(run))
   const results: LiveResult[] = []
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
     const failed = results.find(({ state }) => state === 'failed')
+    if (order === 'fan' && index === 1 && failed === undefined)
+      return [...results, ...(await Promise.all(steps.slice(1).map(run)))]
     results.push(
       failed === undefined
         ? await run(step)

@@ -2,11 +2,12 @@ import type { GroupName, Settings } from '../env/settings.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import { SERVICES, type Service } from '../service.ts'
-import { endpointSteps, keyStep } from './endpoint.ts'
+import { endpointSteps, keyedEndpoint, keyStep, plainHttpIn } from './endpoint.ts'
 import type { LiveTarget, Step, Target, Verdict } from './live.ts'
 import { mailSteps } from './mail.ts'
 import type { Network } from './network.ts'
 import { senderSteps } from './sender.ts'
+import { siteSteps } from './site.ts'
 import { storeSteps } from './store.ts'
 
 export interface LiveDependencies {
@@ -44,7 +45,7 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
         sharedStore === undefined
           ? []
           : [
-              ...endpointSteps(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
+              ...keyedEndpoint(dependencies, sharedStore.url, 'SHAREDSTORE_REST_URL'),
               keyStep({
                 network,
                 check: 'authorisation',
@@ -61,7 +62,7 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
       ...target('sender', ['web'], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
         mail === undefined ? [] : senderSteps(dependencies, mail.from.address),
       ),
-      order: 'side by side',
+      order: 'fan',
     },
     neighbour(
       'api',
@@ -79,6 +80,13 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
     ),
     target('store', SERVICES, 'STORE_URL', store.address === undefined ? 'not configured' : undefined, () =>
       storeSteps(dependencies),
+    ),
+    target(
+      'site',
+      ['web'],
+      'NEXT_PUBLIC_SITE_URL',
+      isSet('NEXT_PUBLIC_SITE_URL') ? undefined : 'not configured',
+      () => siteSteps(dependencies, plainHttpIn(settings)),
     ),
   ]
   return targets
@@ -99,7 +107,12 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
       variable ?? variables[0] ?? '',
       variable ? undefined : 'not configured',
       () => [
-        ...endpointSteps(dependencies, url, variable ?? ''),
+        ...endpointSteps(
+          dependencies,
+          url,
+          variable ?? '',
+          variable?.startsWith('NEXT_PUBLIC_') ? plainHttpIn(settings) : 'allowed',
+        ),
         healthStep(network, `${url}${path}`, variable ?? ''),
       ],
     )
@@ -132,7 +145,7 @@ function datastoreSteps(dependencies: LiveDependencies, store: NonNullable<Setti
       headers: { apikey: key.reveal(), ...bearer(key) },
     })
   return [
-    ...endpointSteps(dependencies, store.url, 'NEXT_PUBLIC_DATASTORE_URL'),
+    ...keyedEndpoint(dependencies, store.url, 'NEXT_PUBLIC_DATASTORE_URL'),
     withKey('authorisation', 'NEXT_PUBLIC_DATASTORE_ANON_KEY', store.anonKey),
     ...(store.serviceRoleKey
       ? [withKey('service role', 'DATASTORE_SERVICE_ROLE_KEY', store.serviceRoleKey)]
@@ -145,7 +158,7 @@ function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Set
   const [price = ''] = Object.values(payments.prices)
   const address = dependencies.isSet('PAYMENTS_API_URL') ? 'PAYMENTS_API_URL' : 'PAYMENTS_SECRET_KEY'
   return [
-    ...endpointSteps(dependencies, payments.apiUrl, address),
+    ...keyedEndpoint(dependencies, payments.apiUrl, address),
     keyStep({
       network: dependencies.network,
       check: 'authorisation',

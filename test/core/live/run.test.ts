@@ -73,8 +73,12 @@ test('at the deadline what runs has failed, and what has not begun is a warning 
       ]),
       target(
         'sender',
-        [step('SPF', () => new Promise(() => {})), step('DMARC', async () => PASSED)],
-        'side by side',
+        [
+          step('domain', async () => PASSED),
+          step('SPF', () => new Promise(() => {})),
+          step('DMARC', async () => PASSED),
+        ],
+        'fan',
       ),
     ],
     { deadlineMs: 30 },
@@ -82,6 +86,7 @@ test('at the deadline what runs has failed, and what has not begun is a warning 
   expect(told(results)).toEqual([
     'api name resolution: failed, gives no answer in time',
     'api health: skipped, not tried, as name resolution failed',
+    'sender domain: passed, is well',
     'sender SPF: failed, gives no answer in time',
     'sender DMARC: passed, is well',
   ])
@@ -125,5 +130,24 @@ test('progress counts every step, also those skipped, and names what is waited f
   expect(seen).toEqual([
     [1, 2, 'api'],
     [2, 2, ''],
+  ])
+})
+
+test('when the first step of a fan fails, the others are skipped: one cause, one message', async () => {
+  const results = await run([
+    target(
+      'sender',
+      [
+        step('domain', async () => ({ state: 'failed', id: 'live-name', detail: 'does not exist in DNS' })),
+        step('SPF', async () => PASSED),
+        step('DMARC', async () => PASSED),
+      ],
+      'fan',
+    ),
+  ])
+  expect(told(results)).toEqual([
+    'sender domain: failed, does not exist in DNS',
+    'sender SPF: skipped, not tried, as domain failed',
+    'sender DMARC: skipped, not tried, as domain failed',
   ])
 })

@@ -1,12 +1,21 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openNetwork } from '../../../src/core/live/network.ts'
 import { senderSteps } from '../../../src/core/live/sender.ts'
 import { nameServer } from '../../support/outside.ts'
 
+const publicKey = (type: 'spki' | 'pkcs1', modulusLength = 2048) =>
+  generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ type, format: 'der' }).toString('base64')
+const KEY = publicKey('spki')
+const ED25519 = Buffer.from(
+  generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }).x ?? '',
+  'base64url',
+).toString('base64')
+
 const SOUND = {
   'example.com': ['unrelated=1', 'v=spf1 include:_spf.provider.example -all'],
   '_spf.provider.example': 'v=spf1 ip4:192.0.2.0/24 ~all',
-  's1._domainkey.example.com': `v=DKIM1; k=rsa; p=${'A'.repeat(400)}`,
+  's1._domainkey.example.com': `v=DKIM1; k=rsa; p=${KEY}`,
   '_dmarc.example.com': 'v=DMARC1; p=reject; rua=mailto:reports@example.com',
 }
 
@@ -26,14 +35,20 @@ async function look(
 
 test('a domain with all three records passes, its key read from several strings', async () => {
   expect(await look(SOUND)).toEqual({
+    domain: 'passed: exists',
     SPF: 'passed: published, 1 of 10 look-ups',
     DKIM: 'passed: 1 key found',
     DMARC: 'passed: policy reject',
   })
 })
 
-test('a domain that is unknown lacks all three', async () => {
-  expect(await look({})).toEqual({
+test('a domain that does not exist is told so', async () => {
+  expect((await look({})).domain).toBe('failed: does not exist in DNS')
+})
+
+test('a domain without records lacks all three', async () => {
+  expect(await look({ 'example.com': 'unrelated=1' })).toEqual({
+    domain: 'passed: exists',
     SPF: 'warning: has no SPF record',
     DKIM: 'warning: has no DKIM key',
     DMARC: 'warning: has no DMARC record',
@@ -41,25 +56,75 @@ test('a domain that is unknown lacks all three', async () => {
 })
 
 test.each([
-  [['v=spf1 -all', 'v=spf1 ~all'], 'warning: has several SPF records, which counts as none'],
+  [['v=spf1 -all', 'v=spf1 ~all'], 'failed: has several SPF records, which counts as none'],
   ['v=spf1 +all', 'warning: has an SPF record that lets anybody send'],
   ['v=spf1 a all', 'warning: has an SPF record that lets anybody send'],
   ['v=spf10 -all', 'warning: has no SPF record'],
-  ['v=spf1 a mx/24 exists:%{i}.x.example ptr redirect=other.example', 'passed: published, 5 of 10 look-ups'],
+  [
+    'v=spf1 a mx/24 exists:%{i}.x.example ptr redirect=_spf.provider.example',
+    'passed: published, 5 of 10 look-ups',
+  ],
+  ['v=spf1 ~all redirect=missing.example', 'passed: published, 0 of 10 look-ups'],
+  [
+    'v=spf1 ip6:2001:db8::/32 a:mail.example.com/24//64 exp=why.example -all',
+    'passed: published, 1 of 10 look-ups',
+  ],
+  ['v=spf1 include:%{d}.x.example unknown=1 -all', 'passed: published, 1 of 10 look-ups'],
+  [
+    'v=spf1 include:missing.example -all',
+    'failed: has an SPF record whose include leads to a name without an SPF record, which counts as an error',
+  ],
+  [
+    'v=spf1 redirect=missing.example',
+    'failed: has an SPF record whose redirect leads to a name without an SPF record, which counts as an error',
+  ],
+  ...[
+    'ipv4:192.0.2.1',
+    'ip4:192.0.2.0/33',
+    'ip4:mail.example',
+    'include:',
+    'include',
+    'all:x',
+    'redirect=',
+    '-',
+  ].map((term) => [
+    `v=spf1 ${term} -all`,
+    'failed: has an SPF record with a term that no receiver knows, which counts as an error',
+  ]),
   ['v=spf1 ip4:192.0.2.1 -all', 'passed: published, 0 of 10 look-ups'],
-])('the SPF record %j is told as: %s', async (record, told) => {
-  expect((await look({ 'example.com': record })).SPF).toBe(told)
+] as [string | string[], string][])('the SPF record %j is told as: %s', async (record, told) => {
+  expect(
+    (await look({ '_spf.provider.example': SOUND['_spf.provider.example'], 'example.com': record })).SPF,
+  ).toBe(told)
 })
 
 test('look-ups of included records count, and an endless chain of them ends', async () => {
   const { SPF } = await look({ 'example.com': 'v=spf1 include:example.com -all' })
-  expect(SPF).toMatch(/^warning: .*more than 10 look-ups/)
+  expect(SPF).toMatch(/^failed: .*more than 10 look-ups/)
 })
 
 test.each([
-  [{ 'brand7._domainkey.example.com': 'v=DKIM1; p=AAAA' }, [], /^skipped: .*--dkim-selector/],
-  [{ 'brand7._domainkey.example.com': 'v=DKIM1; p=AAAA' }, ['brand7'], /^passed: 1 key found/],
-  [{ 's1._domainkey.example.com': 'v=DKIM1; p=AAAA' }, ['brand7'], /^warning: lacks/],
+  [{ 'brand7._domainkey.example.com': `v=DKIM1; p=${KEY}` }, [], /^skipped: .*--dkim-selector/],
+  [{ 'brand7._domainkey.example.com': `v=DKIM1; p=${KEY}` }, ['brand7'], /^passed: 1 key found/],
+  [{ 's1._domainkey.example.com': `p=${publicKey('pkcs1')};` }, [], /^passed: 1 key found/],
+  [{ 's1._domainkey.example.com': `v=DKIM1; k=ed25519; p=${ED25519}` }, [], /^passed: 1 key found/],
+  [
+    { 's1._domainkey.example.com': `v=DKIM1; k=rsa; p=${ED25519}` },
+    [],
+    /^failed: .*under s1: its key .* cannot be read/,
+  ],
+  [{ 's1._domainkey.example.com': 'v=DKIM1; p=AAAA' }, [], /^failed: .*cannot be read/],
+  [{ 's1._domainkey.example.com': 'v=DKIM1; p="MIIB' }, [], /^failed: .*cannot be read/],
+  [{ 's1._domainkey.example.com': 'v=DKIM1; k=rsa' }, [], /^failed: .*it has no key/],
+  [{ 's1._domainkey.example.com': `v=DKIM1 p=${KEY}` }, [], /^failed: .*does not begin with v=DKIM1/],
+  [
+    { 's1._domainkey.example.com': `v=DKIM1; p=${publicKey('spki', 512)}` },
+    [],
+    /^failed: .*fewer than 1024 bits/,
+  ],
+  [{ 's1._domainkey.example.com': `v=DKIM1; h=sha1; p=${KEY}` }, [], /^failed: .*sha256/],
+  [{ 's1._domainkey.example.com': `v=DKIM1; k=dsa; p=${KEY}` }, [], /^failed: .*kind of key/],
+  [{ 's1._domainkey.example.com': `v=DKIM1; p=${KEY}` }, ['brand7'], /^warning: lacks/],
   [{ 's1._domainkey.example.com': 'v=DKIM1; k=rsa; p=' }, [], /^warning: .*revoked/],
 ] as const)('DKIM keys %j, selectors %j: %s', async (records, dkimSelectors, told) => {
   expect((await look(records, { dkimSelectors: [...dkimSelectors] })).DKIM).toMatch(told)
@@ -69,11 +134,31 @@ test.each([
   [{ '_dmarc.example.com': 'v=DMARC1; p=none' }, 'passed: policy none: reports only'],
   [
     { '_dmarc.example.com': 'v=DMARC1; rua=mailto:a@example.com' },
-    'warning: has a DMARC record without a policy',
+    'failed: has a DMARC record without a policy',
   ],
   [
     { '_dmarc.example.com': ['v=DMARC1; p=none', 'v=DMARC1; p=reject'] },
-    'warning: has several DMARC records, which counts as none',
+    'failed: has several DMARC records, which counts as none',
+  ],
+  [
+    { '_dmarc.example.com': 'v=DMARC1 p=reject' },
+    'failed: has a DMARC record that does not begin with v=DMARC1;',
+  ],
+  [
+    { '_dmarc.example.com': 'v=DMARC1; p=reject rua' },
+    'failed: has a DMARC record whose p= has no valid value',
+  ],
+  [
+    { '_dmarc.example.com': 'v=DMARC1; p=reject; reports' },
+    'failed: has a DMARC record that is not a list of tags',
+  ],
+  [
+    { '_dmarc.example.com': 'v=DMARC1; p=none; p=none' },
+    'failed: has a DMARC record that has the tag p twice',
+  ],
+  [
+    { '_dmarc.example.com': 'v=DMARC1; p=none; rua=reports@example.com' },
+    'failed: has a DMARC record whose rua= has no valid value',
   ],
 ] as const)('the DMARC record %j is told as: %s', async (records, told) => {
   expect((await look(records)).DMARC).toBe(told)

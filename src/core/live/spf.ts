@@ -1,0 +1,109 @@
+import { isIP } from 'node:net'
+import type { Network } from './network.ts'
+
+/** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
+export const MOST_LOOKUPS = 10
+
+/** What receivers make of a domain's SPF records: `broken` is what they count as a permanent error. */
+export type SpfReading =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'sound'; readonly lookups: number; readonly openToAll: boolean }
+  | { readonly kind: 'broken'; readonly fault: string }
+
+/** Reads the records of a domain (`texts`) and every record that they include. */
+export async function readSpf(
+  network: Pick<Network, 'txt'>,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<SpfReading> {
+  const [record, ...more] = texts.filter(isSpf)
+  if (record === undefined) return { kind: 'absent' }
+  if (more.length > 0) return { kind: 'broken', fault: 'has several SPF records, which counts as none' }
+  const walk: Walk = { network, signal, lookups: 0 }
+  const fault = await follow(walk, record)
+  return fault === undefined
+    ? { kind: 'sound', lookups: walk.lookups, openToAll: /(?:^|\s)\+?all(?:\s|$)/i.test(record) }
+    : { kind: 'broken', fault }
+}
+
+interface Walk {
+  readonly network: Pick<Network, 'txt'>
+  readonly signal: AbortSignal
+  lookups: number
+}
+
+const isSpf = (text: string) => /^v=spf1(?:\s|$)/i.test(text)
+
+/** Gives the first fault of a record and of those that it leads to; counts look-ups on the way. */
+async function follow(walk: Walk, record: string): Promise<string | undefined> {
+  const terms = record.trim().split(/\s+/).slice(1)
+  const read = terms.map(readTerm)
+  if (read.includes(undefined))
+    return 'has an SPF record with a term that no receiver knows, which counts as an error'
+  const all = read.findIndex((term) => term?.name === 'all')
+  for (const [index, term] of read.entries()) {
+    // What follows `all` is never reached, and `all` makes a redirect meaningless.
+    if (term === undefined || !term.asks || (all !== -1 && (index > all || term.name === 'redirect')))
+      continue
+    walk.lookups += 1
+    if (walk.lookups > MOST_LOOKUPS)
+      return `has an SPF record that needs more than ${MOST_LOOKUPS} look-ups, which counts as an error`
+    // A macro depends on the message at hand and cannot be followed.
+    if ((term.name !== 'include' && term.name !== 'redirect') || term.target.includes('%')) continue
+    const [inner, ...others] = ((await walk.network.txt(term.target, walk.signal)) ?? []).filter(isSpf)
+    if (inner === undefined || others.length > 0)
+      return `has an SPF record whose ${term.name} leads to a name ${
+        inner === undefined ? 'without an SPF record' : 'with several SPF records'
+      }, which counts as an error`
+    const fault = await follow(walk, inner)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+interface Term {
+  readonly name: string
+  readonly target: string
+  readonly asks: boolean
+}
+
+/** One directive or modifier (RFC 7208 §12); undefined when it has no valid form. */
+function readTerm(text: string): Term | undefined {
+  const [, modifier, value = ''] = /^([a-z][a-z0-9._-]*)=(.*)$/i.exec(text) ?? []
+  if (modifier !== undefined) {
+    const name = modifier.toLowerCase()
+    if ((name === 'redirect' || name === 'exp') && value === '') return undefined
+    return { name, target: value, asks: name === 'redirect' }
+  }
+  const [, mechanism = '', rest = ''] = /^[+?~-]?([a-z0-9]+)(.*)$/i.exec(text) ?? []
+  const name = mechanism.toLowerCase()
+  const target = rest.startsWith(':') ? rest.slice(1) : ''
+  const asks = { name, target, asks: true }
+  switch (name) {
+    case 'all':
+      return rest === '' ? { name, target, asks: false } : undefined
+    case 'include':
+    case 'exists':
+      return target === '' || target.includes('/') ? undefined : asks
+    case 'a':
+    case 'mx':
+      return /^(?::[^/\s]+)?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/.test(rest) ? asks : undefined
+    case 'ptr':
+      return rest === '' || target !== '' ? asks : undefined
+    case 'ip4':
+    case 'ip6':
+      return isNetwork(target, name === 'ip4' ? 4 : 6) ? { name, target, asks: false } : undefined
+    default:
+      return undefined
+  }
+}
+
+function isNetwork(text: string, family: 4 | 6): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  const widest = family === 4 ? 32 : 128
+  return (
+    more.length === 0 &&
+    isIP(address) === family &&
+    (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= widest))
+  )
+}
