@@ -1,5 +1,5 @@
-import { VARIABLES } from '../src/core/env/contract.ts'
 import { parseEnvFile } from '../src/core/env/reader.ts'
+import { VARIABLES } from '../src/core/env/table.ts'
 import { validateAll } from '../src/env.ts'
 import type { Benchmark } from './harness.ts'
 import { peer } from './peers.ts'

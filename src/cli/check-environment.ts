@@ -1,6 +1,6 @@
-import { findVariable } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
+import { findVariable } from '../core/env/table.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { isInstalled } from '../core/installed.ts'

@@ -1,6 +1,6 @@
-import { findVariable } from '../core/env/contract.ts'
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
+import { findVariable } from '../core/env/table.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'

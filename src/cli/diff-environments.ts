@@ -1,6 +1,6 @@
-import { findVariable } from '../core/env/contract.ts'
 import { groupStates, rawValue } from '../core/env/read-settings.ts'
 import { GROUPS } from '../core/env/settings.ts'
+import { findVariable } from '../core/env/table.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'

@@ -1,6 +1,6 @@
-import { VARIABLES } from '../core/env/contract.ts'
 import { groupStates, rawValue, usableValue } from '../core/env/read-settings.ts'
 import { GROUPS } from '../core/env/settings.ts'
+import { VARIABLES } from '../core/env/table.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'

@@ -1,5 +1,5 @@
-import { GROUP_MEANING } from '../core/env/contract.ts'
 import { GROUPS, type GroupName } from '../core/env/settings.ts'
+import { GROUP_MEANING } from '../core/env/table.ts'
 
 /** Probes that are named otherwise than the group that configures them. */
 const GROUP_OF: Readonly<Record<string, GroupName>> = {

@@ -1,7 +1,7 @@
-import { VARIABLES } from '../core/env/contract.ts'
 import { ERRORTRACK_SDK } from '../core/env/packages.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
+import { VARIABLES } from '../core/env/table.ts'
 import type { Log } from '../core/log.ts'
 import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
 

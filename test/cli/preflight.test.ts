@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { VARIABLES } from '../../src/core/env/contract.ts'
+import { VARIABLES } from '../../src/core/env/table.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 

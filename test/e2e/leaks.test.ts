@@ -1,6 +1,6 @@
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { VARIABLES } from '../../src/core/env/contract.ts'
+import { VARIABLES } from '../../src/core/env/table.ts'
 import { bin } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 

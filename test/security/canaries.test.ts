@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { VARIABLES } from '../../src/core/env/contract.ts'
+import { VARIABLES } from '../../src/core/env/table.ts'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 

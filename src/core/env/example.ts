@@ -1,5 +1,5 @@
-import { GROUP_MEANING, VARIABLES } from './contract.ts'
 import { GROUPS } from './settings.ts'
+import { GROUP_MEANING, VARIABLES } from './table.ts'
 
 /** A `.env.example`: every variable commented out, with what it is for. An empty environment is a valid one. */
 export function exampleFile(): string {

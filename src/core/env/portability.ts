@@ -1,9 +1,9 @@
 import type { Finding } from '../finding.ts'
 import { SERVICES } from '../service.ts'
-import { findVariable } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
 import { differenceIn, list } from './difference.ts'
 import { type Assignment, MASK } from './reader.ts'
+import { findVariable } from './table.ts'
 
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']

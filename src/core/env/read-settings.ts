@@ -1,7 +1,6 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secret, secretPair } from '../secret.ts'
 import { type Breach, brokenBy } from './breach.ts'
-import { ADJUSTS, findVariable, VARIABLES } from './contract.ts'
 import { RULES, type Rule } from './rules.ts'
 import {
   type Environment,
@@ -11,6 +10,7 @@ import {
   type Settings,
   type StoreAddress,
 } from './settings.ts'
+import { ADJUSTS, findVariable, VARIABLES } from './table.ts'
 import {
   malformed,
   parseHttpUrl,

@@ -1,6 +1,6 @@
 import type { Finding, Location } from '../finding.ts'
 import { SERVICES } from '../service.ts'
-import { findVariable } from './contract.ts'
+import { findVariable } from './table.ts'
 
 /** One assignment of an env file, with where it stands. */
 export interface Assignment {

@@ -1,7 +1,7 @@
-import { GROUP_MEANING, VARIABLES } from './contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from './explanations.ts'
 import { RULES } from './rules.ts'
 import { GROUPS } from './settings.ts'
+import { GROUP_MEANING, VARIABLES } from './table.ts'
 
 /** docs/reference/variables.md: made from the contract's table and rules. */
 export function referencePage(): string {

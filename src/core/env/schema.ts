@@ -1,5 +1,5 @@
-import { VARIABLES } from './contract.ts'
 import { RULES, type Rule } from './rules.ts'
+import { VARIABLES } from './table.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,4 @@
-import { VARIABLES } from './contract.ts'
+import { VARIABLES } from './table.ts'
 
 /** Names that CI systems, shells and frameworks set and that lie one edit from one of ours: no slip of the pen. */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])

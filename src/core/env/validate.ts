@@ -1,10 +1,10 @@
 import type { Finding, Location } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import { SERVICES, type Service } from '../service.ts'
-import { findVariable, GROUP_MEANING, VARIABLES } from './contract.ts'
 import { judge, rawValue } from './read-settings.ts'
 import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
+import { findVariable, GROUP_MEANING, VARIABLES } from './table.ts'
 import { looksSecret, valueWarnings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */

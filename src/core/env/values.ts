@@ -1,6 +1,6 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secretPair } from '../secret.ts'
-import type { Kind, Variable } from './contract.ts'
+import type { Kind, Variable } from './table.ts'
 
 /** Undefined: the value is well-formed. Otherwise what it should be, never what it is. */
 export function malformed(variable: Variable, value: string): string | undefined {

@@ -1,6 +1,6 @@
 import type { Finding } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
-import type { Variable } from './contract.ts'
+import type { Variable } from './table.ts'
 import { malformed } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>

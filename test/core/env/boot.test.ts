@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { VARIABLES } from '../../../src/core/env/contract.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { VARIABLES } from '../../../src/core/env/table.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { SERVICES } from '../../../src/core/service.ts'
 import { register, validateAgent, validateAll, validateApi, validateWeb } from '../../../src/env.ts'

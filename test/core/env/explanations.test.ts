@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { VARIABLES } from '../../../src/core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
 import { missingPackages } from '../../../src/core/env/packages.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
 import { RULES } from '../../../src/core/env/rules.ts'
+import { VARIABLES } from '../../../src/core/env/table.ts'
 import { SERVICES } from '../../../src/core/service.ts'
 import { validateAll } from '../../../src/env.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { VARIABLES } from '../../../src/core/env/contract.ts'
 import { GROUPS } from '../../../src/core/env/settings.ts'
+import { VARIABLES } from '../../../src/core/env/table.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { SERVICES } from '../../../src/core/service.ts'
 import { brokenRules, GROUP_VARIABLES } from './oracle.ts'

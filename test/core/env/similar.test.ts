@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { VARIABLES } from '../../../src/core/env/contract.ts'
 import { nearestName } from '../../../src/core/env/similar.ts'
+import { VARIABLES } from '../../../src/core/env/table.ts'
 import foreign from '../../fixtures/foreign-variables.json' with { type: 'json' }
 
 const NAMES = VARIABLES.map(({ name }) => name)

@@ -1,0 +1,102 @@
+/** The language in which a platform's environment is described: the same in a preset and in `platform.config.ts`. */
+
+/** How a value is read; `values.ts` holds one parser for each. */
+export type Kind =
+  | 'text'
+  | 'secret'
+  | 'url'
+  | 'dsn'
+  | 'store-url'
+  | 'smtp-url'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'enum'
+  | 'duration'
+  | 'bytes'
+  | 'email'
+  | 'mailbox'
+  | 'host'
+  | 'port'
+  | 'path'
+  | 'list'
+  | 'json'
+  | 'origins'
+  | 'proxies'
+  | 'log-level'
+  | 'table'
+  | 'price'
+
+/** A validator that follows Standard Schema (standardschema.dev); only its synchronous answer is used. */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => unknown
+  }
+}
+
+/** Names of services, or `all`: every service of the platform. */
+export type Readers = readonly string[] | 'all'
+
+export interface VariableDefinition {
+  readonly kind: Kind
+  /** One sentence for people. */
+  readonly summary?: string
+  /** Shown in `.env.example` and in documents. */
+  readonly example?: string
+  /** What an absent value behaves as. Text, as it would stand in an env file. */
+  readonly default?: string | number | boolean
+  /** Which services read it; those of its group when left out. */
+  readonly services?: Readers
+  /** Never shown; kinds `secret` are secret anyhow. */
+  readonly secret?: boolean
+  /** A secret that operators make themselves: its strength is checked. */
+  readonly chosen?: boolean
+  /** Set alone it leaves its group absent: it only adjusts what another variable switches on. */
+  readonly adjusts?: boolean
+  /** Bounds of a number, both included. */
+  readonly range?: readonly [number, number]
+  /** What the whole value has to match. */
+  readonly pattern?: string | RegExp
+  /** The values of an enum. */
+  readonly of?: readonly string[]
+  /** Prefixes that a key of this kind starts with, by the mode it belongs to. */
+  readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
+  readonly schema?: StandardSchema
+}
+
+interface RuleTexts {
+  /** Stable id, explained by `platformctl env explain ID`; made from the group and the kind when left out. */
+  readonly id?: string
+  readonly cause?: string
+  readonly fix?: string
+}
+
+/** The five kinds of rule (CONTRACT §2): nothing but a broken rule is an error. */
+export type RuleDefinition = RuleTexts &
+  (
+    | { readonly allOrNone: readonly string[] }
+    /** When any (or all) of `when` are present, every one of `requires` must be. */
+    | {
+        readonly requires: readonly string[]
+        readonly when: readonly string[]
+        readonly match?: 'any' | 'all'
+      }
+    /** When all of `when` are present, one of `atLeastOne` must be. */
+    | { readonly atLeastOne: readonly string[]; readonly when: readonly string[] }
+    /** At most one of them. */
+    | { readonly exclusive: readonly string[] }
+    /** This very value, or one in which the expression is found. */
+    | { readonly forbidden: string; readonly value: string | RegExp }
+  )
+
+export interface GroupDefinition {
+  readonly services: Readers
+  /** Completes "Nothing to do, unless you want …". */
+  readonly unlocks: string
+  /** What happens while the group is absent. */
+  readonly absent: string
+  readonly variables: Readonly<Record<string, VariableDefinition>>
+  readonly rules?: readonly RuleDefinition[]
+}

@@ -1,0 +1,89 @@
+import type { RuleDefinition } from './definition.ts'
+
+/** A rule over which variables of a group are present (CONTRACT §2, errors). */
+export type Rule = {
+  /** Stable id, explained by `platformctl env explain ID`. */
+  readonly id: string
+  readonly group: string
+  readonly cause: string
+  readonly fix: string
+} & (
+  | { readonly kind: 'all-or-none'; readonly variables: readonly string[] }
+  /** When all (or any) of `when` are present, every one of `needs` must be. */
+  | {
+      readonly kind: 'requires'
+      readonly when: readonly string[]
+      readonly match: 'any' | 'all'
+      readonly needs: readonly string[]
+    }
+  | { readonly kind: 'at-least-one'; readonly when: readonly string[]; readonly of: readonly string[] }
+  | { readonly kind: 'exclusive'; readonly variables: readonly string[] }
+  | { readonly kind: 'forbidden-value'; readonly variable: string; readonly value: string | RegExp }
+)
+
+/** A group's rule with its id and its sentences; `ids` counts those that the group already has, by kind. */
+export function resolveRule(definition: RuleDefinition, group: string, ids: Map<string, number>): Rule {
+  const shape = shapeOf(definition)
+  const said = sentences(shape)
+  return {
+    id: definition.id ?? madeId(group, shape.kind, ids),
+    group,
+    cause: definition.cause ?? said.cause,
+    fix: definition.fix ?? said.fix,
+    ...shape,
+  }
+}
+
+type Shape<Each = Rule> = Each extends Rule ? Omit<Each, 'id' | 'group' | 'cause' | 'fix'> : never
+
+function shapeOf(definition: RuleDefinition): Shape {
+  if ('allOrNone' in definition) return { kind: 'all-or-none', variables: definition.allOrNone }
+  if ('requires' in definition) {
+    const { when, match = 'any', requires } = definition
+    return { kind: 'requires', when, match, needs: requires }
+  }
+  if ('atLeastOne' in definition)
+    return { kind: 'at-least-one', when: definition.when, of: definition.atLeastOne }
+  if ('exclusive' in definition) return { kind: 'exclusive', variables: definition.exclusive }
+  return { kind: 'forbidden-value', variable: definition.forbidden, value: definition.value }
+}
+
+function madeId(group: string, kind: string, ids: Map<string, number>): string {
+  const count = (ids.get(kind) ?? 0) + 1
+  ids.set(kind, count)
+  return `${group}-${kind}${count === 1 ? '' : `-${count}`}`
+}
+
+function sentences(rule: Shape): { cause: string; fix: string } {
+  switch (rule.kind) {
+    case 'all-or-none':
+      return {
+        cause: `${joined(rule.variables, 'and')} work only together.`,
+        fix: rule.variables.length === 2 ? 'Set both, or neither.' : 'Set all of them, or none.',
+      }
+    case 'requires':
+      return {
+        cause: `${joined(rule.when, rule.match === 'any' ? 'or' : 'and')} is set without ${joined(rule.needs, 'and')}.`,
+        fix: `Set ${joined(rule.needs, 'and')}, or remove ${joined(rule.when, 'and')}.`,
+      }
+    case 'at-least-one':
+      return {
+        cause: `${joined(rule.when, 'and')} is set without ${joined(rule.of, 'or')}.`,
+        fix: `Set at least one of ${joined(rule.of, 'and')}, or remove ${joined(rule.when, 'and')}.`,
+      }
+    case 'exclusive':
+      return {
+        cause: `Only one of ${joined(rule.variables, 'and')} may be set.`,
+        fix: 'Keep one, and remove the rest.',
+      }
+    case 'forbidden-value':
+      return {
+        cause: `${rule.variable} holds a value that is not allowed.`,
+        fix: `Change ${rule.variable}, or remove it.`,
+      }
+  }
+}
+
+function joined(names: readonly string[], word: 'and' | 'or'): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../env/settings.ts'
+import type { Random } from '../random.ts'
+import type { Network } from './get.ts'
+import type { ProbeContext, ProbeResult } from './probe.ts'
+
+export interface StoreProbe {
+  readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
+  /** A real write and a real read. */
+  readonly ping: () => Promise<void>
+}
+
+/** What probes ask of the process they run in; each is a port, so that a test gives its own. */
+export interface ProbeParts {
+  readonly settings: Settings
+  readonly random: Random
+  readonly clock: Clock
+  /** Where rate limits are counted now. Known, never asked: health makes no call to the shared store. */
+  readonly counting: () => 'local' | 'shared' | 'fallback'
+  readonly store: StoreProbe
+  /** The store of jobs: JOB_STORE_URL where that is set, else the store. */
+  readonly jobStore: StoreProbe
+  /** Reads from the table of analytics; nothing to read where none is named. */
+  readonly pingAnalytics: () => Promise<void>
+  readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** Can this package be imported here? */
+  readonly hasPackage: (name: string) => boolean
+  readonly network?: Network
+  /** Told the build that another service's answer names; null is unstamped. */
+  readonly noteBuild?: (service: string, build: string | null) => void
+}
+
+/** One thing a service depends on: all that is known of it stands here and nowhere else. */
+export interface ProbeDefinition {
+  readonly name: string
+  /** The service whose health it belongs to. */
+  readonly service: string
+  /** The group that configures it: its absence skips the probe, and its texts say what that means. */
+  readonly group?: string
+  /** For people; made from the name when left out. */
+  readonly label?: string
+  /** Never red: degraded where it would be failing. */
+  readonly optional?: boolean
+  /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
+  readonly deadlineMs?: number
+  /** What its failure means for visitors and operators; the group's `absent` when left out. */
+  readonly meaning?: string
+  /** Where it looks, for operators; shown without path and credentials. */
+  readonly target?: (settings: Settings) => string | undefined
+  /** Makes the check of one process. It may reject: that is `failing`. */
+  readonly open: (parts: ProbeParts) => (context: ProbeContext) => Promise<ProbeResult>
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { createContract } from '../../../src/core/env/contract.ts'
+
+const contract = createContract({
+  services: ['web', 'bookings'],
+  groups: {
+    kiln: {
+      services: 'all',
+      unlocks: 'kiln bookings',
+      absent: 'bookings are shown as unavailable',
+      variables: {
+        KILN_API_KEY: { kind: 'secret' },
+        KILN_API_SECRET: { kind: 'secret', services: ['web'] },
+        KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', pattern: '[a-z]+' },
+      },
+      rules: [
+        { allOrNone: ['KILN_API_KEY', 'KILN_API_SECRET'] },
+        { requires: ['KILN_API_KEY'], when: ['KILN_REGION'] },
+        {
+          requires: ['KILN_API_SECRET'],
+          when: ['KILN_REGION'],
+          id: 'kiln-region',
+          cause: 'No.',
+          fix: 'Set it.',
+        },
+      ],
+    },
+  },
+})
+
+test('a variable gets the readers of its group, the secrecy of its kind and an example', () => {
+  expect(contract.find('KILN_API_KEY')).toMatchObject({
+    group: 'kiln',
+    secret: true,
+    services: ['web', 'bookings'],
+  })
+  expect(contract.find('KILN_API_SECRET')?.services).toEqual(['web'])
+  expect(contract.find('KILN_REGION')).toMatchObject({ example: 'eu', default: 'eu', secret: false })
+  expect(contract.find('KILN_REGION')?.pattern?.test('eu1')).toBe(false)
+  expect(contract.find('KILN_COLOR')).toBeUndefined()
+})
+
+test('a rule without texts gets an id and sentences that name its variables', () => {
+  expect(contract.rules.map(({ id }) => id)).toEqual(['kiln-all-or-none', 'kiln-requires', 'kiln-region'])
+  expect(contract.rules[0]).toMatchObject({
+    cause: 'KILN_API_KEY and KILN_API_SECRET work only together.',
+    fix: 'Set both, or neither.',
+  })
+  expect(contract.rules[2]).toMatchObject({ cause: 'No.', fix: 'Set it.' })
+})
