@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url'
 export interface Mailbox {
   /** Display name, without CR, LF or NUL; undefined for a bare address. */
   readonly name: string | undefined
-  /** `local@domain` exactly as given; never case-folded for sending. */
+  /** `local@domain` as given, in composed letters (NFC); never case-folded for sending. */
   readonly address: string
 }
 
@@ -26,11 +26,13 @@ const DOT_ATOM =
   /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+(\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+)*$/u
 /** Quoted local part (RFC 5321 §4.1.2): printable ASCII, quotes and backslashes escaped. */
 const QUOTED = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/
+/** What a domain may be written with: the parser of URLs below would stop at a `/`, `?`, `#` or `\\`, and decode a `%`. */
+const DOMAIN = /^[A-Za-z0-9.\-\u0080-\u{10ffff}]+$/u
 const HOST = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** Parses one bare address (`local@domain`), as a visitor types it; surrounding spaces are dropped. */
 export function parseAddress(text: string): ParsedAddress {
-  const address = text.trim()
+  const address = composed(text.trim())
   if (address === '') return refuse('an address is needed')
   if (hasControl(address) || !address.isWellFormed()) return refuse('an address holds no control characters')
   const at = address.lastIndexOf('@')
@@ -41,7 +43,7 @@ export function parseAddress(text: string): ParsedAddress {
     return refuse(`an address has at most ${LONGEST_LOCAL} octets before the @ and ${LONGEST_ADDRESS} in all`)
   }
   if (!(DOT_ATOM.test(local) || QUOTED.test(local))) return refuse('the part before the @ is malformed')
-  const ascii = domainToASCII(domain)
+  const ascii = DOMAIN.test(domain) ? domainToASCII(domain) : ''
   if (!HOST.test(ascii) || /^[\d.]+$/.test(ascii)) return refuse('the part after the @ is not a domain name')
   return { ok: true, mailbox: { name: undefined, address }, identity: `${foldAscii(local)}@${ascii}` }
 }
@@ -63,6 +65,14 @@ export function asciiAddress(address: string): string {
   if (/^[\x20-\x7e]*$/.test(address)) return address
   const at = address.lastIndexOf('@')
   return `${address.slice(0, at + 1)}${domainToASCII(address.slice(at + 1))}`
+}
+
+/**
+ * The same letters in their composed form (NFC), in which mail servers expect them (RFC 6532 §3.1): keyboards differ in
+ * how they type one. Left alone if that would make an ASCII letter of another one, as of the Kelvin sign.
+ */
+function composed(text: string): string {
+  return /[\u037e\u1fef\u212a]/.test(text) ? text : text.normalize('NFC')
 }
 
 /** A to z only: beyond ASCII, lower-casing merges letters that mail servers tell apart (the Kelvin sign becomes k). */
