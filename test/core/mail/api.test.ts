@@ -210,6 +210,17 @@ test('a waiting time that the provider names is kept, and an absurd one is cut t
   )
 })
 
+test('a time at which the provider can be asked again is kept as a waiting time by the provider’s own clock', async () => {
+  const sent = async (retryAfter: string) => {
+    const headers = { Date: 'Sat, 21 Nov 2026 04:00:00 GMT', 'Retry-After': retryAfter }
+    return (await provider(status(429, headers))).mailer.send(WELCOME)
+  }
+  expect(await sent('Sat, 21 Nov 2026 04:02:00 GMT')).toMatchObject({ retryAfterMs: 120_000 })
+  expect(await sent('Sun, 22 Nov 2026 04:02:00 GMT')).toMatchObject({ retryAfterMs: 3_600_000 })
+  for (const past of ['Sat, 21 Nov 2026 03:59:00 GMT', 'soon'])
+    expect(await sent(past)).not.toHaveProperty('retryAfterMs')
+})
+
 test('500 mails at once arrive whole and under their own key, also when the answer comes before the body was read', async () => {
   const received = new Map<string, string>()
   // Answers when it has read the head, and takes its time with the body.

@@ -13,6 +13,8 @@ export interface Exchange {
 export interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined
+  /** The provider's own time: a date in `retryAfter` is later than this, whatever our clock says. */
+  readonly date: string | undefined
   /** At most `LARGEST_ANSWER_BYTES` of it. */
   readonly text: string
 }
@@ -30,6 +32,7 @@ export function exchange(
   return new Promise((resolve, reject) => {
     let status = 0
     let retryAfter: string | undefined
+    let date: string | undefined
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
@@ -43,8 +46,9 @@ export function exchange(
       },
       onResponseStart(_, statusCode, fields) {
         status = statusCode
-        const value = fields['retry-after']
-        retryAfter = typeof value === 'string' ? value : undefined
+        const text = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined)
+        retryAfter = text(fields['retry-after'])
+        date = text(fields.date)
       },
       onResponseData(_, chunk) {
         if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
@@ -56,6 +60,7 @@ export function exchange(
         resolve({
           status,
           retryAfter,
+          date,
           text: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString(),
         })
       },

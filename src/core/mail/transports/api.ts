@@ -6,6 +6,7 @@ import type { Answer } from './api-exchange.ts'
 import { openLanes } from './api-lanes.ts'
 
 const ANSWER_MS = 30_000
+const LONGEST_WAIT_MS = 3_600_000
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
 const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 
@@ -41,7 +42,7 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
       }
       return answer.status >= 200 && answer.status < 300
         ? { kind: 'sent', id: idOf(answer.text) ?? message.key }
-        : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer.retryAfter))
+        : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer))
     },
     async verify(signal) {
       const { status } = await lanes
@@ -70,8 +71,11 @@ function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** Seconds (RFC 9110 §10.2.3), at most an hour. */
-function retryAfterMs(value: string | undefined): number | undefined {
-  if (value === undefined || !/^\d{1,6}$/.test(value)) return undefined
-  return Math.min(Number(value), 3600) * 1000
+/** Seconds or a date (RFC 9110 §10.2.3), at most an hour. */
+function retryAfterMs({ retryAfter, date }: Answer): number | undefined {
+  if (retryAfter === undefined) return undefined
+  const ms = /^\d{1,6}$/.test(retryAfter)
+    ? Number(retryAfter) * 1000
+    : Date.parse(retryAfter) - Date.parse(date ?? '')
+  return ms >= 0 ? Math.min(ms, LONGEST_WAIT_MS) : undefined
 }
