@@ -63,7 +63,12 @@ export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'a
     fence: record.fence,
     failures: record.failures,
     problem_kind: record.problem?.kind ?? null,
-    problem_reason: record.problem?.reason ?? null,
+    problem_reason: record.problem === undefined ? null : storableText(record.problem.reason),
     problem_since: record.problem?.since ?? null,
   }
+}
+
+/** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */
+export function storableText(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed()
 }

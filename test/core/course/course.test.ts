@@ -102,6 +102,22 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(new Set(it.messages.map(({ key }) => key)).size).toBe(8)
   })
 
+  test('a reason that no database can hold is recorded readably, and costs nobody else of its group a repetition', async () => {
+    const it = await course(kind)
+    for (let n = 0; n < 5; n += 1) await it.confirmed(person(n))
+    const before = it.messages.length
+    it.answer((message) =>
+      message.to.address === 'p2@example.com'
+        ? { kind: 'permanent', hardBounce: false, reason: 'half \ud83d and \0 nothing' }
+        : { kind: 'sent', id: 'id \0 \ud83d' },
+    )
+    expect(await it.dispatch()).toMatchObject({ sent: 4, failed: 1 })
+    expect((await it.course.find('p2@example.com'))?.problem?.reason).toBe('half \ufffd and \ufffd nothing')
+    it.pass(HOUR_MS)
+    expect(await it.dispatch()).toMatchObject({ processed: 0 })
+    expect(it.messages).toHaveLength(before + 5)
+  })
+
   test('a backlog drains one day a call', async () => {
     const it = await (await course(kind)).confirmed()
     it.pass(3 * DAY_MS)
