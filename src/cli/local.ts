@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { openStore } from '../core/store/open.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
 import { openPlatform } from '../daemon/platform.ts'
@@ -8,22 +9,15 @@ import type { Context } from './context.ts'
 import { dataFolder } from './data-folder.ts'
 import { CommandError, EXIT } from './exit.ts'
 
-/** STORE_URL, or the SQLite file of the data folder; a file is given with its whole path. */
+/** STORE_URL, or the SQLite file of the data folder when it is unset; a file is given with its whole path. */
 export function storeAddress(context: Context, env: Environment, data: string | undefined): StoreAddress {
+  if (malformedStores(env).includes('STORE_URL'))
+    throw new CommandError(EXIT.usage, malformedStoreSentence('STORE_URL'))
   const file = path.join(dataFolder(context, data), 'platform.sqlite')
   const address = readSettings(env).store.address ?? { kind: 'sqlite', file }
   return address.kind === 'sqlite'
     ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
     : address
-}
-
-/** A malformed STORE_URL counts as absent, so the command is about another store than its operator may think. */
-export function warnOfStoreUrl(context: Context, env: Environment, address: StoreAddress): void {
-  if (!env.STORE_URL?.trim() || readSettings(env).store.address !== undefined || address.kind !== 'sqlite')
-    return
-  context.stderr.write(
-    `STORE_URL is not the address of a store (postgres://… or sqlite:FILE) and counts as absent: this is about ${address.file}\n`,
-  )
 }
 
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
@@ -52,7 +46,6 @@ export async function openLocal(
   data: string | undefined,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
   const address = storeAddress(context, env, data)
-  warnOfStoreUrl(context, env, address)
   await assertExists(address)
   const store = await openStore(address).catch((error: unknown) => {
     throw storeFault(address, error)

@@ -10,6 +10,7 @@ import { systemClock } from '../core/clock.ts'
 import { openCourse } from '../core/course/open.ts'
 import { judge, readSettings } from '../core/env/read-settings.ts'
 import type { Settings } from '../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores, type StoreVariable } from '../core/env/store-address.ts'
 import { validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import { announced } from '../core/health/announced.ts'
@@ -32,7 +33,7 @@ import { ROUTES } from '../core/routes.ts'
 import { secret } from '../core/secret.ts'
 import { SERVICES, type Service } from '../core/service.ts'
 import { openAnalyticsStore, openStore } from '../core/store/open.ts'
-import type { Store } from '../core/store/store.ts'
+import { type Store, StoreOpenError } from '../core/store/store.ts'
 import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
 import { createApp } from './http/app.ts'
 import { createGate } from './http/gate.ts'
@@ -53,7 +54,15 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   const startedAt = clock.now()
   const mailer = openMailer({ mail: settings.mail, transport: options.mailer })
 
+  const malformed = malformedStores(env)
+  const assertWellFormed = (name: StoreVariable) => {
+    if (malformed.includes(name))
+      throw new PlatformError('store_unavailable', 'The store is not configured correctly.', {
+        cause: new StoreOpenError(malformedStoreSentence(name)),
+      })
+  }
   const store = once(async () => {
+    if (options.store === undefined) assertWellFormed('STORE_URL')
     if (options.store === undefined && settings.store.address === undefined) {
       log.warn(
         'store_in_memory',
@@ -128,6 +137,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
   const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
 
   const jobStore = once(async () => {
+    assertWellFormed('JOB_STORE_URL')
     const address = settings.store.jobStore
     // Its only statement is the ping of health, one at a time.
     return address === undefined ? store() : openStore(address, { poolSize: 1, log, onLost })

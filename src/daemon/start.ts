@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
+import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { Log } from '../core/log.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Random } from '../core/random.ts'
@@ -8,6 +9,7 @@ import { reportError } from '../core/reporting/facade.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import { type OnLost, openHistory, openStore } from '../core/store/open.ts'
+import { StoreOpenError } from '../core/store/store.ts'
 import { announceEnvironment } from './announce.ts'
 import { type Listener, listen } from './listen.ts'
 import { openPlatform } from './platform.ts'
@@ -65,6 +67,8 @@ const ADDRESSES: Readonly<Record<Service, readonly string[]>> = {
 /** Validates, opens the store, listens, serves, and (unless told not to) runs the hourly schedule. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { services, host, ports, clock, random, log } = options
+  const [malformed] = malformedStores(options.env)
+  if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
   const { store: configured } = announceEnvironment(options)
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
   const onLost = (cause: unknown) => {

@@ -198,24 +198,30 @@ test('a store that is another file, a backup that is missing and one without an 
   expect((await db('backup', 'b.sqlite')).stdout).toMatch(/\nchecked, read back and compared\n$/)
 })
 
-test('a malformed STORE_URL counts as absent, and the command says which store it is about instead', async () => {
+test('a malformed STORE_URL is refused by every command that acts on a store, and no other store is opened', async () => {
   const { db, cwd } = await operator()
   await db('migrate')
-  const file = path.join(cwd, '.platformctl', 'platform.sqlite')
-  for (const args of [
-    ['db', 'status'],
-    ['course', 'status'],
-  ]) {
-    const { context, stderr } = testContext({
-      cwd,
-      env: { STORE_URL: 'mysql://user:canary@db.example.com/x' },
-    })
-    expect(await runProgram(args, context)).toBe(0)
-    expect(stderr()).toBe(
-      `STORE_URL is not the address of a store (postgres://… or sqlite:FILE) and counts as absent: this is about ${file}\n`,
-    )
-  }
-  expect((await db('status')).stderr).toBe('')
+  for (const value of [
+    'mysql://user:canary@db.example.com/x',
+    'postgress://user:canary@db/x',
+    'sqlite:',
+    '/data/x',
+  ])
+    for (const args of [
+      ['db', 'status'],
+      ['db', 'migrate'],
+      ['course', 'status'],
+      ['dispatch', '--local', '--dry-run'],
+      ['analytics', 'summary'],
+    ]) {
+      const env = { STORE_URL: value, ANALYTICS_DATASTORE_TABLE: 'events' }
+      const { context, stderr, stdout } = testContext({ cwd, env })
+      expect(await runProgram(args, context)).toBe(2)
+      expect(stderr()).toMatch(
+        /^platformctl: STORE_URL is not the address of a store, .*sqlite:PATH or postgres:\/\/USER.*\n$/,
+      )
+      expect(stderr() + stdout()).not.toContain('canary')
+    }
 })
 
 test('a server of STORE_URL that is not there is exit code 3', async () => {

@@ -97,6 +97,36 @@ test('what a host gives is used, and stays the host’s', async () => {
   expect(closed).toBe(0)
 })
 
+test.each(['postgress://ada:canary@db/x', 'sqlite:'])(
+  'a misspelt address of a store (%s) opens no other one: the answer is 503, and health fails',
+  async (misspelt) => {
+    const events: string[] = []
+    const note: Log['info'] = (event) => void events.push(event)
+    const log: Log = { debug: note, info: note, warn: note, error: note }
+    const platform = openPlatform({ env: { STORE_URL: misspelt }, log })
+    onTestFinished(() => platform.close())
+    const answer = await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })
+    expect(answer.status).toBe(503)
+    expect(await answer.json()).toMatchObject({ code: 'store_unavailable' })
+    await expect(platform.dispatch()).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect((await platform.health('web')).probes.store).toMatchObject({ state: 'failing' })
+    expect((await platform.health('api')).probes.job_store).toMatchObject({ state: 'failing' })
+    expect(events).not.toContain('store_in_memory')
+  },
+)
+
+test('a misspelt address of the job store fails its probe, and leaves the store alone', async () => {
+  const platform = openPlatform({
+    env: {
+      STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`,
+      JOB_STORE_URL: 'postgress://db/x',
+    },
+  })
+  onTestFinished(() => platform.close())
+  expect((await platform.health('api')).probes.job_store).toMatchObject({ state: 'failing' })
+  expect((await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })).status).toBe(202)
+})
+
 test('after it was closed a platform answers 503 instead of failing', async () => {
   const platform = openPlatform({
     env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` },

@@ -1,9 +1,10 @@
+import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
-import { startDaemon } from '../support/cli.ts'
+import { platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 async function daemon(args: string[] = [], env: Record<string, string> = {}) {
@@ -26,6 +27,20 @@ function raw(url: string): { socket: Socket; received: () => string; ended: Prom
 
 const HALF_A_SUBSCRIPTION =
   'POST /api/email/subscribe HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n{"email":"a@ex'
+
+test.each(['STORE_URL', 'JOB_STORE_URL'])(
+  'with a misspelt %s nothing starts, no other store is opened, and the accepted forms are named',
+  async (name) => {
+    const cwd = await emptyFolder()
+    const env = { [name]: 'postgress://ada:canary@db.example.com/platform' }
+    const { exitCode, stdout, stderr } = await platformctl(['daemon', '--data', cwd], { cwd, env })
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`platformctl: ${name} is not the address of a store`)
+    expect(stderr).toMatch(/sqlite:PATH or postgres:\/\/USER:PASSWORD@HOST:PORT\/DATABASE/)
+    expect(stdout + stderr).not.toContain('canary')
+    expect(readdirSync(cwd)).toEqual([])
+  },
+)
 
 test('told to stop, it first fails its health while it goes on serving, then ends with 0', async () => {
   const it = await daemon(['--grace', '30'])

@@ -56,7 +56,7 @@ On a terminal the log is written for reading, otherwise as JSON lines; LOG_LEVEL
 end in order, a second one ends at once. Under systemd with Type=notify the daemon says when it is ready, when it stops,
 and that it is alive.
 
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken or store not writable,
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, or STORE_URL malformed,
 3 the server of STORE_URL was not reached or refused, 70 the disk did not confirm a write: a supervisor starts the daemon
 again after these two.
 

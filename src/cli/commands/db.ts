@@ -108,11 +108,10 @@ async function act(
   work: (job: Job) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { assertExists, storeAddress, storeFault, warnOfStoreUrl } = await import('../local.ts')
+  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
   const { openAnalyticsCare, openCare } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
-  warnOfStoreUrl(context, env, address)
   if (mustExist) await assertExists(address)
   let opened: StoreCare | undefined
   let openedAnalytics: AnalyticsCare | undefined

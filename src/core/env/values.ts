@@ -27,7 +27,7 @@ const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => str
   'store-url': (value) =>
     parseStoreAddress(value)
       ? undefined
-      : 'sqlite:PATH or postgres://…, in which a # of the password is written %23',
+      : 'sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
   'smtp-url': (value) =>
     parseSmtpUrl(value)
       ? undefined
