@@ -28,6 +28,14 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await ask(60, NOW + 48 * HOUR)).toBe(NOW + 48 * HOUR)
   })
 
+  test('an id that no database can hold is recorded all the same, so that its mail is not sent again', async () => {
+    const { sentMail } = await openTestStore(await addressOf(kind))
+    const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS }
+    await sentMail.begin(mail)
+    await sentMail.recordSent({ key: 'mail', id: 'a \0 of \ud83d' })
+    expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
+  })
+
   test('of many that ask at once no more than the cap begin', async () => {
     const address = await addressOf(kind)
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
