@@ -90,7 +90,7 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/core\/(?:env\/(?:contract|rules|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|mail\/address|service|finding|secret)/,
+        test: /src\/core\/(?:env\/(?:contract|quantities|rules|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|mail\/address|service|finding|secret)/,
       },
       {
         name: 'cli',

@@ -1,53 +1,138 @@
-import { parseMailbox } from '../mail/address.ts'
+import { parseAddress, parseMailbox } from '../mail/address.ts'
 import { secretPair } from '../secret.ts'
-import type { Kind, Variable } from './table.ts'
+import type { Kind, StandardSchema } from './definition.ts'
+import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
+
+/** What decides how a value is read. */
+export interface Reading {
+  readonly kind: Kind
+  /** Bounds of a number, both included. */
+  readonly range?: readonly [number, number]
+  /** The values of an enum. */
+  readonly of?: readonly string[]
+  /** What the whole value has to match. */
+  readonly pattern?: RegExp
+  readonly schema?: StandardSchema
+  /** Takes two values, separated by a comma, while it is rotated. */
+  readonly rotates?: boolean
+}
 
 /** Undefined: the value is well-formed. Otherwise what it should be, never what it is. */
-export function malformed(variable: Variable, value: string): string | undefined {
+export function malformed(reading: Reading, value: string): string | undefined {
   // A wildcard is an error of its own rule; saying "malformed" as well would say it twice.
-  if (variable.kind === 'origins' && value.includes('*')) return undefined
-  if (variable.kind === 'integer') {
-    const [low, high] = variable.range ?? [0, Number.MAX_SAFE_INTEGER]
-    return parseInteger(value, low, high) === undefined
-      ? `a whole number from ${low} to ${high.toLocaleString('en')}`
-      : undefined
-  }
-  if (variable.rotates && secretPair(value) === undefined) return 'one key, or two separated by a comma'
-  return EXPECTED[variable.kind](value)
+  if (reading.kind === 'origins' && value.includes('*')) return undefined
+  if (reading.rotates && secretPair(value) === undefined) return 'one key, or two separated by a comma'
+  const parsed = parseValue(reading, value)
+  return parsed.ok ? undefined : parsed.expected
 }
 
-const EXPECTED: Readonly<Record<Exclude<Kind, 'integer'>, (value: string) => string | undefined>> = {
-  text: (value) => (hasControl(value) ? 'text without control characters' : undefined),
-  secret: (value) => (hasControl(value) ? 'a key without control characters' : undefined),
-  path: (value) => (hasControl(value) ? 'a path without control characters' : undefined),
-  url: (value) => (parseHttpUrl(value) ? undefined : 'an http:// or https:// address'),
-  // At least as strict as the SDK, which prints what it cannot take for one.
-  dsn: (value) =>
-    DSN.test(value) ? undefined : 'https://KEY@HOST/NUMBER, as the project’s settings show it',
-  'store-url': (value) =>
-    parseStoreAddress(value)
-      ? undefined
-      : 'sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
-  'smtp-url': (value) =>
-    parseSmtpUrl(value)
-      ? undefined
-      : 'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
-  mailbox: (value) =>
-    parseMailbox(value).ok ? undefined : 'an address, as course@example.com or Course <course@example.com>',
-  origins: (value) =>
-    parseOrigins(value) ? undefined : 'origins such as https://www.example.com, separated by commas',
-  proxies: (value) =>
-    parseProxies(value) ? undefined : 'IP addresses or ranges such as 10.0.0.0/8, separated by commas',
-  'log-level': (value) =>
-    /^(debug|info|warn|error)$/i.test(value) ? undefined : 'debug, info, warn or error',
-  table: (value) =>
-    // SQLite and PostgreSQL keep these beginnings for themselves.
-    /^(?!sqlite_|pg_)[a-z_][a-z0-9_]{0,62}$/i.test(value)
-      ? undefined
-      : 'a table name: letters, digits and underscores, at most 63, not beginning with sqlite_ or pg_',
-  price: (value) =>
-    /^[A-Za-z0-9_-]{3,255}$/.test(value) ? undefined : 'a price id: letters, digits, underscores and hyphens',
+/** The value as a program uses it, or what it should be. */
+export function parseValue(
+  reading: Reading,
+  text: string,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly expected: string } {
+  const { kind, range, pattern, schema } = reading
+  const { parse, expected } = READERS[kind]
+  const value = parse(text, reading)
+  const within = range === undefined || typeof value !== 'number' || (value >= range[0] && value <= range[1])
+  if (value === undefined || !within) return { ok: false, expected: expected(reading) }
+  if (pattern && !pattern.test(text)) return { ok: false, expected: `text that matches ${pattern.source}` }
+  return schema === undefined ? { ok: true, value } : bySchema(schema, text)
 }
+
+function bySchema(schema: StandardSchema, text: string): ReturnType<typeof parseValue> {
+  const refused = { ok: false, expected: 'what its schema accepts' } as const
+  try {
+    const result = schema['~standard'].validate(text)
+    // Its own messages may quote the value, so none of them is repeated.
+    if (typeof result !== 'object' || result === null || !('value' in result) || 'then' in result)
+      return refused
+    return 'issues' in result && result.issues !== undefined ? refused : { ok: true, value: result.value }
+  } catch {
+    return refused
+  }
+}
+
+interface Reader {
+  /** Undefined: malformed. */
+  readonly parse: (value: string, reading: Reading) => unknown
+  readonly expected: (reading: Reading) => string
+}
+
+const reader = (parse: Reader['parse'], expected: string | Reader['expected']): Reader => ({
+  parse,
+  expected: typeof expected === 'string' ? () => expected : expected,
+})
+const matching = (pattern: RegExp) => (value: string) => (pattern.test(value) ? value : undefined)
+const uncontrolled = (value: string) => (hasControl(value) ? undefined : value)
+const bounded =
+  (what: string, unit = '') =>
+  ({ range }: Reading) =>
+    range ? `${what} from ${range[0]} to ${range[1].toLocaleString('en')}${unit}` : what
+
+const READERS: Readonly<Record<Kind, Reader>> = {
+  text: reader(uncontrolled, 'text without control characters'),
+  secret: reader(uncontrolled, 'a key without control characters'),
+  path: reader(uncontrolled, 'a path without control characters'),
+  url: reader(parseHttpUrl, 'an http:// or https:// address'),
+  // At least as strict as the SDK, which prints what it cannot take for one.
+  dsn: reader((value) => matching(DSN)(value), 'https://KEY@HOST/NUMBER, as the project’s settings show it'),
+  'store-url': reader(
+    parseStoreAddress,
+    'sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, in which a # of the password is written %23',
+  ),
+  'smtp-url': reader(
+    parseSmtpUrl,
+    'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
+  ),
+  integer: reader(
+    (value, { range: [low, high] = WHOLE }) => parseInteger(value, low, high),
+    ({ range: [low, high] = WHOLE }) => `a whole number from ${low} to ${high.toLocaleString('en')}`,
+  ),
+  number: reader(parseNumber, bounded('a number')),
+  boolean: reader(parseBoolean, 'true or false'),
+  enum: reader(
+    (value, { of = [] }) => (of.includes(value) ? value : undefined),
+    ({ of = [] }) => `one of ${of.join(', ')}`,
+  ),
+  duration: reader(parseDuration, bounded('a duration such as 500ms, 30s, 5m, 2h or 1d', ' ms')),
+  bytes: reader(parseBytes, bounded('a size such as 512B, 10MB or 1GiB', ' bytes')),
+  email: reader((value) => {
+    const parsed = parseAddress(value)
+    return parsed.ok ? parsed.mailbox.address : undefined
+  }, 'an address, as help@example.com'),
+  mailbox: reader((value) => {
+    const parsed = parseMailbox(value)
+    return parsed.ok ? parsed.mailbox : undefined
+  }, 'an address, as course@example.com or Course <course@example.com>'),
+  host: reader(parseHost, 'a host name or an IP address, without a scheme or a port'),
+  port: reader((value) => parseInteger(value, 1, 65_535), 'a port from 1 to 65,535'),
+  list: reader((value) => {
+    const parts = hasControl(value) ? [] : list(value)
+    return parts.length > 0 ? parts : undefined
+  }, 'entries separated by commas'),
+  json: reader((value) => {
+    try {
+      return JSON.parse(value) as unknown
+    } catch {
+      return undefined
+    }
+  }, 'JSON'),
+  origins: reader(parseOrigins, 'origins such as https://www.example.com, separated by commas'),
+  proxies: reader(parseProxies, 'IP addresses or ranges such as 10.0.0.0/8, separated by commas'),
+  'log-level': reader(matching(/^(debug|info|warn|error)$/i), 'debug, info, warn or error'),
+  table: reader(
+    // SQLite and PostgreSQL keep these beginnings for themselves.
+    matching(/^(?!sqlite_|pg_)[a-z_][a-z0-9_]{0,62}$/i),
+    'a table name: letters, digits and underscores, at most 63, not beginning with sqlite_ or pg_',
+  ),
+  price: reader(matching(/^[A-Za-z0-9_-]{3,255}$/), 'a price id: letters, digits, underscores and hyphens'),
+}
+
+/** Every kind of value, in the order in which documents show them. */
+export const VALUE_KINDS = Object.keys(READERS) as readonly Kind[]
+
+const WHOLE: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER]
 
 const DSN = /^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/
 
@@ -60,8 +145,9 @@ function hasControl(value: string): boolean {
 }
 
 export function parseInteger(value: string, low: number, high: number): number | undefined {
-  if (!/^\d{1,15}$/.test(value)) return undefined
-  const number = Number(value)
+  if (!(low < 0 ? /^-?\d{1,15}$/ : /^\d{1,15}$/).test(value)) return undefined
+  // Adding zero makes zero of minus zero.
+  const number = Number(value) + 0
   return number >= low && number <= high ? number : undefined
 }
 
@@ -125,6 +211,18 @@ export function parseProxies(value: string): string[] | undefined {
   })
   return wellFormed && proxies.length > 0 ? proxies : undefined
 }
+
+/** A host name (RFC 1123) or an IP address, without scheme, port or path; otherwise undefined. */
+function parseHost(value: string): string | undefined {
+  const bare = /^\[(.*)\]$/.exec(value)?.[1]
+  if (bare !== undefined) return isIPv6(bare) ? bare : undefined
+  if (isIPv4(value) || isIPv6(value)) return value
+  // Nothing but numbers and dots is an address with a slip in it.
+  return HOST.test(value) && !/^[\d.]+$/.test(value) ? value : undefined
+}
+
+const HOST =
+  /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?)*$/i
 
 function list(value: string): string[] {
   return value.split(',').flatMap((part) => part.trim() || [])

@@ -1,0 +1,140 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Kind } from '../../../src/core/env/definition.ts'
+import { parseBytes, parseDuration, parseNumber } from '../../../src/core/env/quantities.ts'
+import { malformed, parseValue, type Reading, VALUE_KINDS } from '../../../src/core/env/values.ts'
+
+const read = (reading: Reading, text: string) => {
+  const parsed = parseValue(reading, text)
+  return parsed.ok ? parsed.value : undefined
+}
+
+test.each<[Kind, string, unknown]>([
+  ['number', '-1.5', -1.5],
+  ['number', '1e3', 1000],
+  ['boolean', 'Yes', true],
+  ['boolean', '0', false],
+  ['duration', '1h30m', 5_400_000],
+  ['duration', '1.5s', 1500],
+  ['duration', '2w', 1_209_600_000],
+  ['bytes', '512', 512],
+  ['bytes', '10MB', 10_000_000],
+  ['bytes', '1.5 GiB', 1_610_612_736],
+  ['email', 'help@example.com', 'help@example.com'],
+  ['mailbox', 'Help <help@example.com>', { name: 'Help', address: 'help@example.com' }],
+  ['host', 'db.internal', 'db.internal'],
+  ['host', '[::1]', '::1'],
+  ['port', '443', 443],
+  ['list', 'a, b,,c', ['a', 'b', 'c']],
+  ['json', '{"a":[1]}', { a: [1] }],
+  ['url', 'https://a.example/', 'https://a.example'],
+])('%s: %s is read', (kind, text, value) => {
+  expect(read({ kind }, text)).toEqual(value)
+  expect(malformed({ kind }, text)).toBeUndefined()
+})
+
+test.each<[Kind, string]>([
+  ['number', '1,5'],
+  ['number', 'Infinity'],
+  ['number', '0x10'],
+  ['integer', '1.0'],
+  ['integer', '-1'],
+  ['boolean', 'y'],
+  ['duration', '30'],
+  ['duration', '30m1h'],
+  ['duration', '-5s'],
+  ['bytes', '10 M'],
+  ['bytes', '-1'],
+  ['email', 'Help <help@example.com>'],
+  ['host', 'https://db.internal'],
+  ['host', 'db.internal:5432'],
+  ['host', '256.1.1.1'],
+  ['port', '0'],
+  ['port', '65536'],
+  ['list', ' , '],
+  ['json', "{'a': 1}"],
+])('%s: %s is malformed', (kind, text) => {
+  expect(read({ kind }, text)).toBeUndefined()
+  expect(malformed({ kind }, text)).toBeDefined()
+})
+
+test('no kind throws on any text, and what it asks for never repeats the text', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...VALUE_KINDS),
+      fc.string({ unit: 'binary', minLength: 8 }),
+      (kind, text) => {
+        const sentence = malformed({ kind, of: ['one', 'two'] }, text)
+        if (sentence !== undefined) expect(sentence).not.toContain(text)
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('a duration is the sum of its parts, whichever units it has', () => {
+  const units = [
+    ['w', 604_800_000],
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1000],
+    ['ms', 1],
+  ] as const
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.nat(999)), { minLength: 6, maxLength: 6 }), (counts) => {
+      const parts = units.flatMap(([unit, ms], index) => {
+        const count = counts[index]
+        return count == null ? [] : [{ text: `${count}${unit}`, ms: count * ms }]
+      })
+      const text = parts.map((part) => part.text).join('')
+      const sum = parts.reduce((total, { ms }) => total + ms, 0)
+      expect(parseDuration(text)).toBe(text === '' ? undefined : sum)
+    }),
+  )
+})
+
+test('a whole number of bytes and any finite number come back as they were written', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 1e15 - 1 }), (bytes) => {
+      expect(parseBytes(String(bytes))).toBe(bytes)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 }), (number) => {
+      const text = String(number)
+      if (/^-?[\d.]{1,20}$/.test(text)) expect(parseNumber(text)).toBe(number)
+    }),
+  )
+})
+
+test('range, values and pattern narrow a kind', () => {
+  expect(malformed({ kind: 'integer', range: [1, 5] }, '6')).toBe('a whole number from 1 to 5')
+  expect(read({ kind: 'integer', range: [-5, 5] }, '-5')).toBe(-5)
+  expect(malformed({ kind: 'number', range: [0, 1] }, '1.5')).toBe('a number from 0 to 1')
+  expect(malformed({ kind: 'duration', range: [1000, 60_000] }, '2m')).toMatch(/from 1000 to 60,000 ms$/)
+  expect(malformed({ kind: 'enum', of: ['eu', 'us'] }, 'de')).toBe('one of eu, us')
+  expect(malformed({ kind: 'text', pattern: /^(?:[a-z]+)$/ }, 'a1')).toContain('[a-z]+')
+})
+
+test('a Standard Schema parses; its messages, which may quote the value, are not repeated', () => {
+  const schema = (validate: (value: unknown) => unknown): Reading => ({
+    kind: 'text',
+    schema: { '~standard': { version: 1, vendor: 'test', validate } },
+  })
+  expect(
+    read(
+      schema((value) => ({ value: `${value}!` })),
+      'hi',
+    ),
+  ).toBe('hi!')
+  const wrong = [
+    () => ({ issues: [{ message: 'canary is wrong' }] }),
+    () => {
+      throw new Error('canary')
+    },
+    async () => ({ value: 1 }),
+    () => undefined,
+  ]
+  for (const validate of wrong) expect(malformed(schema(validate), 'canary')).toBe('what its schema accepts')
+})
