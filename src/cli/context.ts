@@ -11,6 +11,14 @@ export interface Output {
   readonly rows?: number
 }
 
+/** Off a terminal. A terminal that does not know its size says 0. */
+const COLUMNS = 100
+
+/** The width to wrap text for. */
+export function columnsOf(output: Output): number {
+  return output.columns || COLUMNS
+}
+
 /**
  * Everything a command may touch of the process, so that commands run in tests with their own streams,
  * environment and clock. Only the asked-for document goes to `stdout`; all else to `stderr` (CONTRACT §7).

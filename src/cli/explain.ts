@@ -2,13 +2,13 @@ import { variablesOf } from '../core/env/breach.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
 import { RULES } from '../core/env/rules.ts'
 import { GROUPS } from '../core/env/settings.ts'
-import { nearestName, nearestOf } from '../core/env/similar.ts'
 import { findVariable, GROUP_MEANING, VARIABLES } from '../core/env/table.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import type { Context } from './context.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
-import { wrap } from './output/wrap.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { beside, wrap } from './output/wrap.ts'
 import { loadPaint } from './paint.ts'
+import { unknownName } from './suggest.ts'
 
 interface Explanation {
   readonly title: string
@@ -21,15 +21,13 @@ interface Explanation {
 /** Explains a variable, a group or the id of a finding; anything else is wrong usage that names the nearest. */
 export async function explain(context: Context, name: string): Promise<ExitCode> {
   const found = ofVariable(name) ?? ofGroup(name) ?? ofFinding(name)
-  if (found === undefined) {
-    const near = nearestName(name.toUpperCase()) ?? nearestOf(name, [...GROUPS, ...IDS])
-    throw new CommandError(
-      EXIT.usage,
-      near === undefined
-        ? `${name} is no variable, no group and no id of a finding; platformctl env list shows the variables.`
-        : `${name} is no variable, no group and no id of a finding: did you mean ${near}?`,
-    )
-  }
+  if (found === undefined)
+    throw unknownName({
+      kind: 'variable, group or finding',
+      name,
+      known: [...VARIABLES.map((variable) => variable.name), ...GROUPS, ...IDS],
+      otherwise: 'Run platformctl env list to see the variables.',
+    })
   const paint = await loadPaint(context.colour.stdout)
   // Off a terminal a sentence stays on one line, for whoever searches in it.
   const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
@@ -38,10 +36,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
     ...found.sentences.flatMap((sentence) => wrap(sentence, columns)),
   ]
   if (found.rows && found.rows.length > 0) lines.push('')
-  for (const [label, text] of found.rows ?? []) {
-    const [first = '', ...rest] = wrap(text, columns - 10)
-    lines.push(`${paint.dim(label.padEnd(10))}${first}`, ...rest.map((line) => ' '.repeat(10) + line))
-  }
+  for (const [label, text] of found.rows ?? []) lines.push(beside(paint.dim(label.padEnd(10)), text, columns))
   context.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.passed
 }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { isService, SERVICES, type Service } from '../core/service.ts'
+import { choiceOption, unknownName } from './suggest.ts'
 
 /** Collects a repeatable option into a list. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -32,14 +33,17 @@ export function serviceOption(): Option {
 function parseServices(value: string, before: readonly Service[] = []): readonly Service[] {
   const named = value.split(',').map((word) => {
     const service = word.trim()
-    if (!isService(service)) throw new InvalidArgumentError(`Services are ${SERVICES.join(', ')}.`)
+    if (!isService(service)) throw unknownName({ kind: 'service', name: service, known: SERVICES })
     return service
   })
   return SERVICES.filter((service) => before.includes(service) || named.includes(service))
 }
 
 export function formatOption<Format extends string>(formats: readonly [Format, ...Format[]]): Option {
-  return new Option('--format <format>', 'how the result is written').choices(formats).default(formats[0])
+  return choiceOption('--format <format>', 'how the result is written', {
+    kind: 'format',
+    choices: formats,
+  }).default(formats[0])
 }
 
 /** A whole number within bounds, both included. */
@@ -82,7 +86,10 @@ const DIALECTS = [
 
 /** `--dialect D`: read the files as another reader would. */
 export function dialectOption(): Option {
-  return new Option('--dialect <reader>', 'read the files as this reader would').choices(DIALECTS)
+  return choiceOption('--dialect <reader>', 'read the files as this reader would', {
+    kind: 'reader',
+    choices: DIALECTS,
+  })
 }
 
 /** `--readers a,b`: the readers that a deployment goes through. */
@@ -93,7 +100,7 @@ export function readersOption(): Option {
   ).argParser((value: string): readonly Dialect[] =>
     value.split(',').map((word) => {
       const found = DIALECTS.find((dialect) => dialect === word.trim())
-      if (found === undefined) throw new InvalidArgumentError(`Readers are ${DIALECTS.join(', ')}.`)
+      if (found === undefined) throw unknownName({ kind: 'reader', name: word.trim(), known: DIALECTS })
       return found
     }),
   )

@@ -1,7 +1,8 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Context } from './context.ts'
+import { type Context, columnsOf } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { wrap } from './output/wrap.ts'
 
 /**
  * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
@@ -92,14 +93,16 @@ export async function buildProgram(
     .version(packageJson.version, '-V, --version', 'print the version')
     .option('--no-color', 'write without colour (as NO_COLOR does)')
     .helpOption('-h, --help', 'show help')
+    .configureHelp({ minWidthToWrap: 20 })
     .helpCommand('help [command]', 'show help for a command')
-    .showHelpAfterError('(add --help for usage)')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: (text) => context.stderr.write(text),
-      getOutHelpWidth: () => context.stdout.columns ?? 100,
-      getErrHelpWidth: () => context.stderr.columns ?? 100,
+      writeOut: (text) => context.stdout.write(fitted(text, context.stdout.columns)),
+      writeErr: (text) => context.stderr.write(fitted(text, context.stderr.columns)),
+      // Wrong usage is reported by `reportFault`, in the form of every other fault.
+      outputError: () => {},
+      getOutHelpWidth: () => columnsOf(context.stdout),
+      getErrHelpWidth: () => columnsOf(context.stderr),
       getOutHasColors: () => context.colour.stdout,
       getErrHasColors: () => context.colour.stderr,
     })
@@ -108,6 +111,13 @@ export async function buildProgram(
     if (name === undefined || name === row.name) (await row.load()).configure(command, context, settle)
   }
   return program
+}
+
+/** Help wrapped to the terminal. Commander has wrapped its lists; an example stays on its line, to be copied. */
+function fitted(text: string, columns: number | undefined): string {
+  if (!columns) return text
+  const lines = text.split('\n')
+  return lines.flatMap((line) => (line.startsWith(' ') ? [line] : wrap(line, columns))).join('\n')
 }
 
 /** Runs one command line and gives its exit code; writes faults as one sentence, without a stack trace. */
@@ -148,8 +158,14 @@ function misnamed(program: Command, argv: readonly string[]): readonly string[] 
 
 /** Tells a person what became of a command, without a text of strangers, and gives the exit code. */
 export function reportFault(error: unknown, context: Context): ExitCode {
-  // Commander has written its own message already; help and version are not failures.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.passed : EXIT.usage
+  if (error instanceof CommanderError) {
+    // Help and version end a run too, and are not failures.
+    if (error.exitCode === 0) return EXIT.passed
+    // A command that needs a sub-command has written its help.
+    if (error.code === 'commander.help') return EXIT.usage
+    context.stderr.write(`platformctl: ${usageFault(error.message)}\n`)
+    return EXIT.usage
+  }
   if (error instanceof CommandError) {
     context.stderr.write(`platformctl: ${error.message}\n`)
     return error.exitCode
@@ -162,6 +178,13 @@ export function reportFault(error: unknown, context: Context): ExitCode {
   context.stderr.write(`${error instanceof Error ? error.name : typeof error}\n`)
   for (const frame of framesOf(error)) context.stderr.write(`${frame}\n`)
   return EXIT.internal
+}
+
+/** Commander's message as one sentence: with its suggestion, or with where to read on. */
+function usageFault(message: string): string {
+  const [fault = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const sentence = fault.endsWith('.') ? fault : `${fault}.`
+  return `${sentence} ${suggestion === undefined ? 'Add --help for usage.' : suggestion.replace(/^\(|\)$/g, '')}`
 }
 
 /** By name and code: the class would be loaded by every command. Its sentence is made to be shown. */

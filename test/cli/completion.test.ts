@@ -40,6 +40,6 @@ test('zsh and fish name every command with its summary', async () => {
 test('a shell it does not know is wrong usage that names those it knows', async () => {
   const { context, stdout, stderr } = testContext()
   expect(await runProgram(['completion', 'cmd'], context)).toBe(2)
-  expect(stderr()).toMatch(/Allowed choices are bash, zsh, fish, powershell/)
+  expect(stderr()).toMatch(/unknown shell 'cmd'\. Choose one of bash, zsh, fish, powershell\./)
   expect(stdout()).toBe('')
 })

@@ -46,7 +46,7 @@ test('a drain sends every lesson of a backlog, one day a call, and sums up', asy
     ['dispatch', '--local', '--drain', '--data', data, '--limit', '2'],
     { env },
   )
-  expect(stdout).toBe('21 sent, 0 still due\n')
+  expect(stdout).toMatch(/^21 sent in \d+ s, 0 still due\n$/)
   expect(code).toBe(0)
   expect(inbox.mails).toHaveLength(21)
   // Off a terminal, a drain this short says nothing of its progress.
@@ -60,6 +60,16 @@ test('one call sends as many as its limit, and says what is left', async () => {
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ version: 1, processed: 3, sent: 3, remaining: 5, limit: 3 })
   expect(inbox.mails.map(({ to }) => to)).toEqual(expect.arrayContaining(['p0@example.com']))
+})
+
+test('a call that leaves lessons due, or lessons that failed, names the next command', async () => {
+  const { data, env } = await due(3)
+  const args = ['dispatch', '--local', '--data', data, '--limit', '2']
+  expect((await run(args, { env })).stdout).toMatch(
+    `still due\nNext: platformctl dispatch --drain --local --data ${data} sends the rest.\n`,
+  )
+  const nowhere = { ...env, MAILER_SMTP_URL: 'smtp://127.0.0.1:1' }
+  expect((await run(args, { env: nowhere })).stdout).toMatch(/ failed, .*\nNext: platformctl course status/)
 })
 
 test('a dry run says what is due, oldest first, and sends nothing', async () => {

@@ -46,7 +46,7 @@ test('explaining an unknown name is wrong usage and names the nearest', async ()
   expect(await run(['env', 'explain', 'MAILER_FORM'])).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringContaining('did you mean MAILER_FROM?'),
+    stderr: expect.stringContaining('Did you mean MAILER_FROM?'),
   })
 })
 
@@ -55,7 +55,7 @@ test.each([
   ['live-nmae', 'live-name'],
   ['payment', 'payments'],
 ])('%s is answered with %s', async (name, near) => {
-  expect((await run(['env', 'explain', name])).stderr).toMatch(new RegExp(`: did you mean ${near}\\?\n$`))
+  expect((await run(['env', 'explain', name])).stderr).toMatch(new RegExp(` Did you mean ${near}\\?\n$`))
 })
 
 test('on a terminal an explanation is wrapped, and off it a sentence is one line', async () => {

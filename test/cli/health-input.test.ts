@@ -14,8 +14,8 @@ async function run(args: readonly string[], parts: Parameters<typeof testContext
 }
 
 test.each([
-  [['--service', 'database'], /Services are web, api, agent/],
-  [['--url', 'database=http://127.0.0.1:1'], /web=ADDRESS, api=ADDRESS or agent=ADDRESS/],
+  [['--service', 'database'], /unknown service 'database'\. Choose one of web, api, agent\./],
+  [['--url', 'database=http://127.0.0.1:1'], /unknown service 'database'\. Choose one of web, api, agent\./],
   [['--url', 'http://127.0.0.1:1'], /web=ADDRESS, api=ADDRESS or agent=ADDRESS/],
   [['--url', 'web=ftp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://'], /http:\/\/ or https:\/\/ address/],
@@ -31,11 +31,11 @@ test.each([
   [['--watch', '--wait', '3s'], /use one of the two/],
   [['--watch', '--quiet'], /use one of the two/],
   [['--watch', '--format', 'junit'], /writes text or json/],
-  [['--format', 'xml'], /Allowed choices are text, json, junit, prom/],
+  [['--format', 'xml'], /unknown format 'xml'\. Choose one of text, json, junit, prom\./],
   [['--env-file', 'nowhere.env'], /cannot read nowhere\.env: there is no such file/],
   [['--deep', '--token-env', 'NOWHERE'], /the variable NOWHERE that --token-env names is not set/],
   [['--deep', '--token-file', 'nowhere.token'], /cannot read nowhere\.token: there is no such file/],
-  [['explain', 'tls_expird'], /tls_expird is not a cause code/],
+  [['explain', 'tls_expird'], /unknown cause code 'tls_expird'\. Did you mean tls_expired\?/],
 ])('%j is wrong usage: one sentence, exit code 2, nothing asked', async (args, sentence) => {
   const { code, stdout, stderr } = await run(args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

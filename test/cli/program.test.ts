@@ -9,10 +9,33 @@ test('an unknown command is wrong usage: exit 2, a sentence on standard error, n
   expect(stdout()).toBe('')
 })
 
-test('a misspelt command is answered with the nearest one', async () => {
-  const { context, stderr } = testContext()
-  expect(await runProgram(['deom'], context)).toBe(2)
-  expect(stderr()).toMatch(/Did you mean demo\?/)
+test.each([
+  [['deom'], "unknown command 'deom'. Did you mean demo?"],
+  [['env', 'chekc'], "unknown command 'chekc'. Did you mean check?"],
+  [['demo', '--exti'], "unknown option '--exti'. Did you mean --exit?"],
+  [['email', 'render', 'weclome'], "unknown template 'weclome'. Did you mean welcome?"],
+  [
+    ['email', 'render', 'subscription'],
+    "unknown template 'subscription'. Did you mean subscription-confirmation?",
+  ],
+  [['email', 'render', 'welcome', '--as', 'txt'], "unknown part 'txt'. Did you mean text?"],
+  [
+    ['env', 'explain', 'cors-wildcrad'],
+    "unknown variable, group or finding 'cors-wildcrad'. Did you mean cors-wildcard?",
+  ],
+  [
+    ['env', 'explain', 'MAILR_FORM'],
+    "unknown variable, group or finding 'MAILR_FORM'. Did you mean MAILER_FROM?",
+  ],
+  [['health', 'explain', 'tls_expird'], "unknown cause code 'tls_expird'. Did you mean tls_expired?"],
+  [['health', '--format', 'jsn'], "unknown format 'jsn'. Did you mean json?"],
+  [['health', '--url', 'wbe=http://127.0.0.1:1'], "unknown service 'wbe'. Did you mean web?"],
+  [['preflight', '--service', 'agnet'], "unknown service 'agnet'. Did you mean agent?"],
+])('a mistyped name is answered with the nearest one, in one form: %j', async (argv, sentence) => {
+  const { context, stdout, stderr } = testContext()
+  expect(await runProgram(argv, context)).toBe(2)
+  expect(stderr()).toBe(`platformctl: ${sentence}\n`)
+  expect(stdout()).toBe('')
 })
 
 test('an unknown flag of a command is wrong usage', async () => {

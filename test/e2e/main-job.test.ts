@@ -163,7 +163,7 @@ test.each([
   [['dispatch'], /the address of the web service is needed/],
   [['dispatch', '--local'], /there is no store at .*platform\.sqlite/],
   [['course', 'status'], /there is no store at .*platform\.sqlite/],
-  [['email', 'render', 'nope'], /Allowed choices are organisation-invite/],
+  [['email', 'render', 'nope'], /unknown template 'nope'\. Choose one of organisation-invite/],
   [['email', 'preview', '--templates', '.'], /is not a folder of templates/],
   [['nope'], /unknown command 'nope'/],
   [['preflight', '--nope'], /unknown option '--nope'/],

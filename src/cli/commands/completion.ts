@@ -1,13 +1,13 @@
-import { Argument } from 'commander'
 import { completionScript, SHELLS, type Shell } from '../completion/scripts.ts'
 import { commandTree } from '../completion/tree.ts'
 import { EXIT } from '../exit.ts'
 import { buildProgram, type Configure } from '../program.ts'
+import { choiceArgument } from '../suggest.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command
     .description('Print a completion script for a shell; it completes without starting platformctl.')
-    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .addArgument(choiceArgument('<shell>', 'which shell', { kind: 'shell', choices: SHELLS }))
     .addHelpText(
       'after',
       `

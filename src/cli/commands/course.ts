@@ -1,10 +1,10 @@
-import { Argument } from 'commander'
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import type { Configure } from '../program.ts'
+import { choiceArgument } from '../suggest.ts'
 
 interface Options {
   readonly data?: string
@@ -66,7 +66,12 @@ Examples:
     ' SUBSCRIPTION sent     it arrived; go on with the next day',
   )
     .argument('<id>', 'the subscription, as course status shows it')
-    .addArgument(new Argument('<as>', 'retry: send it again; sent: it arrived').choices(['retry', 'sent']))
+    .addArgument(
+      choiceArgument('<as>', 'retry: send it again; sent: it arrived', {
+        kind: 'decision',
+        choices: ['retry', 'sent'],
+      }),
+    )
     .action(async (id: string, as: 'retry' | 'sent', options: Options) =>
       settle(await withCourse(context, options, (course) => resolve(context, course, id, as, options))),
     )

@@ -41,24 +41,25 @@ export const configure: Configure = (command, context, settle) => {
       'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
     )
     .addOption(envFileOption())
-    .option('--no-schedule', 'do not dispatch every hour; something else calls the dispatch endpoint')
+    .option('--no-schedule', 'do not dispatch every hour, because something else calls the dispatch endpoint')
     .option(
       '--grace <seconds>',
-      'after SIGTERM, go on serving with failing health for so long, so that a load balancer turns away (Ctrl-C ends without)',
+      'keep serving while reporting unhealthy after SIGTERM, so that load balancers can drain; Ctrl-C skips this',
       seconds,
       1,
     )
-    .option('--deadline <seconds>', 'end requests that have not finished so long after that', seconds, 10)
+    .option(
+      '--deadline <seconds>',
+      'abort requests still in flight after this many more seconds',
+      seconds,
+      10,
+    )
     .addHelpText(
       'after',
       `
-On a terminal the log is written for reading, otherwise as JSON lines; LOG_LEVEL chooses how much. SIGTERM and Ctrl-C
-end in order, a second one ends at once. Under systemd with Type=notify the daemon says when it is ready, when it stops,
-and that it is alive.
+On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
 
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, or STORE_URL malformed,
-3 the server of STORE_URL was not reached or refused, 70 the disk did not confirm a write: a supervisor starts the daemon
-again after these two.
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable or STORE_URL malformed, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
 
 Examples:
   platformctl daemon --env-file .env

@@ -56,8 +56,9 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
     : (await import('../dispatch/remote.ts')).remoteSource(context, env, options)
   try {
     if (options.dryRun) return await (await import('../dispatch/dry-run.ts')).dryRun(context, source, options)
+    const began = context.clock.monotonic()
     const total = await (await import('../dispatch/drain.ts')).drain(context, source, options)
-    await write(context, total, options)
+    await write(context, total, options, context.clock.monotonic() - began)
     return total.failed + total.unknown > 0 || total.reason !== undefined ? EXIT.failed : EXIT.passed
   } finally {
     await source.close()
@@ -79,7 +80,12 @@ export interface Source {
   readonly close: () => Promise<void>
 }
 
-async function write(context: Context, total: DispatchResult, options: DispatchOptions): Promise<void> {
+async function write(
+  context: Context,
+  total: DispatchResult,
+  options: DispatchOptions,
+  tookMs: number,
+): Promise<void> {
   if (options.format === 'json') {
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...total }))
     return
@@ -91,7 +97,25 @@ async function write(context: Context, total: DispatchResult, options: DispatchO
       )
   }
   const failed = total.failed > 0 ? `, ${total.failed} failed` : ''
-  const unknown = total.unknown > 0 ? `, ${total.unknown} unknown (platformctl course status shows them)` : ''
+  const unknown = total.unknown > 0 ? `, ${total.unknown} unknown` : ''
   const reason = total.reason === undefined ? '' : `: ${total.reason}`
-  context.stdout.write(`${total.sent} sent${failed}${unknown}, ${total.remaining} still due${reason}\n`)
+  const { durationText } = await import('../dispatch/drain.ts')
+  const time = total.processed === 0 ? '' : ` in ${durationText(tookMs / 1000)}`
+  context.stdout.write(
+    `${total.sent} sent${time}${failed}${unknown}, ${total.remaining} still due${reason}\n${nextStep(total, options)}`,
+  )
+}
+
+/** What to type next, where this run leaves something to do. */
+function nextStep(total: DispatchResult, { drain, local, url, data }: DispatchOptions): string {
+  const where = [
+    ...(local ? ['--local'] : []),
+    ...(url === undefined ? [] : [`--url ${url}`]),
+    ...(data === undefined ? [] : [`--data ${data}`]),
+  ]
+  if (total.failed + total.unknown > 0)
+    return 'Next: platformctl course status, on the machine of the store, shows what waits for a decision.\n'
+  if (total.reason === undefined && total.remaining > 0 && !drain)
+    return `Next: ${['platformctl dispatch --drain', ...where].join(' ')} sends the rest.\n`
+  return ''
 }

@@ -1,12 +1,14 @@
-import { Argument, Option } from 'commander'
+import { Option } from 'commander'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
 import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
+import { choiceArgument, choiceOption } from '../suggest.ts'
 
-const template = () => new Argument('<template>', 'which mail').choices(TEMPLATES)
+const template = (name = '<template>', description = 'which mail') =>
+  choiceArgument(name, description, { kind: 'template', choices: TEMPLATES })
 const templates = () =>
   new Option('--templates <folder>', 'a folder of templates of your own (default: those of the package)')
 
@@ -29,7 +31,7 @@ export const configure: Configure = (command, context, settle) => {
     .description(
       'Serve a page on loopback that shows every mail at phone and desktop width, light and dark, with its plain text, headers and source, and reloads when a template is saved.',
     )
-    .addArgument(new Argument('[template]', 'the mail to show first').choices(TEMPLATES))
+    .addArgument(template('[template]', 'the mail to show first'))
     .addOption(templates())
     .option('--port <port>', 'port of the page; 0 takes a free one', port, 8026)
     .addHelpText(
@@ -45,7 +47,12 @@ export const configure: Configure = (command, context, settle) => {
     .description('Print one mail, filled with its sample values, as html, text or eml.')
     .addArgument(template())
     .addOption(templates())
-    .addOption(new Option('--as <part>', 'what is printed').choices(['html', 'text', 'eml']).default('html'))
+    .addOption(
+      choiceOption('--as <part>', 'what is printed', {
+        kind: 'part',
+        choices: ['html', 'text', 'eml'],
+      }).default('html'),
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl email render welcome --as text\n  platformctl email render course-day-1 --as eml > day-1.eml',

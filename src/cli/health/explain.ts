@@ -1,16 +1,25 @@
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/health/causes.ts'
 import type { Context } from '../context.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { beside } from '../output/wrap.ts'
+import { unknownName } from '../suggest.ts'
 
 /** `platformctl health explain [CODE]`: one cause code, or all of them. */
 export function explainCause(context: Context, code: string | undefined): ExitCode {
   if (code !== undefined && !isCauseCode(code))
-    throw new CommandError(
-      EXIT.usage,
-      `${code} is not a cause code; platformctl health explain without a code lists them.`,
-    )
+    throw unknownName({
+      kind: 'cause code',
+      name: code,
+      known: Object.keys(CAUSES),
+      otherwise: 'Run platformctl health explain to list them.',
+    })
   const codes = code === undefined ? (Object.keys(CAUSES) as CauseCode[]) : [code]
-  const texts = codes.map((name) => `${name}\n  ${sentence(CAUSES[name].meaning)}\n  ${CAUSES[name].fix}\n`)
+  // Off a terminal a sentence stays on one line, for whoever searches in it.
+  const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
+  const texts = codes.map((name) => {
+    const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]
+    return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
+  })
   context.stdout.write(texts.join('\n'))
   return EXIT.passed
 }

@@ -1,8 +1,8 @@
-import { becauseOf, stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { ProbeResult } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
-import { SIGN, STYLE } from '../output/health-text.ts'
+import { SIGN, STYLE, shownState } from '../output/health-text.ts'
 import type { Paint } from '../paint.ts'
 import type { Track } from './track.ts'
 
@@ -54,7 +54,7 @@ function header({ now, nextInMs, intervalMs }: FrameInput): Line {
 const WORDS = 86
 
 function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: FrameInput): Line[] {
-  const state = stateOf(health)
+  const state = shownState(health)
   const track = input.tracks.get(health.service)
   const because = becauseOf(diagnosis, health.service)
   const width = Math.min(40, Math.max(8, input.columns - WORDS))

@@ -1,7 +1,7 @@
 import { probeRemote } from '../../core/health/prober.ts'
 import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
 import type { Service } from '../../core/service.ts'
-import type { Context } from '../context.ts'
+import { type Context, columnsOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { loadPaint } from '../paint.ts'
 import { type Target, targetsOf } from './targets.ts'
@@ -145,7 +145,8 @@ async function document(
       return (await import('../output/health-prom.ts')).healthProm(verdict, passed)
     case 'text': {
       const { healthText } = await import('../output/health-text.ts')
-      return healthText(verdict, passed, await loadPaint(context.colour.stdout))
+      const paint = await loadPaint(context.colour.stdout)
+      return healthText({ verdict, passed, paint, columns: columnsOf(context.stdout) })
     }
   }
 }

@@ -1,6 +1,7 @@
 import { SERVICES, type Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
+import { unknownName } from '../suggest.ts'
 
 export interface Target {
   readonly service: Service
@@ -55,7 +56,10 @@ const ADDRESS = 'an http:// or https:// address without a user name, a query or 
 
 function parseAddress(word: string): readonly [Service, string] {
   const at = word.indexOf('=')
-  const service = SERVICES.find((name) => name === word.slice(0, Math.max(at, 0)).trim())
+  const name = word.slice(0, Math.max(at, 0)).trim()
+  const service = SERVICES.find((one) => one === name)
+  if (service === undefined && /^[a-z]{1,12}$/.test(name))
+    throw unknownName({ kind: 'service', name, known: SERVICES })
   // What was given is not repeated: an address can hold a password.
   if (service === undefined)
     throw new CommandError(EXIT.usage, '--url takes web=ADDRESS, api=ADDRESS or agent=ADDRESS.')

@@ -1,7 +1,7 @@
-import { becauseOf, stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
-import type { Context } from '../context.ts'
-import { healthText } from '../output/health-text.ts'
+import { type Context, columnsOf } from '../context.ts'
+import { healthText, shownState } from '../output/health-text.ts'
 import { loadPaint, type Paint } from '../paint.ts'
 import { frame } from './frame.ts'
 import type { Ask } from './run.ts'
@@ -59,7 +59,15 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
     signal.removeEventListener('abort', view.close)
     view.close()
   }
-  if (live && verdict) context.stdout.write(healthText(verdict, verdict.outcome === 'passed', paint))
+  if (live && verdict)
+    context.stdout.write(
+      healthText({
+        verdict,
+        passed: verdict.outcome === 'passed',
+        paint,
+        columns: columnsOf(context.stdout),
+      }),
+    )
   return verdict
 }
 
@@ -88,7 +96,7 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
     show({ verdict, tracks, nextInMs }) {
       if (!open) return
       // 0 by 0 is what a terminal says that does not know its size.
-      const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
+      const [columns, rows] = [columnsOf(stdout), stdout.rows || 24]
       const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
       stdout.write(`${BEGIN}${lines.join(END_OF_LINE)}${END_OF_LINE}${END}`)
     },
@@ -129,6 +137,6 @@ function changes({ results, diagnosis }: Verdict): (readonly [string, string])[]
       .map(({ probe, reason }) => (probe === undefined ? reason : `${probe}: ${reason}`))
     const why = because === undefined ? own : [because, ...own]
     const build = health.reached ? ` build ${health.report.build ?? 'unstamped'}` : ''
-    return [health.service, `${stateOf(health)}${build}${why.length === 0 ? '' : ` (${why.join('; ')})`}`]
+    return [health.service, `${shownState(health)}${build}${why.length === 0 ? '' : ` (${why.join('; ')})`}`]
   })
 }

@@ -1,7 +1,7 @@
 import type { Report } from '../../core/env/validate.ts'
 import type { Finding, Location } from '../../core/finding.ts'
 import type { Paint } from '../paint.ts'
-import { wrap } from './wrap.ts'
+import { beside, wrap } from './wrap.ts'
 
 export interface TextOptions {
   readonly paint: Paint
@@ -42,11 +42,7 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
         return [`${sign}${colour[group.state](group.state)}`, ...below].join('\n')
       }
       const lead = `${sign}${colour[group.state](group.state.padEnd(state))}`
-      const [first = '', ...rest] = wrap(group.meaning, room)
-      return [
-        lead + paint.dim(first),
-        ...rest.map((line) => ' '.repeat(width + state + 2) + paint.dim(line)),
-      ].join('\n')
+      return beside(lead, paint.dim(group.meaning), columns)
     })
     .join('\n')
 }
@@ -67,16 +63,13 @@ function blockText(findings: readonly Finding[], paint: Paint, columns: number):
   const places = findings.map(({ location }) => (location ? placeOf(location) : ''))
   const width = Math.max(...places.map((place) => place.length)) + 2
   // Beside its place when there is room for a sentence, else below it.
-  const beside = columns - width - 2 >= 50
+  const besidePlace = columns - width - 2 >= 50
   for (const [index, { cause }] of findings.entries()) {
-    const place = paint.cyan((places[index] ?? '').padEnd(beside ? width : 0))
-    const indent = beside ? width + 2 : 4
-    const [text = '', ...more] = wrap(cause, columns - indent)
-    lines.push(...(beside ? [`  ${place}${text}`] : [`  ${place}`, `    ${text}`]))
-    lines.push(...more.map((line) => ' '.repeat(indent) + line))
+    const place = places[index] ?? ''
+    if (besidePlace) lines.push(beside(`  ${paint.cyan(place.padEnd(width))}`, cause, columns))
+    else lines.push(`  ${paint.cyan(place)}`, beside('    ', cause, columns))
   }
-  const [fix = '', ...rest] = wrap(first.fix, columns - 11)
-  lines.push(`  ${paint.dim('fix'.padEnd(9))}${fix}`, ...rest.map((line) => ' '.repeat(11) + line))
+  lines.push(beside(`  ${paint.dim('fix'.padEnd(9))}`, first.fix, columns))
   return lines.join('\n')
 }
 
@@ -98,10 +91,8 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   ]
   if (finding.excerpt !== undefined && location)
     lines.push(paint.dim(`${String(location.line).padStart(6)} │ `) + finding.excerpt)
-  const list = (label: string, text: string) => {
-    const [first = '', ...rest] = wrap(text, columns - 11)
-    lines.push(`  ${paint.dim(label.padEnd(9))}${first}`, ...rest.map((line) => ' '.repeat(11) + line))
-  }
+  const list = (label: string, text: string) =>
+    lines.push(beside(`  ${paint.dim(label.padEnd(9))}`, text, columns))
   if (!fits) list('services', services)
   list('cause', finding.cause)
   // A warning about one variable has named it in its cause.
@@ -114,16 +105,20 @@ export function findingText(finding: Finding, paint: Paint, columns: number): st
   return lines.join('\n')
 }
 
-function verdict(report: Report, { paint, strict }: TextOptions): string {
+function verdict(report: Report, { paint, strict, columns }: TextOptions): string {
   const count = (severity: Finding['severity']) =>
     report.findings.filter((finding) => finding.severity === severity).length
   const [errors, warnings] = [count('error'), count('warning')]
   const groups = (wanted: string) => report.groups.filter(({ state }) => state === wanted).length
   const half = groups('half-configured') === 0 ? '' : `, ${groups('half-configured')} half-configured`
   const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}; ${groups('configured')} of ${report.groups.length} groups configured${half}`
-  return errors > 0 || (strict && warnings > 0)
-    ? paint.red(paint.bold(`✖ failed: ${found}`))
-    : paint.green(paint.bold(`✔ passed: ${found}`))
+  const failed = errors > 0 || (strict && warnings > 0)
+  const colour = failed ? paint.red : paint.green
+  return beside(
+    colour(paint.bold(failed ? '✖ ' : '✔ ')),
+    colour(paint.bold(`${failed ? 'failed' : 'passed'}: ${found}`)),
+    columns,
+  )
 }
 
 export function plural(count: number, noun: string): string {

@@ -1,57 +1,113 @@
-import { becauseOf, type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
+import { becauseOf, isRefused, type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
 import type { Phases } from '../../core/health/get.ts'
-import type { ProbeState } from '../../core/health/probe.ts'
+import type { ProbeResult, ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { Paint } from '../paint.ts'
+import { beside } from './wrap.ts'
 
-export const SIGN: Readonly<Record<ProbeState | RemoteState, string>> = {
+type Shown = ProbeState | RemoteState | 'refused' | 'not checked'
+
+export const SIGN: Readonly<Record<Shown, string>> = {
   ok: '●',
   degraded: '◐',
   failing: '✖',
   unreached: '✖',
+  refused: '✖',
   skipped: '○',
+  'not checked': '·',
 }
 
-export const STYLE: Readonly<Record<ProbeState | RemoteState, keyof Paint>> = {
+export const STYLE: Readonly<Record<Shown, keyof Paint>> = {
   ok: 'green',
   degraded: 'yellow',
   failing: 'red',
   unreached: 'red',
+  refused: 'red',
   skipped: 'dim',
+  'not checked': 'dim',
+}
+
+/** The state of a service as a person reads it: a service that refused the token was reached. */
+export function shownState(health: RemoteHealth): RemoteState | 'refused' {
+  return isRefused(health) ? 'refused' : stateOf(health)
+}
+
+export interface HealthTextInput {
+  readonly verdict: Verdict
+  readonly passed: boolean
+  readonly paint: Paint
+  readonly columns: number
 }
 
 /** Health for a person: a block for each service, a line for each probe, the root causes once, a verdict. */
-export function healthText(verdict: Verdict, passed: boolean, paint: Paint): string {
+export function healthText({ verdict, passed, paint, columns }: HealthTextInput): string {
   const { results, diagnosis } = verdict
-  const blocks = results.map((health) => block(health, verdict, paint))
+  const blocks = results.map((health) => block(health, verdict, paint, columns))
   const roots = diagnosis.rootCauses.map(({ services, probe, reason, cause, fix }) => {
     const where = `${services.join(', ')}${probe === undefined ? '' : `: ${probe}`}`
     const code = cause === undefined ? '' : paint.dim(` (${cause})`)
-    return `root cause  ${paint.bold(where)}: ${reason}${code}${fix === undefined ? '' : `\n            ${fix}`}`
+    const said = beside('root cause  ', `${paint.bold(where)}: ${reason}${code}`, columns)
+    return fix === undefined ? said : `${said}\n${beside(' '.repeat(12), fix, columns)}`
   })
-  const last = passed
-    ? paint.green(paint.bold(`✔ ${conclusion(verdict, passed)}`))
-    : paint.red(paint.bold(`✖ ${conclusion(verdict, passed)}`))
+  const colour = passed ? paint.green : paint.red
+  const last = beside(
+    colour(paint.bold(passed ? '✔ ' : '✖ ')),
+    colour(paint.bold(conclusion(verdict, passed))),
+    columns,
+  )
   return `${[...blocks, ...(roots.length === 0 ? [] : [roots.join('\n')]), last].join('\n\n')}\n`
 }
 
-function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint): string {
-  const state = stateOf(health)
+function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, columns: number): string {
+  const state = shownState(health)
   const because = becauseOf(diagnosis, health.service)
-  const head = `${paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`)}${because === undefined ? '' : `${because}  `}${health.reached ? `build ${health.report.build ?? 'unstamped'}  ` : ''}${paint.dim(health.url)}`
-  const timing = paint.dim(
-    `    ${[phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')}`,
-  )
-  if (!health.reached) return `${head}\n${timing}`
-  const entries = Object.entries(health.report.probes)
-  const width = Math.max(...entries.map(([name]) => name.length)) + 2
-  const probes = entries.map(([name, probe]) => {
-    const how = probe.reason ?? (probe.checked ? 'checked' : 'configured; not checked live')
+  const words = [
+    ...(because === undefined ? [] : [because]),
+    ...(health.reached ? [`build ${health.report.build ?? 'unstamped'}`] : []),
+    paint.dim(health.url),
+  ]
+  const timing = [phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')
+  return [
+    beside(
+      paint[STYLE[state]](`${SIGN[state]} ${health.service.padEnd(6)}${state.padEnd(11)}`),
+      words.join('  '),
+      columns,
+    ),
+    paint.dim(beside('    ', timing, columns)),
+    ...(health.reached ? probeLines(health.report.probes, paint, columns) : []),
+  ].join('\n')
+}
+
+/** A line for each probe that ran or is read from the configuration; those that were skipped share one, last. */
+function probeLines(
+  probes: Readonly<Record<string, ProbeResult>>,
+  paint: Paint,
+  columns: number,
+): readonly string[] {
+  const entries = Object.entries(probes)
+  const width = Math.max('skipped'.length, ...entries.map(([name]) => name.length)) + 2
+  const line = (state: Shown, name: string, rest: string, text: string) =>
+    beside(
+      `    ${paint[STYLE[state]](`${SIGN[state]} ${name.padEnd(width)}${rest}`)}`,
+      paint.dim(text),
+      columns,
+    )
+  const ran = entries.flatMap(([name, probe]) => {
+    if (probe.state === 'skipped') return []
+    const state = probe.state === 'ok' && !probe.checked ? 'not checked' : probe.state
+    const how = probe.reason ?? (probe.checked ? 'checked' : 'configured')
     const text = probe.latencyMs === undefined ? how : `${how}, ${probe.latencyMs} ms`
-    return `    ${paint[STYLE[probe.state]](`${SIGN[probe.state]} ${name.padEnd(width)}${probe.state.padEnd(10)}`)}${paint.dim(text)}`
+    return [line(state, name, state.padEnd(13), text)]
   })
-  return [head, timing, ...probes].join('\n')
+  const reasons = Map.groupBy(
+    entries.filter(([, { state }]) => state === 'skipped'),
+    ([, { reason }]) => reason ?? 'not configured',
+  )
+  const skipped = [...reasons].map(([reason, group]) =>
+    line('skipped', 'skipped', '', `${reason}: ${group.map(([name]) => name).join(', ')}`),
+  )
+  return [...ran, ...skipped]
 }
 
 function phasesText({ total, dns, tcp, tls, firstByte }: Phases): string {
@@ -65,5 +121,7 @@ function phasesText({ total, dns, tcp, tls, firstByte }: Phases): string {
 }
 
 function certificateText({ certificate }: RemoteHealth): string | undefined {
-  return certificate && `certificate for ${certificate.daysLeft} more days`
+  if (certificate === undefined) return undefined
+  const { daysLeft } = certificate
+  return daysLeft < 0 ? 'certificate expired' : `certificate valid for ${daysLeft} more days`
 }

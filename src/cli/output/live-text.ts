@@ -1,6 +1,6 @@
 import type { LiveResult, LiveState } from '../../core/live/live.ts'
 import type { Paint } from '../paint.ts'
-import { wrap } from './wrap.ts'
+import { beside } from './wrap.ts'
 
 const SIGN: Readonly<Record<LiveState, string>> = { passed: '✔', warning: '▲', failed: '✖', skipped: '○' }
 
@@ -15,14 +15,8 @@ export function liveText(results: readonly LiveResult[], paint: Paint, columns: 
   const widthOf = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length)) + 2
   const targets = widthOf(results.map(({ target }) => target))
   const checks = widthOf(tried.map(({ check }) => check))
-  const line = (lead: string, state: LiveState, check: string, text: string) => {
-    const indent = lead.length + 2 + check.length
-    const [first = '', ...rest] = wrap(text, Math.max(24, columns - indent))
-    return [
-      `${lead}${sign[state](SIGN[state])} ${check}${colour[state](first)}`,
-      ...rest.map((more) => ' '.repeat(indent) + colour[state](more)),
-    ]
-  }
+  const line = (lead: string, state: LiveState, check: string, text: string) =>
+    beside(`${lead}${sign[state](SIGN[state])} ${check}`, colour[state](text), columns)
   const lines: string[] = []
   for (const [target, ofTarget] of Map.groupBy(tried, (result) => result.target)) {
     const runs = Map.groupBy(ofTarget, ({ state, detail, check }) => (state === 'skipped' ? detail : check))
@@ -32,17 +26,17 @@ export function liveText(results: readonly LiveResult[], paint: Paint, columns: 
       const lead = (index === 0 ? target : '').padEnd(targets)
       const { state, check, detail, latencyMs } = first
       if (state === 'skipped' && run.length > 1)
-        lines.push(...line(lead, state, '', `skipped (${detail}): ${run.map((one) => one.check).join(', ')}`))
+        lines.push(line(lead, state, '', `skipped (${detail}): ${run.map((one) => one.check).join(', ')}`))
       else {
         const text = state === 'skipped' ? `skipped: ${detail}` : `${detail}${took(latencyMs)}`
-        lines.push(...line(lead, state, check.padEnd(checks), text))
+        lines.push(line(lead, state, check.padEnd(checks), text))
       }
     }
   }
   const untried = results.filter(({ check }) => check === 'configuration')
   for (const [reason, skipped] of Map.groupBy(untried, ({ detail }) => detail))
     lines.push(
-      ...line('', 'skipped', '', `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`),
+      line('', 'skipped', '', `skipped (${reason}): ${skipped.map(({ target }) => target).join(', ')}`),
     )
   return `${paint.bold('Live checks')}  ${liveCounts(results)}\n\n${lines.join('\n')}`
 }

@@ -1,12 +1,26 @@
-/** Breaks at spaces; a word longer than the width stays whole, so that names can be copied. */
+import { stripVTControlCharacters } from 'node:util'
+import { Help } from 'commander'
+
+// Commander's wrapping knows escape sequences and is loaded anyway: packages made for it cost a cold start 20 to 70 ms.
+const help = Object.assign(new Help(), { minWidthToWrap: 1 })
+
+/** Narrower than this, a text beside its lead is harder to read than below it. */
+const NARROWEST = 24
+
+/** Lines of at most `width` columns, broken between words. A longer word stays whole, so that names can be copied. */
 export function wrap(text: string, width: number): string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
+  return help.boxWrap(text, width).split('\n')
+}
+
+/**
+ * The text beside `lead`, wrapped to `columns`, each further line indented to where the text begins. On a terminal too
+ * narrow for that, the text goes below the lead. Escape sequences have no width.
+ */
+export function beside(lead: string, text: string, columns: number): string {
+  const indent = stripVTControlCharacters(lead).length
+  if (columns - indent < NARROWEST) {
+    const below = Math.min(4, indent)
+    return [lead.trimEnd(), ...wrap(text, columns - below).map((line) => ' '.repeat(below) + line)].join('\n')
   }
-  return [...lines, line]
+  return lead + wrap(text, columns - indent).join(`\n${' '.repeat(indent)}`)
 }

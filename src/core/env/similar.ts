@@ -13,11 +13,6 @@ export function nearestName(name: string): string | undefined {
   return byFolded.get(fold(name)) ?? VARIABLES.find((variable) => withinOneEdit(name, variable.name))?.name
 }
 
-/** The one of these names that is one edit away from `name`. */
-export function nearestOf(name: string, names: readonly string[]): string | undefined {
-  return names.find((known) => withinOneEdit(name, known))
-}
-
 /** Made when first asked for: most environments hold no name that is not known. */
 let byFolded: ReadonlyMap<string, string> | undefined
 

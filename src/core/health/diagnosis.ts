@@ -28,6 +28,11 @@ export function stateOf(health: RemoteHealth): RemoteState {
   return health.reached ? health.report.state : 'unreached'
 }
 
+/** Did the service answer, and refuse the token or this machine? */
+export function isRefused(health: RemoteHealth): boolean {
+  return !health.reached && (health.cause === 'unauthorised' || health.cause === 'forbidden')
+}
+
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
 /** Which services each one asks. Whatever an answer claims beyond this explains nothing, so blame never goes in circles. */

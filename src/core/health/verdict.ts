@@ -1,5 +1,5 @@
 import type { Service } from '../service.ts'
-import { becauseOf, type Diagnosis, diagnose, type RemoteState, stateOf } from './diagnosis.ts'
+import { becauseOf, type Diagnosis, diagnose, isRefused, type RemoteState, stateOf } from './diagnosis.ts'
 import type { RemoteHealth } from './prober.ts'
 
 export interface Expectations {
@@ -41,7 +41,8 @@ export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuil
     states.includes('failing') ||
     otherBuild.length > 0 ||
     (strict && (states.includes('degraded') || warnings.length > 0))
-  const named = (state: RemoteState) => results.filter((health) => stateOf(health) === state).map(nameOf)
+  const named = (state: RemoteState) =>
+    results.filter((health) => stateOf(health) === state && !isRefused(health)).map(nameOf)
   const nameOf = ({ service }: RemoteHealth) => {
     const because = becauseOf(diagnosis, service)
     return because === undefined ? service : `${service} (${because})`
@@ -50,6 +51,7 @@ export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuil
     names.length === 0 ? [] : [`${label}: ${names.join(', ')}`]
   const parts = [
     ...list('not reached', named('unreached')),
+    ...list('refused', results.filter(isRefused).map(nameOf)),
     ...list('failing', named('failing')),
     ...list('degraded', named('degraded')),
     ...(otherBuild.length === 0

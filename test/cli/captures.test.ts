@@ -1,0 +1,110 @@
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+import { healthText } from '../../src/cli/output/health-text.ts'
+import { loadPaint } from '../../src/cli/paint.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { CAUSES, type CauseCode } from '../../src/core/health/causes.ts'
+import type { RemoteHealth } from '../../src/core/health/prober.ts'
+import { verdictOf } from '../../src/core/health/verdict.ts'
+import { testContext } from '../support/context.ts'
+
+const phases = { total: 12.4, tcp: 0.4, firstByte: 8.1 }
+
+function answered(service: 'web' | 'api', probes: Record<string, object>): RemoteHealth {
+  const states = Object.values(probes).map((probe) => ('state' in probe ? probe.state : 'ok'))
+  return {
+    service,
+    url: `https://${service}.example.com`,
+    phases,
+    certificate: { validTo: '2027-01-01T00:00:00.000Z', daysLeft: 40 },
+    reached: true,
+    report: {
+      service,
+      state: states.includes('failing') ? 'failing' : 'ok',
+      build: '2026.11.21-4fcbc9c',
+      startedAt: '',
+      time: '',
+      latencyMs: 3,
+      // The shape of a report as `readReport` gives it.
+      probes: probes as Extract<RemoteHealth, { reached: true }>['report']['probes'],
+    },
+  }
+}
+
+function silent(service: 'web' | 'agent', cause: CauseCode): RemoteHealth {
+  const { meaning, fix } = CAUSES[cause]
+  return {
+    service,
+    url: `https://${service}.example.com`,
+    phases,
+    reached: false,
+    cause,
+    reason: meaning,
+    fix,
+  }
+}
+
+const skipped = { state: 'skipped', checked: false, reason: 'not configured' }
+const TROUBLE = [
+  silent('web', 'unauthorised'),
+  answered('api', {
+    circuit: { state: 'ok', checked: true, latencyMs: 0.4 },
+    job_store: {
+      state: 'failing',
+      checked: true,
+      latencyMs: 2000,
+      reason: 'the server accepted the connection and did not answer within two seconds',
+    },
+    hardware_a: { state: 'ok', checked: false },
+    limiter: skipped,
+    cloudb: skipped,
+    cloudqpu: skipped,
+  }),
+  silent('agent', 'connect_refused'),
+]
+
+function capture(
+  results: readonly RemoteHealth[],
+  columns: number,
+  paint: Awaited<ReturnType<typeof loadPaint>>,
+) {
+  const verdict = verdictOf(results, { strict: false, expectBuild: undefined })
+  return healthText({ verdict, passed: verdict.outcome === 'passed', paint, columns })
+}
+
+test.each([60, 80, 120])('health at %d columns', async (columns) => {
+  const plain = capture(TROUBLE, columns, await loadPaint(false))
+  await expect(plain).toMatchFileSnapshot(`captures/health-${columns}.txt`)
+  for (const line of plain.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
+  expect(stripVTControlCharacters(capture(TROUBLE, columns, await loadPaint(true)))).toBe(plain)
+})
+
+test('health shows what was not checked in gray, and never as ok', async () => {
+  const text = capture(
+    [answered('web', { mail: { state: 'ok', checked: false }, store: { state: 'ok', checked: true } })],
+    80,
+    await loadPaint(true),
+  )
+  const lines = text.split('\n')
+  const [gray, green] = ['\u001b[2m', '\u001b[32m']
+  expect(lines.find((line) => line.includes('mail'))).toContain(`${gray}· mail     not checked`)
+  expect(lines.find((line) => line.includes('store'))).toContain(`${green}● store    ok`)
+})
+
+test.each([60, 80, 120])(
+  'the help of the program and of each command fits into %d columns',
+  async (columns) => {
+    const { context, stdout } = testContext()
+    const write = context.stdout.write.bind(context.stdout)
+    const commands = ['', 'preflight', 'env', 'health', 'dispatch', 'course', 'db', 'email', 'daemon', 'demo']
+    for (const command of commands)
+      await runProgram([...command.split(' ').filter(Boolean), '--help'], {
+        ...context,
+        stdout: { write, columns },
+      })
+    const prose = stdout()
+      .split('\n')
+      .filter((line) => !/^ {2}platformctl /.test(line))
+    for (const line of prose) expect(line.length, line).toBeLessThanOrEqual(columns)
+  },
+)
