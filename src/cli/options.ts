@@ -8,10 +8,10 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value]
 }
 
-/** `--env-file F`, repeatable: the same wherever an environment is read. */
+/** `--env-file F`, repeatable: the same wherever an environment is read. Node reads the long name itself; not `-e`. */
 export function envFileOption(): Option {
   return new Option(
-    '--env-file <file>',
+    '-e, --env-file <file>',
     'an env file; repeatable, a later one wins, the process environment wins over all',
   )
     .argParser(collect)

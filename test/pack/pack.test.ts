@@ -25,7 +25,7 @@ const tool = { cwd: root, preferLocal: true, localDir: root, reject: false } as 
 /** Every file that may be in the package; what matches none is a stray. */
 const CONTENTS = [
   /^(?:CHANGELOG|README)\.md$|^LICENSE$|^package\.json$/,
-  /^bin\/platformctl\.js$/,
+  /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
   /^dist\/(?:cli\/main|index|env|reporting|browser)\.js(?:\.map)?$/,
   /^dist\/insights\.(?:js|css)$/,

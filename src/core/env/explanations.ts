@@ -19,6 +19,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'The same name is set twice in one file; the later line wins in most readers, and the earlier in some.',
   'shadowed-value':
     'Another source sets the same name and wins: the process environment over files, a later file over an earlier one.',
+  'runtime-variable':
+    'The file sets a NODE_… variable. platformctl never obeys one from a file, but other readers pass it to Node, and NODE_OPTIONS makes Node run any code. Set it where the program is started.',
   'unreadable-line':
     'The line is neither an assignment nor a comment. Some readers skip it, others refuse the file.',
   'unterminated-quote':

@@ -113,7 +113,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     assignments.push({ name, value: quoted.value, location, excerpt })
     index = quoted.lastLine
   }
-  return { assignments, findings: [...findings, ...duplicates(assignments)] }
+  return { assignments, findings: [...findings, ...duplicates(assignments), ...runtimeNames(assignments)] }
 }
 
 /** Where a key in PEM (RFC 7468) that begins here ends; the line itself when it does not. */
@@ -180,6 +180,24 @@ function duplicates(assignments: readonly Assignment[]): Finding[] {
     seen.set(assignment.name, assignment)
   }
   return findings
+}
+
+/** Names that Node itself obeys where a reader passes the file on to it: NODE_OPTIONS can make it run any code. */
+function runtimeNames(assignments: readonly Assignment[]): Finding[] {
+  return assignments
+    .filter(({ name }) => name.startsWith('NODE_'))
+    .map(({ name, location, excerpt }) => ({
+      ...complaint(
+        'runtime-variable',
+        location,
+        `${name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd and node --env-file pass it to Node.`,
+        'Set it where the program is started, and remove the line.',
+        name,
+        excerpt,
+      ),
+      // Harmless, and in most env files.
+      ...(name === 'NODE_ENV' && { severity: 'notice' as const }),
+    }))
 }
 
 function complaint(

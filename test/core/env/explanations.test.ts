@@ -78,6 +78,7 @@ const GIVES: Readonly<Record<string, string>> = {
   'weak-secret': 'HEALTH_DEEP_TOKEN=short',
   'unknown-name': 'MAILER_FORM=a@example.com',
   'duplicate-name': `EMAIL_LINK_SECRET=${LONG}\nEMAIL_LINK_SECRET=${LONG}2`,
+  'runtime-variable': 'NODE_OPTIONS=--no-warnings',
   'unreadable-line': 'what is this',
   'unterminated-quote': 'BUILD_STAMP="open',
   'unquoted-lines': 'X=-----BEGIN KEY-----\nabcd\n-----END KEY-----',
