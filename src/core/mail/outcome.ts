@@ -29,7 +29,7 @@ const later = (reason: string): Failure => ({ kind: 'transient', scope: 'message
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
 /** Enhanced codes that say that the address is dead (RFC 3463 §3.2): a hard bounce. */
-const DEAD_ADDRESS = /^5\.1\.(?:1|2|3|6|10)$/
+export const DEAD_ADDRESS = /^5\.1\.(?:1|2|3|6|10)$/
 const TOO_LARGE = /^5\.(?:3\.4|2\.3)$/
 
 /**

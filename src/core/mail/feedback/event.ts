@@ -1,0 +1,35 @@
+/** What a provider or a receiving mail server says about one message to one recipient (CONTRACT §12). */
+export const FEEDBACK_KINDS = [
+  'hard-bounce',
+  'soft-bounce',
+  'complaint',
+  'unsubscribed',
+  'delivered',
+] as const
+
+export type FeedbackKind = (typeof FEEDBACK_KINDS)[number]
+
+export interface FeedbackEvent {
+  /** The same each time the provider delivers this event: the event takes effect once. */
+  readonly id: string
+  readonly kind: FeedbackKind
+  /** As the provider spelled it; not parsed yet. */
+  readonly address: string
+  /** Without angle brackets; undefined when the provider doesn't say. */
+  readonly messageId: string | undefined
+  /** UTC milliseconds. */
+  readonly at: number
+  /** One of our own sentences, with the status code where there is one. Never the sender's text. */
+  readonly reason: string
+}
+
+/** What one webhook or one message came to. `ignored` counts what is valid but says nothing about a recipient. */
+export interface Feedback {
+  readonly events: readonly FeedbackEvent[]
+  readonly ignored: number
+}
+
+/** A provider's answer that is signed correctly but has another form than its documentation says. */
+export class FeedbackFormatError extends Error {
+  override readonly name = 'FeedbackFormatError'
+}

@@ -1,0 +1,171 @@
+import PostalMime, { type Email } from 'postal-mime'
+import type { FeedbackKind } from './event.ts'
+import { bounceKind, bounceReason, enhancedCode } from './status.ts'
+
+/** What a delivery status notification or an abuse report says about one recipient. */
+export interface ReportedMessage {
+  readonly kind: FeedbackKind
+  /** The recipient as the report spells it; undefined where it is left out or redacted. */
+  readonly address: string | undefined
+  /** Of the message that it is about, without angle brackets. */
+  readonly messageId: string | undefined
+  readonly reason: string
+}
+
+export type MessageReport =
+  | {
+      readonly kind: 'report'
+      readonly source: 'dsn' | 'arf' | 'text'
+      readonly reports: readonly ReportedMessage[]
+    }
+  /** Valid, but no news of a recipient: a delay, an automatic reply. */
+  | { readonly kind: 'ignored'; readonly reason: string }
+  | { readonly kind: 'not-understood'; readonly reason: string }
+
+/** The largest report that is read; a returned message is rarely over 1 MB. */
+export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
+
+/**
+ * Reads a delivery status notification (RFC 3464), an abuse report (RFC 5965), or the plain text with which Exim, qmail
+ * and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so; text
+ * without a code is reported as not understood.
+ */
+export async function readReport(raw: Uint8Array): Promise<MessageReport> {
+  if (raw.byteLength > LONGEST_REPORT_BYTES)
+    return { kind: 'not-understood', reason: 'it is larger than 4 MB' }
+  let email: Email
+  try {
+    email = await PostalMime.parse(raw, {
+      forceRfc822Attachments: true,
+      attachmentEncoding: 'arraybuffer',
+      maxNestingDepth: 20,
+    })
+  } catch {
+    return { kind: 'not-understood', reason: 'it is not an email message' }
+  }
+  const parts = new Map(email.attachments.map(({ mimeType, content }) => [mimeType, textOf(content)]))
+  const original =
+    parts.get('message/rfc822') ?? parts.get('text/rfc822-headers') ?? parts.get('message/global')
+  const messageId = messageIdIn(original ?? '')
+  const status = parts.get('message/delivery-status') ?? parts.get('message/global-delivery-status')
+  if (status !== undefined) return deliveryStatus(status, messageId ?? messageIdIn(email.text ?? ''))
+  const abuse = parts.get('message/feedback-report')
+  if (abuse !== undefined) return abuseReport(abuse, messageId, original ?? '')
+  return returnedText(email, messageId)
+}
+
+function deliveryStatus(status: string, messageId: string | undefined): MessageReport {
+  // The first block is about the message, each further one about a recipient (RFC 3464 §2.1).
+  const recipients = blocks(status).filter((block) => block.has('action') || block.has('final-recipient'))
+  const reports = recipients.flatMap((block): ReportedMessage[] => {
+    const action = block.get('action')?.toLowerCase()
+    const code = enhancedCode(block.get('status') ?? '') ?? enhancedCode(block.get('diagnostic-code') ?? '')
+    const about = { address: recipientOf(block), messageId }
+    if (action === 'failed') {
+      // Some servers put a vague 5.0.0 beside a precise reply of the receiving server.
+      const precise = code?.endsWith('.0.0') ? enhancedCode(block.get('diagnostic-code') ?? '') : undefined
+      const kind = bounceKind(precise ?? code)
+      return [{ ...about, kind, reason: bounceReason(precise ?? code, kind) }]
+    }
+    if (action === 'delivered')
+      return [{ ...about, kind: 'delivered', reason: 'the receiving server accepted the message' }]
+    return []
+  })
+  if (reports.length > 0) return { kind: 'report', source: 'dsn', reports }
+  return recipients.length > 0
+    ? { kind: 'ignored', reason: 'the message is delayed, relayed or expanded, and not failed' }
+    : { kind: 'not-understood', reason: 'the delivery status names no recipient' }
+}
+
+function abuseReport(report: string, messageId: string | undefined, original: string): MessageReport {
+  const block = blocks(report)[0]
+  const type = block?.get('feedback-type')?.toLowerCase()
+  if (type === undefined) return { kind: 'not-understood', reason: 'the feedback report has no type' }
+  if (type === 'not-spam')
+    return { kind: 'ignored', reason: 'the recipient said that the message is not spam' }
+  if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
+    return { kind: 'ignored', reason: 'the feedback report is not about abuse' }
+  const stated = block?.get('original-rcpt-to') ?? /^to:\s*(.+)$/im.exec(original)?.[1]
+  return {
+    kind: 'report',
+    source: 'arf',
+    reports: [
+      {
+        kind: 'complaint',
+        address: bareAddress(stated ?? ''),
+        messageId,
+        reason: 'the recipient reported the message as spam',
+      },
+    ],
+  }
+}
+
+const MAILER = /^(?:mailer-daemon|postmaster|microsoftexchange[0-9a-f]*)@|^$/i
+const RETURNED =
+  /undeliver|deliver(?:y|ed).{0,40}fail|fail.{0,20}deliver|returned (?:mail|to sender)|could ?n[o']t be delivered|was not able to deliver|wasn't able to deliver/i
+const TEMPORARY = /delay|will (?:be )?retr|still trying|temporar|warning/i
+
+/** Only a mailer's own notice of a final failure counts, and only with a status code that its text gives. */
+function returnedText(email: Email, attachedId: string | undefined): MessageReport {
+  const header = (name: string) => email.headers.find(({ key }) => key === name)?.value
+  const text = email.text ?? (email.html ?? '').replace(/<[^>]{0,500}>/g, ' ')
+  const failed = header('x-failed-recipients')
+  const subject = email.subject ?? ''
+  const fromMailer = MAILER.test(email.from?.address ?? '')
+  if (!fromMailer || !(failed !== undefined || RETURNED.test(subject) || RETURNED.test(text.slice(0, 2000))))
+    return header('auto-submitted') !== undefined || header('x-autoreply') !== undefined
+      ? { kind: 'ignored', reason: 'it is an automatic reply' }
+      : { kind: 'not-understood', reason: 'it is neither a delivery status nor an abuse report' }
+  if (TEMPORARY.test(subject)) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
+  // What follows the notice is the returned message, whose text may hold anything.
+  const notice =
+    text.split(/^(?:-{2,} ?(?:this is a copy|original message|below this line)|-{3,} )/im)[0] ?? ''
+  const code = enhancedCode(notice)
+  const messageId = attachedId ?? messageIdIn(text)
+  if (code === undefined || code.startsWith('2'))
+    return { kind: 'not-understood', reason: 'it returns a message, but gives no status code' }
+  if (code.startsWith('4')) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
+  const address = bareAddress(failed ?? /<([^<>\s]+@[^<>\s]+)>/.exec(notice)?.[1] ?? '')
+  const kind = bounceKind(code)
+  return {
+    kind: 'report',
+    source: 'text',
+    reports: [{ kind, address, messageId, reason: bounceReason(code, kind) }],
+  }
+}
+
+/** Header-like blocks, separated by empty lines, with folded lines joined; the first of two equal names counts. */
+function blocks(text: string): readonly ReadonlyMap<string, string>[] {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .replace(/\n[ \t]+/g, ' ')
+    .split(/\n{2,}/)
+    .flatMap((block) => {
+      const found = new Map<string, string>()
+      for (const line of block.split('\n')) {
+        const [, name, value] = /^([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)$/.exec(line) ?? []
+        if (name !== undefined && value !== undefined && !found.has(name.toLowerCase()))
+          found.set(name.toLowerCase(), value.trim())
+      }
+      return found.size > 0 ? [found] : []
+    })
+}
+
+/** `rfc822; ada@example.com`: the original recipient, since the final one may be where it was forwarded. */
+function recipientOf(block: ReadonlyMap<string, string>): string | undefined {
+  const stated = block.get('original-recipient') ?? block.get('final-recipient') ?? ''
+  return bareAddress(stated.replace(/^[^;]*;/, ''))
+}
+
+function bareAddress(text: string): string | undefined {
+  const bare = (/<([^<>]*)>/.exec(text)?.[1] ?? text.split(',')[0] ?? '').trim().replace(/^mailto:/i, '')
+  return bare.includes('@') && bare.length <= 320 ? bare : undefined
+}
+
+function messageIdIn(text: string): string | undefined {
+  return /^[> \t]*message-id:\s*<([^<>\s]{1,500})>/im.exec(text)?.[1]
+}
+
+function textOf(content: ArrayBuffer | Uint8Array | string): string {
+  return typeof content === 'string' ? content : new TextDecoder().decode(content)
+}

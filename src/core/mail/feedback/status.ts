@@ -1,0 +1,39 @@
+import { DEAD_ADDRESS } from '../outcome.ts'
+import type { FeedbackKind } from './event.ts'
+
+const ENHANCED = /(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?![\d.])/
+
+/** The first enhanced status code (RFC 3463) in a text, such as `5.1.1`; undefined when there is none. */
+export function enhancedCode(text: string): string | undefined {
+  const found = ENHANCED.exec(text)
+  return found === null ? undefined : `${Number(found[1])}.${Number(found[2])}.${Number(found[3])}`
+}
+
+/**
+ * The kind of a bounce with this status. Hard only for codes that say the mailbox or domain does not exist: a 5.7.1
+ * is about the sender, a 5.2.2 about a full mailbox. Five soft bounces over three days count as hard anyway.
+ */
+export function bounceKind(status: string | undefined): FeedbackKind {
+  return status !== undefined && DEAD_ADDRESS.test(status) ? 'hard-bounce' : 'soft-bounce'
+}
+
+/** RFC 3463 §3, by subject, in words for an operator. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  '1': 'the address was refused',
+  '2': 'the mailbox does not accept mail',
+  '3': 'the receiving mail system could not take the message',
+  '4': 'the message could not be routed or timed out',
+  '5': 'the mail servers did not understand each other',
+  '6': 'the content could not be converted',
+  '7': 'a policy of the receiver refused the message',
+}
+
+/** A sentence about a bounce, made of the code alone: the remote server's text can hold anything. */
+export function bounceReason(status: string | undefined, kind: FeedbackKind = bounceKind(status)): string {
+  if (status === undefined)
+    return kind === 'hard-bounce' ? 'the address does not exist' : 'the message was returned'
+  const sentence = DEAD_ADDRESS.test(status)
+    ? 'the address does not exist'
+    : (SUBJECTS[status.split('.')[1] ?? ''] ?? 'the message was returned')
+  return `${sentence} (${status})`
+}

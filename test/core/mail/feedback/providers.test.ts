@@ -1,0 +1,240 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
+import {
+  FEEDBACK_PROVIDERS,
+  type FeedbackProviderName,
+} from '../../../../src/core/mail/feedback/providers.ts'
+import { SAMPLES } from './samples.ts'
+import {
+  KEYS,
+  NOW,
+  optionsFor,
+  otherSns,
+  requestOf,
+  type Signed,
+  signAs,
+  snsMessage,
+  TOPIC,
+  wrongNameSns,
+} from './signing.ts'
+
+const NAMES = Object.keys(FEEDBACK_PROVIDERS) as FeedbackProviderName[]
+const verify = async (name: FeedbackProviderName, signed: Signed, options = optionsFor(KEYS[name].ours)) =>
+  FEEDBACK_PROVIDERS[name].verify(requestOf(signed), options)
+const sampleOf = (name: FeedbackProviderName) => {
+  const found = SAMPLES.find(({ provider, expected }) => provider === name && expected.length > 0)
+  if (found === undefined) throw new RangeError(`no sample of ${name}`)
+  return found.value
+}
+
+test('there are at least 200 sample payloads', () => {
+  expect(SAMPLES.length).toBeGreaterThanOrEqual(200)
+})
+
+describe.each(NAMES)('%s', (name) => {
+  test.each(SAMPLES.filter(({ provider }) => provider === name))(
+    'classifies $name',
+    async ({ value, expected }) => {
+      const verified = await verify(name, signAs(name, value))
+      if (verified.kind !== 'genuine') throw new Error(JSON.stringify(verified))
+      const { events } = FEEDBACK_PROVIDERS[name].read(verified.value, {
+        now: NOW,
+        deliveryId: verified.deliveryId,
+      })
+      expect(events.map(({ kind }) => kind)).toEqual(expected)
+      expect(new Set(events.map(({ id }) => id)).size).toBe(events.length)
+      for (const event of events) {
+        expect(event.address).toMatch(/^(ada|bob)@example\.com$/)
+        expect(event.at).toBe(Date.parse('2026-11-22T02:00:00Z'))
+        expect(event.reason).not.toMatch(/@|\p{Cc}/u)
+      }
+    },
+  )
+
+  test('gives an event the same id each time the provider delivers it', async () => {
+    const signed = signAs(name, sampleOf(name))
+    const ids = await Promise.all(
+      [signed, signed].map(async (one) => {
+        const verified = await verify(name, one)
+        if (verified.kind !== 'genuine') throw new Error(verified.kind)
+        return FEEDBACK_PROVIDERS[name].read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
+          .events[0]?.id
+      }),
+    )
+    expect(ids[0]).toBeDefined()
+    expect(ids[0]).toBe(ids[1])
+  })
+
+  test('refuses what another account signed', async () => {
+    const signed = signAs(name, sampleOf(name))
+    expect(await verify(name, signed, optionsFor(KEYS[name].other))).toMatchObject({ kind: 'refused' })
+  })
+
+  test('accepts either of two keys during a rotation', async () => {
+    const signed = signAs(name, sampleOf(name))
+    const pair = optionsFor(`${KEYS[name].other},${KEYS[name].ours}`)
+    expect(await verify(name, signed, pair)).toMatchObject({ kind: 'genuine' })
+  })
+
+  test('refuses a body that was cut short anywhere', async () => {
+    const signed = signAs(name, sampleOf(name))
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: signed.body.length - 1 }), async (length) => {
+        const cut = await verify(name, { ...signed, body: signed.body.slice(0, length) })
+        expect(cut.kind).toBe('refused')
+      }),
+    )
+  })
+
+  test('refuses a request without its headers', async () => {
+    const { headers, body } = signAs(name, sampleOf(name))
+    for (const header of Object.keys(headers)) {
+      const { [header]: _, ...rest } = headers
+      expect(await verify(name, { headers: rest, body })).toMatchObject({ kind: 'refused' })
+    }
+    expect(await verify(name, { headers: {}, body: '{}' })).toMatchObject({ kind: 'refused' })
+  })
+
+  test('refuses a body with a byte order mark', async () => {
+    const signed = signAs(name, sampleOf(name))
+    expect(await verify(name, { ...signed, body: `\uFEFF${signed.body}` })).toMatchObject({ kind: 'refused' })
+  })
+
+  test('reads any JSON as feedback or as a format error, never as another fault', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        try {
+          FEEDBACK_PROVIDERS[name].read(value, { now: NOW, deliveryId: 'd-1' })
+        } catch (error) {
+          expect(error).toBeInstanceOf(FeedbackFormatError)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+/** Postmark signs nothing, and Mailgun not the body. */
+describe.each(NAMES.filter((name) => name !== 'postmark'))('%s, which signs a time', (name) => {
+  test.each([
+    [5 * 60 * 1000, 'genuine'],
+    [5 * 60 * 1000 + 1000, 'refused'],
+    [-5 * 60 * 1000, 'genuine'],
+    [-5 * 60 * 1000 - 1000, 'refused'],
+  ])('a signature that is %i ms old is %s', async (age, kind) => {
+    expect(await verify(name, signAs(name, sampleOf(name), NOW - age))).toMatchObject({ kind })
+  })
+})
+
+describe.each(NAMES.filter((name) => name !== 'postmark' && name !== 'mailgun'))(
+  '%s, which signs the body',
+  (name) => {
+    test('believes nothing else when one byte of the body is changed', async () => {
+      const signed = signAs(name, sampleOf(name))
+      const events = async (one: Signed) => {
+        const verified = await verify(name, one)
+        return verified.kind === 'genuine'
+          ? FEEDBACK_PROVIDERS[name].read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
+              .events
+          : 'refused'
+      }
+      const genuine = await events(signed)
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 0, max: signed.body.length - 1 }), async (at) => {
+          const changed = `${signed.body.slice(0, at)}${signed.body[at] === 'x' ? 'y' : 'x'}${signed.body.slice(at + 1)}`
+          // A bit of base64 that pads a signature carries nothing.
+          expect(['refused', genuine]).toContainEqual(await events({ ...signed, body: changed }))
+        }),
+      )
+    })
+  },
+)
+
+describe('SNS', () => {
+  const confirmation = {
+    Type: 'SubscriptionConfirmation',
+    Message: 'You have chosen to subscribe to the topic',
+    Token: '2336412f37',
+    SubscribeURL: `https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=2336412f37`,
+  }
+  const ses = (fields: Readonly<Record<string, string>>, pem?: string) =>
+    verify('ses', snsMessage(fields), optionsFor(KEYS.ses.ours, pem === undefined ? {} : { pem }))
+
+  test('a signed confirmation names the URL to confirm at', async () => {
+    expect(await ses(confirmation)).toEqual({ kind: 'confirm', url: confirmation.SubscribeURL })
+  })
+
+  test.each([
+    'https://sns.eu-central-1.amazonaws.com.evil.example/?Action=ConfirmSubscription',
+    'http://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription',
+    'https://evil.example/?Action=ConfirmSubscription',
+    'https://sns.eu-central-1.amazonaws.com:8443/?Action=ConfirmSubscription',
+    'https://user@sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription',
+    'https://s3.eu-central-1.amazonaws.com/?Action=ConfirmSubscription',
+    'https://sns.eu-central-1.amazonaws.com/?Action=Unsubscribe',
+    'nonsense',
+  ])('a confirmation that leads to %s is refused', async (SubscribeURL) => {
+    expect(await ses({ ...confirmation, SubscribeURL })).toMatchObject({ kind: 'refused' })
+  })
+
+  test.each([
+    'https://evil.example/SimpleNotificationService-9c6465fa7f48f5cacd23014631ec1136.pem',
+    'https://sns.eu-central-1.amazonaws.com/evil.pem',
+    'https://bucket.s3.amazonaws.com/SimpleNotificationService-9c6465fa7f48f5cacd23014631ec1136.pem',
+    'https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-9c6465fa7f48f5cacd23014631ec1136.pem?x=1',
+  ])('a certificate at %s is not fetched', async (SigningCertURL) => {
+    expect(await ses({ ...confirmation, SigningCertURL })).toMatchObject({ kind: 'refused' })
+  })
+
+  test('a signature by another key is refused', async () => {
+    expect(await ses(confirmation, otherSns.cert)).toMatchObject({ kind: 'refused' })
+  })
+
+  test('a certificate with another name is refused', async () => {
+    const signed = snsMessage(confirmation, NOW, wrongNameSns.private)
+    expect(await verify('ses', signed, optionsFor(KEYS.ses.ours, { pem: wrongNameSns.cert }))).toMatchObject({
+      kind: 'refused',
+    })
+  })
+
+  test.each([
+    ['1', 'confirm'],
+    ['2', 'confirm'],
+    ['3', 'refused'],
+    ['', 'refused'],
+  ])('signature version "%s" is %s', async (SignatureVersion, kind) => {
+    expect(await ses({ ...confirmation, SignatureVersion })).toMatchObject({ kind })
+  })
+
+  test('the end of a subscription is refused, because it is nothing that we ask for', async () => {
+    expect(await ses({ ...confirmation, Type: 'UnsubscribeConfirmation' })).toMatchObject({
+      kind: 'refused',
+    })
+  })
+
+  test('an answer that is no certificate is refused', async () => {
+    expect(await ses(confirmation, 'not a certificate')).toMatchObject({ kind: 'refused' })
+  })
+})
+
+test('Mailgun names an event by its token, so a second body under one signature is the same event', async () => {
+  const signed = signAs('mailgun', sampleOf('mailgun'))
+  const forged = { ...signed, body: signed.body.replace('ada@example.com', 'bob@example.com') }
+  const ids = await Promise.all(
+    [signed, forged].map(async (one) => {
+      const verified = await verify('mailgun', one)
+      if (verified.kind !== 'genuine') throw new Error(verified.kind)
+      return FEEDBACK_PROVIDERS.mailgun.read(verified.value, { now: NOW, deliveryId: verified.deliveryId })
+        .events[0]?.id
+    }),
+  )
+  expect(ids[0]).toBe(ids[1])
+})
+
+test('no provider believes what was signed for another with the same key', async () => {
+  const key = KEYS.sendgrid.ours
+  const forged = signAs('mailgun', sampleOf('mailgun'))
+  // The public key of SendGrid, taken for the signing key of Mailgun, would let anybody sign.
+  expect(await verify('sendgrid', forged, optionsFor(key))).toMatchObject({ kind: 'refused' })
+})
