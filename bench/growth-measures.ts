@@ -50,7 +50,11 @@ async function ingestAt(stored: number): Promise<number> {
     await inFolder(async (folder) => {
       const file = path.join(folder, 'store.sqlite')
       const store = await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })
-      const ingest = createIngest({ destination: { store: async () => store }, clock: systemClock })
+      const ingest = createIngest({
+        destination: { store: async () => store },
+        budget: { totalBytes: Number.MAX_SAFE_INTEGER, dailyBytes: Number.MAX_SAFE_INTEGER },
+        clock: systemClock,
+      })
       for (let at = 0; at < stored; at += 500)
         await ingest.take(batch(`fill-${at}`, Math.min(500, stored - at)), { objects: false })
       for (let n = 0; n < each; n += 1) {

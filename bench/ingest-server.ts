@@ -20,6 +20,8 @@ const WAYS: Readonly<Record<string, () => Promise<number>>> = {
       env: {
         STORE_URL: `sqlite:${folder}/store.sqlite`,
         ANALYTICS_DATASTORE_TABLE: 'visits',
+        ANALYTICS_DAILY_MB: '1000000',
+        ANALYTICS_TOTAL_MB: '1000000',
         RATE_LIMIT_PER_MINUTE: '1000000',
       },
     })

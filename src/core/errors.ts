@@ -47,15 +47,18 @@ export class PlatformError extends Error {
   override readonly name = 'PlatformError'
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
+  /** When it is worth trying again. */
+  readonly retryAfterSeconds: number | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { issues?: readonly Issue[]; cause?: unknown } = {},
+    options: { issues?: readonly Issue[]; retryAfterSeconds?: number; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.issues = options.issues
+    this.retryAfterSeconds = options.retryAfterSeconds
   }
 
   get status(): number {

@@ -4,8 +4,9 @@ import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identi
 import { localLimiter } from '../core/access/limit/local.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
 import { policiesOf } from '../core/access/limit/policy.ts'
+import { REFUSALS } from '../core/analytics/budget.ts'
 import { createIngest, type Destination } from '../core/analytics/ingest.ts'
-import type { AnalyticsStore } from '../core/analytics/store.ts'
+import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
 import { systemClock } from '../core/clock.ts'
 import { openCourse } from '../core/course/open.ts'
 import { judge, readSettings } from '../core/env/read-settings.ts'
@@ -36,6 +37,7 @@ import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import { type Store, StoreOpenError } from '../core/store/store.ts'
 import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
 import { createApp } from './http/app.ts'
+import { bodyMemory } from './http/body-memory.ts'
 import { createGate } from './http/gate.ts'
 import { createPoll } from './http/poll.ts'
 import { meaningOf } from './meaning.ts'
@@ -117,6 +119,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     clock,
     counting: limiter.counting,
     mailConfigured: mailer.configured,
+    analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
     async readStore() {
       const opened = options.store ?? (await store.opened())
       return (
@@ -134,7 +137,20 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     table === undefined || address === undefined
       ? undefined
       : once(() => openAnalyticsStore(address, { table, log, onLost }))
-  const ingest = createIngest({ destination: destinationOf(settings, analytics), clock })
+  const { analyticsTotalBytes: totalBytes, analyticsDailyBytes: dailyBytes } = settings.budgets
+  let toldRefusal = ''
+  const ingest = createIngest({
+    destination: destinationOf(settings, analytics),
+    budget: { totalBytes, dailyBytes },
+    clock,
+    onRefused(refusal) {
+      metrics.analyticsRefused(refusal)
+      // Once a day for each cause: the flood that fills a budget must not fill the log.
+      const told = `${refusal} ${dayOf(clock.now())}`
+      if (told !== toldRefusal) log.warn('analytics_refused', REFUSALS[refusal], { reason: refusal })
+      toldRefusal = told
+    },
+  })
 
   const jobStore = once(async () => {
     assertWellFormed('JOB_STORE_URL')
@@ -152,7 +168,11 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     store: storeProbe(store),
     jobStore: storeProbe(jobStore),
     verifyMail: (signal) => mailer.verify(signal),
-    pingAnalytics: async () => (await analytics?.())?.ping(),
+    pingAnalytics: async () => {
+      await (await analytics?.())?.ping()
+      await ingest.size()
+    },
+    analyticsFull: ingest.full,
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
   }
@@ -205,6 +225,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     meaningOf,
   }
   const clientOf = clientKey(settings.site.trustProxy)
+  const bodies = bodyMemory(settings.budgets.bodyBytesInFlight)
   const handler = (service: Service, table: typeof webTable): Handler => ({
     fetch: createApp({
       service,
@@ -212,6 +233,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       // SHAREDSTORE_REST_* belongs to web and api (CONTRACT §2): the agent counts for itself.
       gate: createGate({ limiter: service === 'agent' ? local : limiter, local, policies }),
       clientOf,
+      bodies,
       pagesAt: service === 'web' ? '' : settings.site.siteUrl,
       allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
       log,

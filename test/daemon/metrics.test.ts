@@ -146,6 +146,7 @@ test('a look at the configuration does not hide what a live check found', async 
     clock: systemClock,
     counting: () => 'local',
     mailConfigured: false,
+    analyticsBytes: async () => undefined,
     readStore: async () => undefined,
   })
   const states: ProbeState[] = ['ok', 'failing', 'ok', 'degraded']

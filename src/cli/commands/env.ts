@@ -9,7 +9,7 @@ type Format = 'text' | 'json'
 
 export const configure: Configure = (command, context, settle) => {
   command.description(
-    'The contract of 66 variables: list them with their state, explain one, or start an environment file.',
+    'The variables of the contract: list them with their state, explain one, or start an environment file.',
   )
   command.addHelpText(
     'after',

@@ -7,6 +7,9 @@ export interface Peer {
   readonly forwarded: string | null
 }
 
+/** The key of every client where the host passes no socket on. */
+export const UNKNOWN_CLIENT = 'embedded'
+
 /**
  * Who asks, as a key to count by. X-Forwarded-For is walked from the right through the trusted proxies and no
  * further: what stands left of the first untrusted address was written by whoever sent the request.
@@ -25,7 +28,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
     const peer = socket === undefined ? undefined : plain(socket)
     // Without a socket (embedded) the host stands in front: it is trusted as far as proxies are at all.
     const mayForward = peer === undefined ? trustProxy.length > 0 : isTrusted(peer)
-    if (!mayForward || forwarded === null) return peer === undefined ? 'embedded' : prefix(peer)
+    if (!mayForward || forwarded === null) return peer === undefined ? UNKNOWN_CLIENT : prefix(peer)
     let client = peer
     for (const hop of forwarded.split(',').reverse()) {
       const address = plain(hop.trim())
@@ -33,7 +36,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
       client = address
       if (!isTrusted(address)) break
     }
-    return client === undefined ? 'embedded' : prefix(client)
+    return client === undefined ? UNKNOWN_CLIENT : prefix(client)
   }
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { type AnalyticsBudget, createBudget, REFUSALS, type Refusal } from './budget.ts'
 import { type AnalyticsEvent, EVENT_KINDS, type EventKind } from './events.ts'
 import { type DropReason, sanitiseEvent } from './sanitise.ts'
-import type { AnalyticsStore, DayCount } from './store.ts'
+import { type AnalyticsStore, DAY_MS, type DayCount } from './store.ts'
 
-const DAY_MS = 86_400_000
 /** What is stored is kept for 13 months: a year, and the month to compare it with. */
 export const RETENTION_DAYS = 395
 /** A device's clock may run ahead so far; what comes from later is a wrong clock. */
@@ -30,19 +30,35 @@ export type Destination =
   | { readonly store: undefined; readonly reason: string }
 
 export interface Ingest {
-  /** `objects`: the request carried a Global Privacy Control signal, so nothing of it is kept. */
-  take(batch: Batch, options: { readonly objects: boolean }): Promise<IngestAnswer>
+  /**
+   * `objects`: the request carried a Global Privacy Control signal, so nothing of it is kept. `client`: whose share of
+   * the day it counts for; undefined where clients cannot be told apart.
+   */
+  take(
+    batch: Batch,
+    options: { readonly objects: boolean; readonly client?: string | undefined },
+  ): Promise<IngestAnswer>
+  /** Bytes that are stored; undefined when nothing is. */
+  size(): Promise<number | undefined>
+  /** Why events are not stored now, as it was last seen. */
+  full(): string | undefined
   /** Removes what has been kept for its time. */
   prune(): Promise<void>
 }
 
 export function createIngest({
   destination,
+  budget,
   clock,
+  onRefused = () => {},
 }: {
   readonly destination: Destination
+  readonly budget: AnalyticsBudget
   readonly clock: Clock
+  /** Told of every batch that was not stored for want of room. */
+  readonly onRefused?: (refusal: Refusal) => void
 }): Ingest {
+  const keeper = createBudget({ budget, clock })
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
   let prunedOn: number | undefined
   /** Once a day beside the answers, for a platform that nothing schedules; a failure is tried with the next batch. */
@@ -55,7 +71,7 @@ export function createIngest({
     })
   }
   return {
-    async take(batch, { objects }) {
+    async take(batch, { objects, client }) {
       if (objects) {
         const dropped = batch.events.length > 0 ? { opted_out: batch.events.length } : {}
         return { accepted: 0, dropped, stored: false, reason: 'Global Privacy Control is on' }
@@ -76,6 +92,13 @@ export function createIngest({
       if (destination.store === undefined) return { ...answer, stored: false, reason: destination.reason }
       if (events.length === 0) return { ...answer, stored: false, reason: 'no event is left to store' }
       const store = await destination.store()
+      const refusal = await keeper.refusal(store, client)
+      // Looked at before the answer too: what is full stays full until old batches go.
+      if (refusal === 'total') pruneDaily(store, now)
+      if (refusal !== undefined) {
+        onRefused(refusal)
+        return { ...answer, stored: false, reason: REFUSALS[refusal] }
+      }
       const outcome = await store.append({
         id: batch.id === undefined ? undefined : digest(batch.id),
         receivedAt: now,
@@ -83,9 +106,18 @@ export function createIngest({
         counts: countByDay(events),
       })
       pruneDaily(store, now)
-      return outcome === 'stored'
-        ? { ...answer, stored: true }
-        : { ...answer, stored: true, reason: 'this batch was stored before' }
+      if (outcome.kind === 'repeated')
+        return { ...answer, stored: true, reason: 'this batch was stored before' }
+      keeper.spend(outcome.bytes, client)
+      return { ...answer, stored: true }
+    },
+    async size() {
+      if (destination.store === undefined) return undefined
+      return (await keeper.look(await destination.store())).total
+    },
+    full() {
+      const refusal = keeper.full()
+      return refusal && REFUSALS[refusal]
     },
     async prune() {
       if (destination.store !== undefined) await (await destination.store()).prune(oldest(clock.now()))

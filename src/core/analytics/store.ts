@@ -1,5 +1,12 @@
 import type { AnalyticsEvent, EventKind } from './events.ts'
 
+export const DAY_MS = 86_400_000
+
+/** The day of a time in UTC milliseconds, counted from 1970. */
+export function dayOf(time: number): number {
+  return Math.floor(time / DAY_MS)
+}
+
 /** How often a kind happened on a day (`2026-11-21`, UTC). */
 export interface DayCount {
   readonly day: string
@@ -26,10 +33,23 @@ export interface AnalyticsStatus {
   readonly bytes: number | undefined
 }
 
+/** What a store of analytics takes up. */
+export interface AnalyticsUsage {
+  /** Bytes of events and counts, of everything that is kept and of one day. */
+  readonly total: number
+  readonly today: number
+  /** Bytes of the disk that it is on, where this machine can see it. */
+  readonly disk: { readonly free: number; readonly size: number } | undefined
+}
+
 /** Where ingest keeps what it took. Opened by `core/store/open.ts`. */
 export interface AnalyticsStore {
   /** Durable when it resolves; `repeated`: a batch of this id is there already, and nothing was changed. */
-  append(batch: StoredBatch): Promise<'stored' | 'repeated'>
+  append(
+    batch: StoredBatch,
+  ): Promise<{ readonly kind: 'stored'; readonly bytes: number } | { readonly kind: 'repeated' }>
+  /** Cheap: a row a day is added up. `day` counts from 1970, in UTC. */
+  usage(day: number): Promise<AnalyticsUsage>
   /** By day, then by kind; `since` is a day and included. */
   counts(since: string | undefined): Promise<readonly DayCount[]>
   /** Removes what was received before a time, a few batches a step so that nothing waits long for it. */

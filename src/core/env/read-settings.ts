@@ -235,8 +235,17 @@ export function readSettings(env: Environment): Settings {
     health: { deepToken: rotating('HEALTH_DEEP_TOKEN') },
     agent: { courseIndexPath: text('COURSE_INDEX_PATH') },
     limits: { perMinute: integer('RATE_LIMIT_PER_MINUTE') },
+    identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
+    budgets: {
+      analyticsTotalBytes: (integer('ANALYTICS_TOTAL_MB') ?? 4096) * MB,
+      analyticsDailyBytes: (integer('ANALYTICS_DAILY_MB') ?? 64) * MB,
+      confirmationsPerDay: integer('EMAIL_CONFIRMATIONS_PER_DAY') ?? 10_000,
+      bodyBytesInFlight: (integer('BODY_MEMORY_MB') ?? 16) * MB,
+    },
   }
 }
+
+const MB = 1024 * 1024
 
 function logLevel(value: string | undefined): Settings['site']['logLevel'] {
   const level = value?.toLowerCase()

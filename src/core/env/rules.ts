@@ -236,6 +236,17 @@ export const RULES: readonly Rule[] = [
     cause: 'Analytics name a table, but there is no persistent store to hold it.',
     fix: 'Set STORE_URL (sqlite:PATH or postgres://…), or remove ANALYTICS_DATASTORE_TABLE.',
   },
+  ...(['AUDIENCE', 'ISSUER'] as const).map(
+    (claim): Rule => ({
+      id: `identity-${claim.toLowerCase()}-without-verifier`,
+      group: 'identity',
+      kind: 'at-least-one',
+      when: [`DATASTORE_JWT_${claim}`],
+      of: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+      cause: `Tokens are held to an ${claim.toLowerCase()}, but nothing verifies them.`,
+      fix: `Set DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL, or remove DATASTORE_JWT_${claim}.`,
+    }),
+  ),
   {
     id: 'cors-wildcard',
     group: 'site',

@@ -6,7 +6,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type GroupState = 'absent' | 'configured' | 'half-configured'
 
-/** The thirteen groups of CONTRACT §2, in the order in which they are shown. */
+/** The groups of CONTRACT §2, then those that were added since (§9.8), in the order in which they are shown. */
 export const GROUPS = [
   'site',
   'store',
@@ -21,6 +21,8 @@ export const GROUPS = [
   'health',
   'agent',
   'limits',
+  'identity',
+  'budgets',
 ] as const
 
 export type GroupName = (typeof GROUPS)[number]
@@ -141,5 +143,14 @@ export interface Settings {
   readonly agent: { readonly courseIndexPath: string | undefined }
   readonly limits: {
     /** Undefined: the default threshold of each policy. */ readonly perMinute: number | undefined
+  }
+  /** What tokens must say beyond their signature; undefined: not looked at. */
+  readonly identity: { readonly audience: string | undefined; readonly issuer: string | undefined }
+  /** What all clients together may use up. */
+  readonly budgets: {
+    readonly analyticsTotalBytes: number
+    readonly analyticsDailyBytes: number
+    readonly confirmationsPerDay: number
+    readonly bodyBytesInFlight: number
   }
 }

@@ -358,6 +358,56 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       { range: [1, 1_000_000] },
     ],
   ],
+  identity: [
+    [
+      'DATASTORE_JWT_AUDIENCE',
+      WEB,
+      'text',
+      'authenticated',
+      'The audience (aud) that a token must name; any is accepted when absent.',
+    ],
+    [
+      'DATASTORE_JWT_ISSUER',
+      WEB,
+      'text',
+      'https://data.example.com/auth/v1',
+      'The issuer (iss) that a token must name; any is accepted when absent.',
+    ],
+  ],
+  budgets: [
+    [
+      'ANALYTICS_TOTAL_MB',
+      WEB,
+      'integer',
+      '4096',
+      'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
+      { range: [1, 1_000_000] },
+    ],
+    [
+      'ANALYTICS_DAILY_MB',
+      WEB,
+      'integer',
+      '64',
+      'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
+      { range: [1, 1_000_000] },
+    ],
+    [
+      'EMAIL_CONFIRMATIONS_PER_DAY',
+      WEB,
+      'integer',
+      '10000',
+      'Confirmations that the whole platform mails within 24 hours.',
+      { range: [1, 10_000_000] },
+    ],
+    [
+      'BODY_MEMORY_MB',
+      ALL,
+      'integer',
+      '16',
+      'Megabytes of request bodies that a process holds at once; one client gets an eighth of them.',
+      { range: [4, 10_000] },
+    ],
+  ],
 }
 
 export const VARIABLES: readonly Variable[] = Object.entries(ROWS).flatMap(([group, rows]) =>
@@ -432,4 +482,9 @@ export const GROUP_MEANING: Readonly<
   health: { unlocks: 'a gate on deep checks', absent: 'deep checks are not gated' },
   agent: { unlocks: 'a course index of the agent’s own', absent: 'the bundled index' },
   limits: { unlocks: 'a threshold of your own', absent: 'the default thresholds' },
+  identity: {
+    unlocks: 'tokens held to one audience and one issuer',
+    absent: 'tokens of any audience and issuer are accepted',
+  },
+  budgets: { unlocks: 'budgets of your own', absent: 'the default budgets' },
 }

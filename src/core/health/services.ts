@@ -25,6 +25,8 @@ export interface ProbeDependencies {
   readonly jobStore: StoreProbe
   /** Reads from the table of analytics; nothing to read where none is named. */
   readonly pingAnalytics: () => Promise<void>
+  /** Why events are not stored now, as it was last seen. */
+  readonly analyticsFull?: () => string | undefined
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can a provider's SDK be imported here? */
   readonly hasPackage: (name: string) => boolean
@@ -75,6 +77,21 @@ function sharedStoreState(dependencies: ProbeDependencies): Probe['run'] {
       : configuration(context)
 }
 
+function analyticsState(dependencies: ProbeDependencies): Probe['run'] {
+  const { settings, pingAnalytics, analyticsFull = () => undefined } = dependencies
+  const configuration = group(dependencies, 'analytics', settings.groups.analytics === 'configured', () =>
+    pingAnalytics().then(
+      () => ok(true),
+      () => degraded('its store cannot be read', true),
+    ),
+  )
+  return async (context) => {
+    const result = await configuration(context)
+    const full = result.state === 'ok' ? analyticsFull() : undefined
+    return full === undefined ? result : degraded(full, context.deep)
+  }
+}
+
 async function storeState(store: StoreProbe, live: boolean, inMemory: string): Promise<ProbeResult> {
   try {
     if (live) {
@@ -89,7 +106,7 @@ async function storeState(store: StoreProbe, live: boolean, inMemory: string): P
 }
 
 export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
-  const { settings, store, verifyMail, pingAnalytics } = dependencies
+  const { settings, store, verifyMail } = dependencies
   const { datastore, payments, site } = settings
   const live = (url: string) => (context: ProbeContext) => reachable({ ...dependencies, url }, context)
   return [
@@ -144,12 +161,7 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
     {
       name: 'analytics',
       // Counting visitors is no reason to take a service out of rotation.
-      run: group(dependencies, 'analytics', settings.groups.analytics === 'configured', () =>
-        pingAnalytics().then(
-          () => ok(true),
-          () => degraded('its store cannot be read', true),
-        ),
-      ),
+      run: analyticsState(dependencies),
     },
   ]
 }

@@ -8,6 +8,7 @@ import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
 import { prefersHtml } from './accept.ts'
+import type { BodyShare } from './body-memory.ts'
 import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
@@ -18,6 +19,8 @@ export interface AppOptions {
   readonly gate: Gate
   /** The client's key for the limits, from its socket and X-Forwarded-For. */
   readonly clientOf: (peer: Peer) => string
+  /** Bounds the bodies that are held at once. */
+  readonly bodies: (client: string) => BodyShare
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
   readonly allowsOrigin?: AllowsOrigin | undefined
   /** What stands before a path of the web service in links: nothing on that service itself. */
@@ -35,6 +38,7 @@ export function createApp({
   table,
   gate,
   clientOf,
+  bodies,
   allowsOrigin,
   pagesAt,
   log,
@@ -49,20 +53,27 @@ export function createApp({
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
       context.env.facts.route = name
-      return gate(name, new Asked(context, { clientOf, pagesAt }), handler)
+      const asked = new Asked(context, { clientOf, bodies, pagesAt })
+      try {
+        return await gate(name, asked, handler)
+      } finally {
+        asked.release()
+      }
     })
   }
   for (const [path, { name, allowed }] of methods) {
     app.all(path, (context) => {
       context.env.facts.route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, new Asked(context, { clientOf, pagesAt }), { Allow: allowed.join(', ') })
+      return errorResponse(error, new Asked(context, { clientOf, bodies, pagesAt }), {
+        Allow: allowed.join(', '),
+      })
     })
   }
   app.notFound((context) =>
     errorResponse(
       new PlatformError('not_found', 'There is no such page or route.'),
-      new Asked(context, { clientOf, pagesAt }),
+      new Asked(context, { clientOf, bodies, pagesAt }),
     ),
   )
   app.onError((error, context) => {
@@ -78,7 +89,7 @@ export function createApp({
         requestId: context.env.facts.id,
       })
     }
-    return errorResponse(error, new Asked(context, { clientOf, pagesAt }))
+    return errorResponse(error, new Asked(context, { clientOf, bodies, pagesAt }))
   })
 
   return async (request, environment) => {
@@ -171,13 +182,19 @@ type AppContext = Context<{ Bindings: Bindings }>
 class Asked implements RouteRequest {
   readonly #context: AppContext
   readonly #clientOf: AppOptions['clientOf']
+  readonly #bodies: AppOptions['bodies']
   readonly pagesAt: string
   #url: URL | undefined
   #client: string | undefined
+  #bodyShare: BodyShare | undefined
 
-  constructor(context: AppContext, { clientOf, pagesAt }: Pick<AppOptions, 'clientOf' | 'pagesAt'>) {
+  constructor(
+    context: AppContext,
+    { clientOf, bodies, pagesAt }: Pick<AppOptions, 'clientOf' | 'bodies' | 'pagesAt'>,
+  ) {
     this.#context = context
     this.#clientOf = clientOf
+    this.#bodies = bodies
     this.pagesAt = pagesAt
   }
 
@@ -203,6 +220,14 @@ class Asked implements RouteRequest {
       forwarded: this.request.headers.get('x-forwarded-for'),
     })
     return this.#client
+  }
+  get bodyShare(): BodyShare {
+    this.#bodyShare ??= this.#bodies(this.client)
+    return this.#bodyShare
+  }
+  /** The request is answered. */
+  release(): void {
+    this.#bodyShare?.release()
   }
   get wantsHtml(): boolean {
     return prefersHtml(this.request.headers.get('accept') ?? '')

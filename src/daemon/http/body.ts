@@ -1,12 +1,16 @@
 import type * as z from 'zod'
 import { type Issue, PlatformError } from '../../core/errors.ts'
+import type { RouteRequest } from './route.ts'
+
+/** A request whose body is to be read, and the memory that it is counted in. */
+type Bodied = Pick<RouteRequest, 'request' | 'bodyShare'>
 
 const DEEPEST = 32
 /** Members of objects and elements of lists in one body; an analytics batch of 500 full events has a third of it. */
 const MOST_VALUES = 50_000
 
 /** The body's text, counted while it streams: a Content-Length is not believed. */
-export async function readText(request: Request, limitBytes: number): Promise<string> {
+export async function readText({ request, bodyShare }: Bodied, limitBytes: number): Promise<string> {
   if (request.headers.has('content-encoding'))
     throw new PlatformError('unsupported_media_type', 'Bodies are taken without a Content-Encoding only.')
   const tooLarge = () =>
@@ -19,6 +23,7 @@ export async function readText(request: Request, limitBytes: number): Promise<st
     for await (const chunk of request.body) {
       size += chunk.byteLength
       if (size > limitBytes) throw tooLarge()
+      bodyShare.take(chunk.byteLength)
       chunks.push(chunk)
     }
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
@@ -30,14 +35,14 @@ export async function readText(request: Request, limitBytes: number): Promise<st
 
 /** A JSON body of the given schema; anything else is a 400 with an issue for each field, or 413 or 415. */
 export async function readJson<Schema extends z.ZodType>(
-  request: Request,
+  asked: Bodied,
   schema: Schema,
   limitBytes: number,
 ): Promise<z.infer<Schema>> {
-  const type = request.headers.get('content-type') ?? ''
+  const type = asked.request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
-  return parseJson(await readText(request, limitBytes), schema)
+  return parseJson(await readText(asked, limitBytes), schema)
 }
 
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {

@@ -16,7 +16,9 @@ export function errorResponse(
   const { status } = ERRORS[known.code]
   const authenticate: Record<string, string> =
     known.code === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}
-  const all = { ...authenticate, ...headers }
+  const retry: Record<string, string> =
+    known.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(known.retryAfterSeconds) }
+  const all = { ...authenticate, ...retry, ...headers }
   if (request.wantsHtml)
     return htmlResponse({
       status,

@@ -1,4 +1,5 @@
 import type { RouteName } from '../../core/routes.ts'
+import type { BodyShare } from './body-memory.ts'
 
 /** What a route handler is given: the request, the path's parameters, and who asks. */
 export interface RouteRequest {
@@ -14,6 +15,8 @@ export interface RouteRequest {
   readonly pagesAt: string
   /** A person's browser asked: pages for it, JSON for programs. */
   readonly wantsHtml: boolean
+  /** What this request holds of the memory for bodies. */
+  readonly bodyShare: BodyShare
   /** HEAD and prefetches must change nothing. */
   readonly isPassive: boolean
 }

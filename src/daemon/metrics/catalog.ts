@@ -100,6 +100,15 @@ const METRICS = {
     help: '1 when the store answered this scrape. When it did not, what is read from it is absent.',
   },
   platformctl_store_size_bytes: { type: 'gauge', help: 'Size of the store, where it is a file.' },
+  platformctl_analytics_size_bytes: {
+    type: 'gauge',
+    help: 'Bytes of events that are stored; none are beyond ANALYTICS_TOTAL_MB.',
+  },
+  platformctl_analytics_refused_total: {
+    type: 'counter',
+    help: 'Batches of events that were not stored for want of room: in the budget of all days, of the day, of the client, or on the disk.',
+    labels: { reason: '`total`, `day`, `client`, `disk`' },
+  },
   platformctl_store_info: {
     type: 'gauge',
     help: 'Always 1; the label names the kind of store.',

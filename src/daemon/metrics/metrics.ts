@@ -1,4 +1,5 @@
 import type { Counting } from '../../core/access/limit/limiter.ts'
+import type { Refusal } from '../../core/analytics/budget.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Course, DispatchResult } from '../../core/course/course.ts'
 import type { Backlog, CourseCounts } from '../../core/course/store.ts'
@@ -14,6 +15,8 @@ export interface MetricsOptions {
   readonly clock: Clock
   readonly counting: () => Counting
   readonly mailConfigured: boolean
+  /** What analytics take up; undefined while their store is not open. */
+  readonly analyticsBytes: () => Promise<number | undefined>
   /** Undefined while no store is open: a scrape opens nothing. */
   readonly readStore: () => Promise<
     | {
@@ -40,6 +43,8 @@ export interface Metrics {
   health(health: Health): Health
   /** The same dispatch, counted. */
   dispatch(dispatch: Course['dispatch']): Course['dispatch']
+  /** A batch of events was not stored for want of room. */
+  analyticsRefused(reason: Refusal): void
   /** Health was written to the history. */
   recorded(): void
   /** Begins to measure the event loop; gives what ends it. */
@@ -57,7 +62,14 @@ const FELT_MS = 20
 /** Less than any scrape's own limit. */
 const STORE_DEADLINE_MS = 1000
 
-export function openMetrics({ build, clock, counting, mailConfigured, readStore }: MetricsOptions): Metrics {
+export function openMetrics({
+  build,
+  clock,
+  counting,
+  mailConfigured,
+  analyticsBytes,
+  readStore,
+}: MetricsOptions): Metrics {
   const registry = openRegistry()
   const requests = registry.counter('platformctl_http_requests_total')
   const durations = registry.histogram('platformctl_http_request_duration_seconds')
@@ -69,8 +81,14 @@ export function openMetrics({ build, clock, counting, mailConfigured, readStore 
   // From the start at 0: a rate needs a value before the first event.
   for (const outcome of ['sent', 'failed', 'unknown']) deliveries.inc({ outcome }, 0)
   for (const result of RESULTS) dispatches.inc({ result }, 0)
+  for (const reason of ['total', 'day', 'client', 'disk'])
+    registry.counter('platformctl_analytics_refused_total').inc({ reason }, 0)
   // What is not known yet is absent, and not 0.
-  const unknown = ['platformctl_store_up', 'platformctl_history_recorded_timestamp_seconds'] as const
+  const unknown = [
+    'platformctl_store_up',
+    'platformctl_analytics_size_bytes',
+    'platformctl_history_recorded_timestamp_seconds',
+  ] as const
   for (const name of [...FROM_STORE, ...unknown]) registry.clear(name)
 
   const shown = new Map<string, string>()
@@ -139,7 +157,13 @@ export function openMetrics({ build, clock, counting, mailConfigured, readStore 
       registry.gauge('platformctl_subscriptions').set({ state }, number)
   }
 
+  async function showAnalytics(): Promise<void> {
+    const bytes = await within(analyticsBytes())
+    if (bytes !== undefined) registry.gauge('platformctl_analytics_size_bytes').set(bytes)
+  }
+
   return {
+    analyticsRefused: (reason) => registry.counter('platformctl_analytics_refused_total').inc({ reason }),
     answered({ service, method, route = '(none)', status, durationMs }) {
       requests.inc({ service, method: METHODS.has(method) ? method : 'other', route, status })
       durations.observe({ service, route }, durationMs / 1000)
@@ -182,6 +206,7 @@ export function openMetrics({ build, clock, counting, mailConfigured, readStore 
         for (const name of FROM_STORE) registry.clear(name)
         registry.gauge('platformctl_store_up').set(0)
       })
+      await showAnalytics().catch(() => registry.clear('platformctl_analytics_size_bytes'))
       return registry.text()
     },
   }

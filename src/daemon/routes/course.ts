@@ -28,9 +28,12 @@ export const SubscribeBody = z.strictObject({
 })
 
 export function subscribeRoute(course: () => Promise<Course>): Handler {
-  return async ({ request, requestId }) => {
-    const { email } = await readJson(request, SubscribeBody, SMALL_BODY_BYTES)
-    return jsonResponse(await (await course()).subscribe(email), { status: 202, requestId })
+  return async (asked) => {
+    const { email } = await readJson(asked, SubscribeBody, SMALL_BODY_BYTES)
+    return jsonResponse(await (await course()).subscribe(email), {
+      status: 202,
+      requestId: asked.requestId,
+    })
   }
 }
 
@@ -57,7 +60,7 @@ export function unsubscribeRoute(course: () => Promise<Course>): Handler {
     const link = { s: searchParams.get('s') ?? '', t: searchParams.get('t') ?? '' }
     const undo =
       asked.request.method === 'POST' &&
-      new URLSearchParams(await readText(asked.request, SMALL_BODY_BYTES)).get('undo') === '1'
+      new URLSearchParams(await readText(asked, SMALL_BODY_BYTES)).get('undo') === '1'
     if (undo) {
       // Whoever holds the link may undo: the token in it is what a forged form on another site cannot have.
       await (await course()).undoUnsubscribe(link)
@@ -88,10 +91,11 @@ export function dispatchRoute(
   course: () => Promise<Course>,
   options: { readonly secret: SecretPair | undefined; readonly limit: number },
 ): Handler {
-  return async ({ request, requestId, url }) => {
+  return async (asked) => {
+    const { request, requestId, url } = asked
     if (!hasBearer(request, options.secret))
       throw new PlatformError('unauthenticated', 'Dispatch needs its secret as Authorization: Bearer.')
-    const text = await readText(request, SMALL_BODY_BYTES)
+    const text = await readText(asked, SMALL_BODY_BYTES)
     const body = text.trim() === '' ? {} : parseJson(text, DispatchBody)
     const query = parseWith(DispatchQuery, { limit: url.searchParams.get('limit') ?? undefined })
     const limit = query.limit ?? body.limit ?? options.limit

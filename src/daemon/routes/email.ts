@@ -41,9 +41,10 @@ export function emailRoute({
   readonly identify: Identify
   readonly mail: () => Promise<TransactionalMail>
 }): Handler {
-  return async ({ request, requestId }) => {
+  return async (route) => {
+    const { request, requestId } = route
     const asker = await requireIdentity(identify, request)
-    const asked = await readJson(request, EmailBody, LARGEST_BODY_BYTES)
+    const asked = await readJson(route, EmailBody, LARGEST_BODY_BYTES)
     const answer = await (await mail())(asker, asked)
     switch (answer.kind) {
       case 'sent':

@@ -35,12 +35,13 @@ export function checkoutRoute({
   /** Undefined while payments are not configured. */
   readonly checkout: (() => Promise<Checkout>) | undefined
 }): Handler {
-  return async ({ request, requestId }) => {
+  return async (asked) => {
+    const { request, requestId } = asked
     if (checkout === undefined) throw notConfigured()
     const asker = await requireIdentity(identify, request)
     if (asker.kind !== 'person')
       throw new PlatformError('unauthenticated', 'A checkout is for a person’s account.')
-    const { price } = await readJson(request, CheckoutBody, CHECKOUT_BODY_BYTES)
+    const { price } = await readJson(asked, CheckoutBody, CHECKOUT_BODY_BYTES)
     const outcome = await (await checkout()).open(asker, price)
     if (outcome.kind === 'unknown_price')
       throw new PlatformError('bad_request', 'There is no such price on this platform.', {
@@ -59,10 +60,11 @@ export function webhookRoute(options: {
   readonly log: Log
 }): Handler {
   const { secret, store, onEvent, clock, log } = options
-  return async ({ request, requestId }) => {
+  return async (asked) => {
+    const { request, requestId } = asked
     if (secret === undefined) throw notConfigured()
     // The signature is over the bytes as sent: nothing may be parsed before it.
-    const body = await readText(request, WEBHOOK_BODY_BYTES)
+    const body = await readText(asked, WEBHOOK_BODY_BYTES)
     const header = request.headers.get(SIGNATURE_HEADER) ?? ''
     if (!isSigned({ body, header, secret, nowMs: clock.now() }))
       throw new PlatformError('signature_invalid', 'The signature does not fit the body, or is too old.')

@@ -77,6 +77,8 @@ export const GROUP_VARIABLES = {
   health: ['HEALTH_DEEP_TOKEN'],
   agent: ['COURSE_INDEX_PATH'],
   limits: ['RATE_LIMIT_PER_MINUTE'],
+  identity: ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'],
+  budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {
@@ -126,5 +128,9 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
 
   if (on('ERRORTRACK_AUTH_TOKEN') && !on('NEXT_PUBLIC_ERRORTRACK_DSN')) broken.push('errortrack-without-dsn')
   if (on('ANALYTICS_DATASTORE_TABLE') && !on('STORE_URL')) broken.push('analytics-without-store')
+  if (!on('DATASTORE_JWT_SECRET') && !on('DATASTORE_JWKS_URL')) {
+    if (on('DATASTORE_JWT_AUDIENCE')) broken.push('identity-audience-without-verifier')
+    if (on('DATASTORE_JWT_ISSUER')) broken.push('identity-issuer-without-verifier')
+  }
   return broken
 }

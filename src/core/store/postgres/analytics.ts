@@ -1,5 +1,5 @@
 import type { AnalyticsEvent } from '../../analytics/events.ts'
-import type { AnalyticsStore, DayCount } from '../../analytics/store.ts'
+import { type AnalyticsStore, DAY_MS, type DayCount, dayOf } from '../../analytics/store.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { StoreOpenError } from '../store.ts'
@@ -8,6 +8,8 @@ import { createPool, guarded, type Pool, sentence, transaction } from './connect
 /** Ingest is one statement a batch: more connections would only wait for the same disk. */
 const CONNECTIONS = 4
 const ROWS_A_STEP = 500
+/** Batches of a day are counted in several rows, so that commits seldom wait for each other's count. */
+const SLOTS = 16
 const SCHEMA = 'platformctl_analytics'
 /** PostgreSQL cuts longer names (NAMEDATALEN), and the names of the views are longer than the table's. */
 const LONGEST_NAME = 63
@@ -57,6 +59,18 @@ async function createTables(pool: Pool, table: string): Promise<void> {
       CREATE OR REPLACE VIEW ${named(table, '_events')} AS
         SELECT stored.id AS batch, stored.received_at, one ->> 0 AS kind, (one ->> 1)::bigint AS at, one -> 2 AS properties
         FROM ${named(table)} AS stored, json_array_elements(stored.events) AS one`)
+    const counted = await connection.query<{ exists: boolean }>(
+      'SELECT to_regclass($1) IS NOT NULL AS exists',
+      [named(table, '_bytes')],
+    )
+    if (counted.rows[0]?.exists === true) return
+    await connection.query(
+      `CREATE TABLE ${named(table, '_bytes')} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot))`,
+    )
+    // What an earlier build stored is counted once, when the table of counts is made.
+    await connection.query(`
+      INSERT INTO ${named(table, '_bytes')}
+        SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`)
   })
 }
 
@@ -65,17 +79,39 @@ function storeOver(pool: Pool, table: string): AnalyticsStore {
   return {
     append: ({ id, receivedAt, events, counts }) =>
       guarded(async () => {
+        const sums = JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count]))
+        const rows = JSON.stringify(
+          events.map(({ kind, at, properties }) => [kind, at, withoutNul(properties)]),
+        )
+        const bytes = Buffer.byteLength(sums) + Buffer.byteLength(rows)
         const { rowCount } = await pool.query(
-          `INSERT INTO ${named(table)} (batch, received_at, size, counts, events) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (batch) DO NOTHING`,
+          `WITH stored AS (
+             INSERT INTO ${named(table)} (batch, received_at, size, counts, events) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (batch) DO NOTHING RETURNING id
+           )
+           INSERT INTO ${named(table, '_bytes')} AS kept (day, slot, bytes) SELECT $6::integer, id % ${SLOTS}, $7::bigint FROM stored
+           ON CONFLICT (day, slot) DO UPDATE SET bytes = kept.bytes + excluded.bytes`,
           [
             id === undefined ? null : Buffer.from(id),
             receivedAt,
             events.length,
-            JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count])),
-            JSON.stringify(events.map(({ kind, at, properties }) => [kind, at, withoutNul(properties)])),
+            sums,
+            rows,
+            dayOf(receivedAt),
+            bytes,
           ],
         )
-        return rowCount === 1 ? 'stored' : 'repeated'
+        return rowCount === 1 ? { kind: 'stored', bytes } : { kind: 'repeated' }
+      }),
+    usage: (day) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ total: number; today: number }>(
+          `SELECT coalesce(sum(bytes), 0)::bigint AS total, coalesce(sum(bytes) FILTER (WHERE day = $1), 0)::bigint AS today
+           FROM ${named(table, '_bytes')}`,
+          [day],
+        )
+        const { total = 0, today = 0 } = rows[0] ?? {}
+        return { total, today, disk: undefined }
       }),
     counts: (since = '') =>
       guarded(async () => {
@@ -94,6 +130,7 @@ function storeOver(pool: Pool, table: string): AnalyticsStore {
           )
           removed = rowCount ?? 0
         }
+        await pool.query(`DELETE FROM ${named(table, '_bytes')} WHERE day < $1`, [dayOf(before)])
       }),
     status: () =>
       guarded(async () => {

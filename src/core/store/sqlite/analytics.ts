@@ -1,6 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import type { AnalyticsStore, DayCount } from '../../analytics/store.ts'
+import { type AnalyticsStore, DAY_MS, type DayCount, dayOf } from '../../analytics/store.ts'
 import { StoreOpenError } from '../store.ts'
 import { type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
 
@@ -53,6 +55,14 @@ function createTables(database: SqliteDatabase, table: string): void {
       SELECT stored.id AS batch, stored.received_at, one.value ->> 0 AS kind, one.value ->> 1 AS at, one.value -> 2 AS properties
       FROM "${table}" AS stored, json_each(stored.events) AS one;
   `)
+  const counted = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = ?`).get(`${table}_bytes`)
+  if (counted !== undefined) return
+  // What an earlier build stored is counted once, when the table of counts is made.
+  database.exec(`
+    CREATE TABLE "${table}_bytes" (day INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;
+    INSERT INTO "${table}_bytes"
+      SELECT received_at / ${DAY_MS}, sum(octet_length(counts) + octet_length(events)) FROM "${table}" GROUP BY 1;
+  `)
 }
 
 function storeOver({
@@ -77,20 +87,42 @@ function storeOver({
     prune: database.prepare(
       `DELETE FROM "${table}" WHERE received_at < ? AND id IN (SELECT id FROM "${table}" ORDER BY id LIMIT ${ROWS_A_STEP})`,
     ),
+    addBytes: database.prepare(
+      `INSERT INTO "${table}_bytes" (day, bytes) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET bytes = bytes + excluded.bytes`,
+    ),
+    dropBytes: database.prepare(`DELETE FROM "${table}_bytes" WHERE day < ?`),
+    usage: database.prepare(
+      `SELECT coalesce(sum(bytes), 0) AS total, coalesce(sum(bytes) FILTER (WHERE day = ?), 0) AS today FROM "${table}_bytes"`,
+    ),
     status: database.prepare(`SELECT count(*) AS batches, coalesce(sum(size), 0) AS events FROM "${table}"`),
     ping: database.prepare(`SELECT 1 FROM "${table}" LIMIT 1`),
   }
+  const append = database.transaction(
+    (id: Uint8Array | null, receivedAt: number, size: number, sums: string, rows: string) => {
+      if (sql.append.run(id, receivedAt, size, sums, rows).changes === 0) return undefined
+      const bytes = Buffer.byteLength(sums) + Buffer.byteLength(rows)
+      sql.addBytes.run(dayOf(receivedAt), bytes)
+      return bytes
+    },
+  )
   return {
     append: async ({ id, receivedAt, events, counts }) => {
       const rows = JSON.stringify(events.map(({ kind, at, properties }) => [kind, at, properties]))
       const sums = JSON.stringify(counts.map(({ day, kind, count }) => [day, kind, count]))
-      const { changes } = guarded(() => sql.append.run(id ?? null, receivedAt, events.length, sums, rows))
-      return changes === 1 ? 'stored' : 'repeated'
+      const bytes = guarded(() => append.immediate(id ?? null, receivedAt, events.length, sums, rows))
+      return bytes === undefined ? { kind: 'repeated' } : { kind: 'stored', bytes }
+    },
+    async usage(day) {
+      // One row, whose columns are numbers.
+      const used = guarded(() => sql.usage.get(day) as { total: number; today: number })
+      const { bavail, blocks, bsize } = await statfs(path.dirname(path.resolve(file)))
+      return { ...used, disk: { free: bavail * bsize, size: blocks * bsize } }
     },
     // The columns are those of DayCount; kinds were checked before they were written.
     counts: async (since = '') => guarded(() => sql.counts.all(since) as DayCount[]),
     async prune(before) {
       while (guarded(() => sql.prune.run(before).changes) === ROWS_A_STEP) await setImmediate()
+      guarded(() => sql.dropBytes.run(dayOf(before)))
     },
     status: async () =>
       guarded(() => {
