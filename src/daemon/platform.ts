@@ -327,5 +327,5 @@ function destinationOf(
 }
 
 function storeProbe(open: () => Promise<Store>): StoreProbe {
-  return { kind: async () => (await open()).kind, ping: async () => (await open()).ping() }
+  return { kind: async () => (await open()).kind, ping: async (options) => (await open()).ping(options) }
 }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { readSettings, usableValue } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { Log } from '../core/log.ts'
@@ -143,6 +144,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     // A table that cannot be made is told now, not to the first visitor.
     if (services.includes('web')) await platform.analytics?.()
     for (const [service, listener] of listeners) listener.serve(platform[service], platform.polls[service])
+    platform.metrics.expectRounds(services)
     recorder = startRecorder({
       health: services.map((service) => platform.healthOf[service]),
       neighbours: platform.neighbours,
@@ -153,6 +155,17 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
+    if (services.includes('web')) {
+      const { watchCertificates } = await import('./certificates.ts')
+      const certificates = watchCertificates({
+        settings: readSettings(options.env),
+        hasSite: usableValue(options.env, 'NEXT_PUBLIC_SITE_URL') !== undefined,
+        clock,
+        log,
+        metrics: platform.metrics,
+      })
+      opened.push(() => certificates.stop())
+    }
     if (options.schedule && services.includes('web')) {
       schedule = startSchedule({
         store,

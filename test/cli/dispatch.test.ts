@@ -146,6 +146,8 @@ test('the status shows states, lessons, the next day by the hour, and what waits
       byState: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 },
       byLessons: [40, 0, 0, 0, 0, 0, 0, 1300],
       dueNow: 3,
+      waiting: 0,
+      nextTryAt: undefined,
       oldestDueAt: now - 3 * 3_600_000,
       dueByHour: [1, 0, 8, ...Array.from({ length: 21 }, () => 0)],
       parked: 1,
@@ -175,6 +177,7 @@ none sent     40 █
 all sent      1,300 ████████████████████████
 
 due now       3  the oldest for 3 h, since 2026-11-21T06:00:00.000Z
+in backoff    0
 next 24 hours 9  ▁·█·····················  an hour each; most 8, from 11:00 UTC
 parked        1
 unknown       0

@@ -255,7 +255,7 @@ test('a job store that cannot be opened fails, and is tried again', async () => 
   const { body } = await ask('api')
   expect(body.probes.job_store).toMatchObject({
     state: 'failing',
-    reason: 'cannot be opened, written or read',
+    reason: 'its file cannot be written',
   })
   expect((await ask('api')).status).toBe(503)
 })

@@ -116,7 +116,7 @@ test('the queue tells what is due and since when, and dispatch what became of it
     after.get('platformctl_deliveries_waiting{problem="unknown"}'),
     after.get('platformctl_dispatches_total{result="completed"}'),
     after.get('platformctl_store_up'),
-  ]).toEqual([0, 0, 1, 1, 1, 1])
+  ]).toEqual([0, 5400, 1, 1, 1, 1])
 })
 
 test('with a store that does not answer the metrics are still 200, say so, and claim no empty queue', async () => {

@@ -48,3 +48,30 @@ test.skipIf(!here)('a restore to a disk that is full leaves the store that was t
   expect(stderr).toMatch(/the disk of \/mnt is full; nothing was left there/)
   expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription keeps/)
 })
+
+test.skipIf(!here)(
+  'a disk that fills up under the daemon is named by health and the log, and takes the store down',
+  async () => {
+    const { stdout } = await onDisk(
+      '2m',
+      `exec 3> >(cat > /srv/log)
+     '${process.execPath}' -- '${bin}' daemon --data /mnt --web-port 0 --api-port 0 --agent-port 0 --no-schedule >&3 &
+     daemon=$!
+     until url=$(grep -o '"web":"[^"]*' /srv/log | cut -d'"' -f4) && [ -n "$url" ]; do sleep 0.2; done
+     dd if=/dev/zero of=/mnt/other bs=4k 2> /dev/null
+     platformctl health --deep --url web=$url --format json | grep -o '"its disk is full"' | head -1
+     node -e 'fetch(process.argv[1]).then((r) => r.text()).then((t) => console.log(t.match(/^platformctl_store_up .*/m)[0]))' $url/metrics
+     grep -o 'store: its disk is full' /srv/log | head -1
+     rm /mnt/other
+     platformctl health --deep --url web=$url --format json | grep -c 'disk is full'
+     kill $daemon; wait $daemon`,
+    )
+    expect(stdout.split('\n')).toEqual([
+      '"its disk is full"',
+      'platformctl_store_up 0',
+      'store: its disk is full',
+      '0',
+    ])
+  },
+  60_000,
+)

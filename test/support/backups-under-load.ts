@@ -44,7 +44,7 @@ export async function backupsUnderLoad(
         ['backup.sqlite.zst', 'backup.sqlite.gz', 'backup.sqlite'][index % 3] ?? '',
       )
       const care = await openCare({ kind: 'sqlite', file })
-      await care.backup(copy).finally(() => care.close())
+      await care.backup(copy, Date.now()).finally(() => care.close())
       const restored = path.join(folder, 'restored.sqlite')
       const { faults: broken } = await restoreStore(
         { kind: 'sqlite', file: restored },

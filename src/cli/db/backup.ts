@@ -14,7 +14,7 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
   const folder = path.dirname(path.resolve(context.cwd, name))
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
-  const result = await (await job.care()).backup(path.resolve(context.cwd, name))
+  const result = await (await job.care()).backup(path.resolve(context.cwd, name), context.clock.now())
   const analytics = await backupAnalytics(job, name)
   if (options.format === 'json') {
     const { jsonText } = await import('../output/json.ts')
@@ -36,13 +36,15 @@ async function backupAnalytics({ context, options, analyticsCare }: Job, store: 
   if (care === undefined) return undefined
   const { analyticsBackup } = await import('../../core/store/open.ts')
   const name = analyticsBackup(store)
-  const result = await care.backup(path.resolve(context.cwd, name)).catch((error: unknown) => {
-    if (!(error instanceof Error && error.name === 'StoreCareError')) throw error
-    throw new CommandError(
-      EXIT.failed,
-      `${store} is complete, but the events of visitors were not backed up: ${error.message}`,
-    )
-  })
+  const result = await care
+    .backup(path.resolve(context.cwd, name), context.clock.now())
+    .catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === 'StoreCareError')) throw error
+      throw new CommandError(
+        EXIT.failed,
+        `${store} is complete, but the events of visitors were not backed up: ${error.message}`,
+      )
+    })
   return { name, result }
 }
 

@@ -19,6 +19,7 @@ export function courseStatusText(input: {
     ...progress,
     ...(progress.length > 0 ? [''] : []),
     row('due now', number(counts.dueNow) + since(counts.oldestDueAt, now)),
+    row('in backoff', number(counts.waiting) + nextTry(counts.nextTryAt)),
     row('next 24 hours', dueText(counts.dueByHour, now)),
     row('parked', number(counts.parked)),
     row('unknown', number(counts.unknown)),
@@ -44,6 +45,10 @@ function dueText(byHour: readonly number[], now: number): string {
     .join('')
   const peak = new Date(now + byHour.indexOf(most) * HOUR_MS).toISOString().slice(11, 16)
   return `${number(total)}  ${chart}  an hour each; most ${number(most)}, from ${peak} UTC`
+}
+
+function nextTry(at: number | undefined): string {
+  return at === undefined ? '' : `  due and waiting after a failure; next try ${new Date(at).toISOString()}`
 }
 
 function since(oldest: number | undefined, now: number): string {

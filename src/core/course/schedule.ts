@@ -30,13 +30,13 @@ export function nextDay(sentDays: readonly number[]): number | undefined {
   return undefined
 }
 
-/** Gives a claim back untried: what was known of it stays known. */
+/** Gives a claim back untried: what was known of it stays known, and it has waited since it was due. */
 export function release(claim: Claim, now: number): Settlement {
   return {
     claim,
     now,
     sent: false,
-    nextAttemptAt: now,
+    nextAttemptAt: claim.problem === undefined ? Math.min(now, dueAt(claim.confirmedAt, claim.day)) : now,
     failures: claim.failures,
     problem: claim.problem,
     end: false,

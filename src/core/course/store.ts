@@ -68,13 +68,20 @@ export interface CourseCounts {
   readonly dueByHour: readonly number[]
   readonly parked: number
   readonly unknown: number
-  /** UTC milliseconds at which the oldest lesson that is due became so. */
+  /** As in `Backlog`. */
+  readonly waiting: number
+  readonly nextTryAt: number | undefined
   readonly oldestDueAt: number | undefined
 }
 
 export interface Backlog {
+  /** Lessons that are due and can be sent now. */
   readonly due: number
-  /** UTC milliseconds at which the oldest lesson that is due became so. */
+  /** Lessons that are due and wait for their next attempt, because one failed. */
+  readonly waiting: number
+  /** UTC milliseconds of the first of those attempts. */
+  readonly nextTryAt: number | undefined
+  /** UTC milliseconds at which the oldest lesson that is due became so, whatever was tried since. */
   readonly oldestDueAt: number | undefined
 }
 
@@ -123,7 +130,7 @@ export interface CourseStore {
   stillHolds(claim: Claim): Promise<boolean>
   /** Records several outcomes in one durable commit; what came too late is left out. */
   settle(settlements: readonly Settlement[]): Promise<void>
-  /** Cheap enough for every scrape: reads the index of due lessons only. */
+  /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
   backlog(now: number): Promise<Backlog>
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
   counts(now: number): Promise<CourseCounts>

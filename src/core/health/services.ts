@@ -4,6 +4,7 @@ import { ERRORTRACK_SDK } from '../env/packages.ts'
 import type { GroupName, Settings } from '../env/settings.ts'
 import type { Random } from '../random.ts'
 import type { Service } from '../service.ts'
+import { storeFaultReason } from '../store-fault.ts'
 import { brokenCircuit } from './circuit.ts'
 import { BUNDLED_INDEX, parseCourseIndex } from './course-index.ts'
 import type { Network } from './get.ts'
@@ -37,8 +38,8 @@ export interface ProbeDependencies {
 
 export interface StoreProbe {
   readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
-  /** A real write and a real read. */
-  readonly ping: () => Promise<void>
+  /** A real write and a real read, and with `pages` a look at every page. */
+  readonly ping: (options: { readonly pages: boolean }) => Promise<void>
 }
 
 /** A service asks the next one, which asks a third: each budget is longer than what it waits for. */
@@ -92,16 +93,19 @@ function analyticsState(dependencies: ProbeDependencies): Probe['run'] {
   }
 }
 
-async function storeState(store: StoreProbe, live: boolean, inMemory: string): Promise<ProbeResult> {
+async function storeState(
+  store: StoreProbe,
+  { live, pages, inMemory }: { readonly live: boolean; readonly pages: boolean; readonly inMemory: string },
+): Promise<ProbeResult> {
   try {
     if (live) {
       // SQLite works without waiting: in this turn its time would be told as that of the probes beside it.
       await new Promise((resolve) => setImmediate(resolve))
-      await store.ping()
+      await store.ping({ pages })
     }
     return (await store.kind()) === 'memory' ? degraded(inMemory, live) : ok(live)
-  } catch {
-    return failing('cannot be opened, written or read')
+  } catch (error) {
+    return failing(storeFaultReason(error))
   }
 }
 
@@ -154,7 +158,12 @@ export function webProbes(dependencies: ProbeDependencies): readonly Probe[] {
     },
     {
       name: 'store',
-      run: ({ deep }) => storeState(store, deep, 'in memory: subscriptions end with the process'),
+      run: ({ deep }) =>
+        storeState(store, {
+          live: deep,
+          pages: deep,
+          inMemory: 'in memory: subscriptions end with the process',
+        }),
     },
     { name: 'sharedstore', run: sharedStoreState(dependencies) },
     { name: 'errortrack', run: errortrackState(dependencies) },
@@ -210,7 +219,8 @@ export function apiProbes(dependencies: ProbeDependencies): readonly Probe[] {
     },
     {
       name: 'job_store',
-      run: () => storeState(jobStore, true, 'in memory: jobs end with the process'),
+      run: () =>
+        storeState(jobStore, { live: true, pages: false, inMemory: 'in memory: jobs end with the process' }),
     },
     { name: 'limiter', run: sharedStoreState(dependencies) },
     provider('hardware_a', settings.hardware.a),

@@ -3,6 +3,9 @@ export class StoreCareError extends Error {
   override readonly name = 'StoreCareError'
 }
 
+/** The name in `meta` under which the time of the last backup stands. */
+export const BACKUP_AT = 'backup_at'
+
 /** What a file keeps: the course and all that belongs to it, or the events of visitors. */
 export type Holds = 'course' | 'analytics'
 
@@ -58,7 +61,7 @@ export interface StoreCare {
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
-  backup(file: string): Promise<BackupResult>
+  backup(file: string, now: number): Promise<BackupResult>
   close(): Promise<void>
 }
 

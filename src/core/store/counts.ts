@@ -25,6 +25,8 @@ export function countsOf(input: {
       sum(input.states, ({ state, lessons }) => state === 'confirmed' && lessons === sent),
     ),
     dueNow: input.backlog.due,
+    waiting: input.backlog.waiting,
+    nextTryAt: input.backlog.nextTryAt,
     oldestDueAt: input.backlog.oldestDueAt,
     dueByHour: Array.from({ length: 24 }, (_, wanted) => sum(input.hours, ({ hour }) => hour === wanted)),
     parked: sum(input.problems, ({ kind }) => kind === 'parked'),

@@ -23,6 +23,12 @@ export interface Row {
   readonly problem_since: number | null
 }
 
+/** The earliest of some times; undefined when there is none. */
+export function earliest(times: readonly (number | null)[]): number | undefined {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
 export function recordOf(row: Row): SubscriptionRecord {
   return {
     id: row.id,

@@ -29,6 +29,8 @@ export interface StoreStatus {
   readonly version: number
   readonly latest: number
   readonly bytes: number | undefined
+  /** When `db backup` last made a backup of it, in UTC milliseconds. */
+  readonly backupAt: number | undefined
 }
 
 /** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
@@ -45,8 +47,11 @@ export interface Store {
   lastHour(): Promise<string | undefined>
   /** The value kept under a name, made once by whoever comes first. */
   getOrCreate(name: string, make: () => string): Promise<string>
-  /** A real write and a real read. */
-  ping(): Promise<void>
+  /**
+   * A real write and a real read; rejects while its disk is full, or after a damaged page was met. `pages` also reads
+   * every page, where the store is a file of its own.
+   */
+  ping(options?: { readonly pages?: boolean }): Promise<void>
   status(): Promise<StoreStatus>
   close(): Promise<void>
 }

@@ -80,10 +80,14 @@ const METRICS = {
     help: 'Lessons that dispatch tried to send, by outcome.',
     labels: { outcome: '`sent`, `failed`, `unknown`' },
   },
-  platformctl_lessons_due: { type: 'gauge', help: 'Lessons that are due and not sent.' },
+  platformctl_lessons_due: { type: 'gauge', help: 'Lessons that are due and can be sent now.' },
+  platformctl_lessons_waiting: {
+    type: 'gauge',
+    help: 'Lessons that are due and wait for their next attempt, because one failed.',
+  },
   platformctl_lessons_oldest_due_age_seconds: {
     type: 'gauge',
-    help: 'How long the oldest lesson that is due has waited; 0 when none is.',
+    help: 'How long the oldest lesson has been due, whatever was tried since; 0 when none is.',
   },
   platformctl_deliveries_waiting: {
     type: 'gauge',
@@ -97,7 +101,7 @@ const METRICS = {
   },
   platformctl_store_up: {
     type: 'gauge',
-    help: '1 when the store answered this scrape. When it did not, what is read from it is absent.',
+    help: '1 when the store answered this scrape and its last live check passed: it can be written and no page is damaged. When it did not answer, what is read from it is absent.',
   },
   platformctl_store_size_bytes: { type: 'gauge', help: 'Size of the store, where it is a file.' },
   platformctl_analytics_size_bytes: {
@@ -113,6 +117,25 @@ const METRICS = {
     type: 'gauge',
     help: 'Always 1; the label names the kind of store.',
     labels: { kind: '`memory`, `sqlite`, `postgres`' },
+  },
+  platformctl_backup_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When platformctl db backup last made a backup of this store; 0: never. Absent where the store is no file and was never backed up by it.',
+  },
+  platformctl_certificate_expires_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the certificate behind a configured address ends, looked at once an hour.',
+    labels: { variable: 'the variable that holds the address' },
+  },
+  platformctl_certificate_valid: {
+    type: 'gauge',
+    help: '1 when programs accept the certificate behind a configured address, 0 when they refuse it. Absent while it cannot be read.',
+    labels: { variable: 'as above' },
+  },
+  platformctl_secrets_refused_total: {
+    type: 'counter',
+    help: 'Requests that were refused for a missing or wrong secret.',
+    labels: { secret: '`dispatch`, `health`', given: '`wrong`, `none`' },
   },
   platformctl_event_loop_delay_seconds: {
     type: 'histogram',

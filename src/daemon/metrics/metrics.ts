@@ -47,6 +47,15 @@ export interface Metrics {
   analyticsRefused(reason: Refusal): void
   /** Health was written to the history. */
   recorded(): void
+  /** From now on health is looked at and recorded, so that not having done it counts from here. */
+  expectRounds(services: readonly Service[]): void
+  /** A request was refused for want of a secret. */
+  secretRefused(name: 'dispatch' | 'health', given: 'wrong' | 'none'): void
+  /** What was found behind an address; undefined: it could not be read. */
+  certificate(
+    variable: string,
+    found: { readonly validTo: number; readonly valid: boolean } | undefined,
+  ): void
   /** Begins to measure the event loop; gives what ends it. */
   watch(): () => void
   /** Never rejects: what cannot be read now is left out. */
@@ -83,6 +92,9 @@ export function openMetrics({
   for (const result of RESULTS) dispatches.inc({ result }, 0)
   for (const reason of ['total', 'day', 'client', 'disk'])
     registry.counter('platformctl_analytics_refused_total').inc({ reason }, 0)
+  const refusals = registry.counter('platformctl_secrets_refused_total')
+  for (const name of ['dispatch', 'health'])
+    for (const given of ['wrong', 'none']) refusals.inc({ secret: name, given }, 0)
   // What is not known yet is absent, and not 0.
   const unknown = [
     'platformctl_store_up',
@@ -94,6 +106,7 @@ export function openMetrics({
   const shown = new Map<string, string>()
   const lookedLive = new Set<Service>()
   const counted = new Map<string, ProbeResult>()
+  let storeFailed = false
 
   function showState(service: Service, probe: string | undefined, state: string): void {
     const key = `${service} ${probe ?? ''}`
@@ -123,6 +136,8 @@ export function openMetrics({
     // A look at the configuration alone must not say "ok" of what a live check has just found failing.
     if (!deep && lookedLive.has(service)) return
     if (deep) lookedLive.add(service)
+    const kept = report.probes.store ?? report.probes.job_store
+    if (kept?.checked) storeFailed = kept.state === 'failing'
     for (const [probe, { state }] of Object.entries(report.probes)) showState(service, probe, state)
     showState(service, undefined, report.state)
     registry.gauge('platformctl_health_checked_timestamp_seconds').set({ service }, clock.now() / 1000)
@@ -145,10 +160,13 @@ export function openMetrics({
     const [backlog, counts, status] = await within(
       Promise.all([store.backlog(), countsOf(store.counts), store.status()]),
     )
-    registry.gauge('platformctl_store_up').set(1)
+    registry.gauge('platformctl_store_up').set(storeFailed ? 0 : 1)
     registry.gauge('platformctl_store_info').set({ kind: status.kind }, 1)
     if (status.bytes !== undefined) registry.gauge('platformctl_store_size_bytes').set(status.bytes)
     registry.gauge('platformctl_lessons_due').set(backlog.due)
+    registry.gauge('platformctl_lessons_waiting').set(backlog.waiting)
+    const backupAt = status.backupAt ?? (status.kind === 'sqlite' ? 0 : undefined)
+    if (backupAt !== undefined) registry.gauge('platformctl_backup_timestamp_seconds').set(backupAt / 1000)
     const waited = backlog.oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - backlog.oldestDueAt)
     registry.gauge('platformctl_lessons_oldest_due_age_seconds').set(waited / 1000)
     for (const problem of ['parked', 'unknown'] as const)
@@ -195,6 +213,21 @@ export function openMetrics({
       ended(result.reason === undefined ? 'completed' : mailConfigured ? 'paused' : 'off')
       return result
     },
+    secretRefused: (name, given) => refusals.inc({ secret: name, given }),
+    certificate(variable, found) {
+      const ends = registry.gauge('platformctl_certificate_expires_timestamp_seconds')
+      const valid = registry.gauge('platformctl_certificate_valid')
+      if (found) {
+        ends.set({ variable }, found.validTo / 1000)
+        valid.set({ variable }, found.valid ? 1 : 0)
+      } else valid.remove({ variable })
+    },
+    expectRounds(services) {
+      const now = clock.now() / 1000
+      registry.gauge('platformctl_history_recorded_timestamp_seconds').set(now)
+      for (const service of services)
+        registry.gauge('platformctl_health_checked_timestamp_seconds').set({ service }, now)
+    },
     recorded: () => registry.gauge('platformctl_history_recorded_timestamp_seconds').set(clock.now() / 1000),
     watch: () => watchEventLoop(registry),
     async text() {
@@ -215,6 +248,8 @@ export function openMetrics({
 const FROM_STORE = [
   'platformctl_store_size_bytes',
   'platformctl_lessons_due',
+  'platformctl_lessons_waiting',
+  'platformctl_backup_timestamp_seconds',
   'platformctl_lessons_oldest_due_age_seconds',
   'platformctl_deliveries_waiting',
   'platformctl_subscriptions',

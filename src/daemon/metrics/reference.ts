@@ -11,13 +11,13 @@ export function metricsReference(): string {
 
 Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
 
-\`GET ${ROUTES.metrics.path}\` of the web service, in the text format of Prometheus, answers 200 whatever is failing: scrape it once a process. No series names a host, an address or a person, and every label has a closed set of values.
+\`GET ${ROUTES.metrics.path}\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. No series names a host, an address or a person, and every label has a closed set of values.
 
 \`\`\`yaml
 scrape_configs:
   - job_name: platformctl
     static_configs:
-      - targets: ['127.0.0.1:3000']
+      - targets: ['127.0.0.1:3000'] # and each api and agent that runs in a process of its own
 \`\`\`
 
 Rules for alarms are in [runbooks/alerts.yaml](../../runbooks/alerts.yaml), a dashboard for Grafana in [runbooks/dashboard.json](../../runbooks/dashboard.json), and [alarms](../../runbooks/alarms.md) says what to do.

@@ -89,12 +89,19 @@ const DispatchQuery = z.object({
 
 export function dispatchRoute(
   course: () => Promise<Course>,
-  options: { readonly secret: SecretPair | undefined; readonly limit: number },
+  options: {
+    readonly secret: SecretPair | undefined
+    readonly limit: number
+    /** Told of each call that did not bring the secret. */
+    readonly onRefused?: (given: 'wrong' | 'none') => void
+  },
 ): Handler {
   return async (asked) => {
     const { request, requestId, url } = asked
-    if (!hasBearer(request, options.secret))
+    if (!hasBearer(request, options.secret)) {
+      options.onRefused?.(request.headers.has('authorization') ? 'wrong' : 'none')
       throw new PlatformError('unauthenticated', 'Dispatch needs its secret as Authorization: Bearer.')
+    }
     const text = await readText(asked, SMALL_BODY_BYTES)
     const body = text.trim() === '' ? {} : parseJson(text, DispatchBody)
     const query = parseWith(DispatchQuery, { limit: url.searchParams.get('limit') ?? undefined })

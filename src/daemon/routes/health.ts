@@ -9,7 +9,13 @@ import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
 /** Who may have deep checks: whoever brings the token, everybody when none is set, or (false) they do not exist. */
-type DeepGate = { readonly token: SecretPair | undefined } | false
+type DeepGate =
+  | {
+      readonly token: SecretPair | undefined
+      /** Told of each deep check that did not bring the token. */
+      readonly onRefused?: (given: 'wrong' | 'none') => void
+    }
+  | false
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
 export function healthRoute(health: Health, gate: DeepGate): Handler {
@@ -17,6 +23,7 @@ export function healthRoute(health: Health, gate: DeepGate): Handler {
   return async ({ request, requestId, url }) => {
     const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '') && gate
     if (deep && deep.token !== undefined && !hasBearer(request, deep.token)) {
+      deep.onRefused?.(request.headers.has('authorization') ? 'wrong' : 'none')
       throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
     }
     const report = await check(deep !== false)

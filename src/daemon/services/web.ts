@@ -9,8 +9,20 @@ const courseRoutes = () => import('../routes/course.ts')
 const paymentRoutes = () => import('../routes/payments.ts')
 const statusRoutes = () => import('../routes/status.ts')
 
+const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
+
 export function webTable(parts: Parts): RouteTable {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
+  /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
+  const refused = (name: 'dispatch' | 'health') => (given: 'wrong' | 'none') => {
+    parts.metrics.secretRefused(name, given)
+    if (given === 'wrong' || name === 'dispatch')
+      log.warn(
+        'secret_refused',
+        `a request was refused: its ${SECRETS[name]} is ${given === 'wrong' ? 'wrong' : 'missing'}`,
+        { secret: SECRETS[name], given },
+      )
+  }
   return {
     status: later(async () => (await statusRoutes()).statusRoute(parts)),
     statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
@@ -35,7 +47,9 @@ export function webTable(parts: Parts): RouteTable {
         log,
       }),
     ),
-    dispatch: later(async () => (await courseRoutes()).dispatchRoute(course, settings.dispatch)),
+    dispatch: later(async () =>
+      (await courseRoutes()).dispatchRoute(course, { ...settings.dispatch, onRefused: refused('dispatch') }),
+    ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute()),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
     openapi: openapiRoute({
@@ -43,6 +57,6 @@ export function webTable(parts: Parts): RouteTable {
       api: settings.site.apiUrl,
       agent: settings.site.agentUrl,
     }),
-    webHealth: healthRoute(health.web, { token: settings.health.deepToken }),
+    webHealth: healthRoute(health.web, { token: settings.health.deepToken, onRefused: refused('health') }),
   }
 }

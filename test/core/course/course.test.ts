@@ -399,6 +399,36 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages.at(-1)).toEqual(it.messages.at(-2))
   })
 
+  test.each([
+    ['the provider is not reached', { kind: 'transient', scope: 'connection', reason: 'refused' }],
+    ['each message is refused for now', { kind: 'transient', scope: 'message', reason: 'greylisted' }],
+    ['no outcome is known', { kind: 'unknown', reason: 'the connection broke' }],
+  ] as const)('in an outage the oldest lesson counts from when it was due: %s', async (_, outcome) => {
+    const it = await course(kind)
+    for (const n of [1, 2, 3]) await it.confirmed(person(n))
+    it.answer(() => outcome)
+    for (let tried = 0; tried < 9 * 6; tried += 1) {
+      expect((await it.course.backlog()).oldestDueAt).toBe(START)
+      await it.dispatch(2)
+      it.pass(HOUR_MS / 6)
+    }
+    const { due, waiting, nextTryAt, oldestDueAt } = await it.course.backlog()
+    expect({ lessons: due + waiting, oldestDueAt }).toEqual({ lessons: 3, oldestDueAt: START })
+    if (waiting > 0) expect(nextTryAt).toBeGreaterThan(START + it.late())
+  })
+
+  test('a subscription that ended while its lesson was out is not overdue', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.answer(async () => {
+      const found = await it.course.find(ADA.identity)
+      await it.store.course.unsubscribe({ id: found?.id ?? '', enrolment: 1, now: START })
+      return { kind: 'transient', scope: 'message', reason: 'later' }
+    })
+    await it.dispatch()
+    it.pass(DAY_MS)
+    expect(await it.course.backlog()).toMatchObject({ due: 0, waiting: 0, oldestDueAt: undefined })
+  })
+
   test('counts say states, lessons, what is due by hour, and what waits for a decision', async () => {
     const it = await course(kind)
     await it.subscribe(person(0))

@@ -62,7 +62,7 @@ test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
   async (name) => {
     const { care, in: at, folder } = await stored()
     const before = await readdir(folder)
-    await care.backup(at(name))
+    await care.backup(at(name), Date.now())
     expect((await readdir(folder)).sort()).toEqual([...before, name].sort())
     if (process.platform !== 'win32') expect((await stat(at(name))).mode & 0o777).toBe(0o600)
     await restoreStore(
@@ -83,15 +83,21 @@ test('backups made while another process writes all hold every acknowledged row'
 test('a backup refuses a name that is taken, a folder that is missing and an ending it does not know', async () => {
   const { care, in: at } = await stored()
   await writeFile(at('taken.sqlite.zst'), 'precious')
-  await expect(care.backup(at('taken.sqlite.zst'))).rejects.toThrow(/exists and was left as it is/)
+  await expect(care.backup(at('taken.sqlite.zst'), Date.now())).rejects.toThrow(
+    /exists and was left as it is/,
+  )
   expect(await readFile(at('taken.sqlite.zst'), 'utf8')).toBe('precious')
-  await expect(care.backup(at('none/b.sqlite'))).rejects.toThrow(/none does not exist: make the folder/)
-  await expect(care.backup(at('b.tar'))).rejects.toThrow(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite/)
+  await expect(care.backup(at('none/b.sqlite'), Date.now())).rejects.toThrow(
+    /none does not exist: make the folder/,
+  )
+  await expect(care.backup(at('b.tar'), Date.now())).rejects.toThrow(
+    /end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite/,
+  )
 })
 
 test('a restore refuses to replace a store; with force it keeps the one that was there', async () => {
   const { care, address, in: at, file, folder } = await stored()
-  await care.backup(at('b.sqlite.zst'))
+  await care.backup(at('b.sqlite.zst'), Date.now())
   await care.close()
   const now = Date.UTC(2026, 10, 21, 7, 26, 0)
   const restore = (force: boolean) => restoreStore(address, { from: at('b.sqlite.zst'), force, now })
@@ -106,7 +112,7 @@ test('a restore refuses to replace a store; with force it keeps the one that was
 
 test('a restore is refused while a process has the store open, and then nothing is changed', async () => {
   const { care, address, in: at, file, folder } = await stored()
-  await care.backup(at('b.sqlite'))
+  await care.backup(at('b.sqlite'), Date.now())
   await care.close()
   const open = await openStore(address)
   await expect(restoreStore(address, { from: at('b.sqlite'), force: true, now: NOW })).rejects.toThrow(
@@ -119,7 +125,7 @@ test('a restore is refused while a process has the store open, and then nothing 
 
 test('a store that is itself damaged can be replaced by its backup', async () => {
   const { care, address, in: at, file } = await stored()
-  await care.backup(at('b.sqlite.gz'))
+  await care.backup(at('b.sqlite.gz'), Date.now())
   await care.close()
   await writeFile(file, 'not a database at all, and longer than sixteen bytes')
   await writeFile(`${file}-wal`, 'left by a crash')
@@ -153,7 +159,7 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
   'a %s that was cut short or changed is not restored',
   async (name) => {
     const { care, in: at, folder } = await stored()
-    await care.backup(at(name))
+    await care.backup(at(name), Date.now())
     await copyFile(at(name), at(`cut-${name}`))
     await truncate(at(`cut-${name}`), Math.floor((await stat(at(name))).size * 0.6))
     const bytes = await readFile(at(name))
@@ -177,7 +183,7 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
 
 test('a restore that is refused leaves none of the folders behind that it made, and those that were there', async () => {
   const { care, in: at } = await stored()
-  await care.backup(at('b.sqlite.zst'))
+  await care.backup(at('b.sqlite.zst'), Date.now())
   await truncate(at('b.sqlite.zst'), 100)
   const restore = (to: string) =>
     restoreStore({ kind: 'sqlite', file: to }, { from: at('b.sqlite.zst'), force: false, now: NOW })
@@ -192,7 +198,7 @@ test.each(['file/below', ...(process.platform === 'linux' ? ['/proc/nowhere/belo
   'a restore into %s, where no folder can be made, is refused',
   async (folder) => {
     const { care, in: at } = await stored()
-    await care.backup(at('b.sqlite'))
+    await care.backup(at('b.sqlite'), Date.now())
     await writeFile(at('file'), '')
     const file = path.resolve(at(''), folder, 'platform.sqlite')
     await expect(
@@ -222,7 +228,7 @@ test('verify finds a damaged page', async () => {
   await writeFile(file, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]))
   const again = await openCare({ kind: 'sqlite', file })
   expect(await again.verify(NOW)).toMatchObject({ ok: false, damaged: true })
-  for (const refused of [() => again.backup(`${file}.zst`), () => again.status()])
+  for (const refused of [() => again.backup(`${file}.zst`, Date.now()), () => again.status()])
     await expect(refused()).rejects.toThrow(
       `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
     )

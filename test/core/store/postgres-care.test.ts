@@ -106,7 +106,7 @@ test('verify names the rows on PostgreSQL that break a promise of the course', a
 
 test('a backup of PostgreSQL is left to its own tools, and a server that is not there is said in a sentence', async () => {
   const { care } = await cared()
-  await expect(care.backup('/tmp/b.sqlite')).rejects.toThrow(/pg_dump --format=custom/)
+  await expect(care.backup('/tmp/b.sqlite', Date.now())).rejects.toThrow(/pg_dump --format=custom/)
   const gone = await openCare({ kind: 'postgres', url: secret('postgres://user:canary@127.0.0.1:1/none') })
   onTestFinished(() => gone.close())
   await expect(gone.status()).rejects.toThrow(/refused the connection/)

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync, writeSync } from 'node:fs'
 import { copyFile, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
@@ -9,6 +9,7 @@ import { guard, openDatabase } from '../../../src/core/store/sqlite/connection.t
 import { sqliteCourse } from '../../../src/core/store/sqlite/course.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import type { Store } from '../../../src/core/store/store.ts'
+import { storeFault } from '../../../src/core/store-fault.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { openTestStore } from '../../support/stores.ts'
 
@@ -157,4 +158,22 @@ test('the store in memory writes no file', async () => {
     await openHistory(undefined)`
   await execa(process.execPath, ['--input-type=module', '--eval', script], { cwd })
   expect(await readdir(cwd)).toEqual([])
+})
+
+test('a damaged page is met by a look at every page, and stays known', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const store = await openStore({ kind: 'sqlite', file })
+  onTestFinished(() => store.close())
+  await store.ping({ pages: true })
+  const other = new Database(file)
+  other.pragma('wal_checkpoint(TRUNCATE)')
+  other.close()
+  const pages = statSync(file).size / 4096
+  const at = openSync(file, 'r+')
+  for (let page = 2; page < pages; page += 1) writeSync(at, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096)
+  closeSync(at)
+  await expect
+    .poll(() => store.ping({ pages: true }).then(() => 'well', storeFault), { timeout: 15_000 })
+    .toBe('damaged')
+  expect(await store.ping().then(() => 'well', storeFault)).toBe('damaged')
 })

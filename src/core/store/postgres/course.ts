@@ -16,7 +16,7 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
@@ -69,7 +69,25 @@ export function postgresCourse(pool: Pool): CourseStore {
       `SELECT sum(n)::bigint AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest', 'next_attempt_at <= $1')}) AS halves`,
       [now],
     )
-    return { due: rows[0]?.count ?? 0, oldestDueAt: rows[0]?.oldest ?? undefined }
+    const due = rows[0]
+    // In trouble, or out for sending: what was tried since does not change when the lesson was due.
+    const inHand = await on.query<{ waiting: number; next: number | null; oldest: number | null }>(
+      `SELECT count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS waiting,
+         min(next_attempt_at) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS next,
+         min(confirmed_at + ${DAY_MS} * jsonb_array_length(sent_days)::bigint) AS oldest
+       FROM (
+         SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL
+         UNION ALL SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL
+       ) AS in_hand`,
+      [now],
+    )
+    const hand = inHand.rows[0]
+    return {
+      due: due?.count ?? 0,
+      waiting: hand?.waiting ?? 0,
+      nextTryAt: hand?.next ?? undefined,
+      oldestDueAt: earliest([due?.oldest ?? null, hand?.oldest ?? null]),
+    }
   }
   const holds = together<Claim, boolean>(async (claims) => {
     const { rows } = await pool.query<{ id: string; fence: number }>(

@@ -81,6 +81,8 @@ export async function openPostgres(input: {
           version: await schemaVersion(pool),
           latest: MIGRATIONS.length,
           bytes: rows[0]?.bytes,
+          // Its own tools make its backups.
+          backupAt: undefined,
         }
       }),
     async close() {

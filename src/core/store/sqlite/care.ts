@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type AnalyticsCare, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
+import { type AnalyticsCare, BACKUP_AT, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
 import { backup, damagedOr } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -46,16 +46,25 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
     verify: async (now) => {
       assertReadable(database, file, MIGRATIONS.length)
       const result = verifyDatabase(database, { now, holds: 'course' })
-      if (result.ok && hasMeta())
-        database
-          .prepare(
-            `INSERT INTO meta (name, value) VALUES ('verified_at', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-          )
-          .run(String(now))
+      if (result.ok) remember('verified_at', now)
       return result
     },
-    backup: (to) => sound(file, () => backup(database, to)),
+    backup: (to, now) =>
+      sound(file, async () => {
+        const result = await backup(database, to)
+        remember(BACKUP_AT, now)
+        return result
+      }),
     close: async () => void database.close(),
+  }
+
+  function remember(name: string, now: number): void {
+    if (!hasMeta()) return
+    database
+      .prepare(
+        'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+      )
+      .run(name, String(now))
   }
 
   function hasMeta(): boolean {

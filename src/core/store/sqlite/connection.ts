@@ -220,11 +220,16 @@ export type Guarded = <T>(work: () => T) => T
  * not write and says "done" to the next fsync, so a commit on top could vanish with the one before. Closing moves what
  * was durable into the file; whatever asks afterwards gets `store_unavailable`, and `onLost` may end the process.
  */
-export function guard(database: SqliteDatabase, onLost?: (cause: unknown) => void): Guarded {
+export function guard(
+  database: SqliteDatabase,
+  onLost?: (cause: unknown) => void,
+  onFault?: (error: unknown) => void,
+): Guarded {
   return (work) => {
     try {
       return work()
     } catch (error) {
+      onFault?.(error)
       const lost = UNCONFIRMED.has(codeOf(error))
       if (lost) {
         database.close()
@@ -238,6 +243,6 @@ export function guard(database: SqliteDatabase, onLost?: (cause: unknown) => voi
   }
 }
 
-const UNAVAILABLE = 'The store cannot be read or written now; try again later.'
+export const UNAVAILABLE = 'The store cannot be read or written now; try again later.'
 const LOST =
   'The disk did not confirm a write, so it may not have been recorded: the store was closed, and must be opened anew.'

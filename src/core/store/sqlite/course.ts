@@ -1,5 +1,5 @@
 import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
-import type { Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
+import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
 import {
   claimOf,
   enrol,
@@ -17,12 +17,14 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
+/** When the lesson in hand became due (`dueAt` of the schedule). */
+const LESSON_DUE = `confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END`
 /** Both halves of the one index: lessons that never failed, and those that did. */
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
@@ -81,6 +83,13 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
     ),
+    inTrouble: prepare(
+      `SELECT total(next_attempt_at > @now) AS waiting, min(CASE WHEN next_attempt_at > @now THEN next_attempt_at END) AS next, min(${LESSON_DUE}) AS oldest
+       FROM subscription INDEXED BY subscription_problem WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL`,
+    ),
+    oldestClaimed: prepare(
+      `SELECT min(${LESSON_DUE}) FROM subscription INDEXED BY subscription_claimed WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL`,
+    ).pluck(),
     dueByHour: prepare(
       `SELECT CAST((next_attempt_at - @now) / ${HOUR_MS} AS INTEGER) AS hour, count(*) AS count FROM (${bothHalves('SELECT next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} > @now AND next_attempt_at < @now + ${DAY_MS}`)}) GROUP BY 1`,
     ),
@@ -138,6 +147,20 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
       )(),
     ),
   )
+  const backlog = (now: number): Backlog => {
+    const due = sql.backlog.get({ now }) as { count: number; oldest: number | null }
+    const trouble = sql.inTrouble.get({ now }) as {
+      waiting: number
+      next: number | null
+      oldest: number | null
+    }
+    return {
+      due: due.count,
+      waiting: trouble.waiting,
+      nextTryAt: trouble.next ?? undefined,
+      oldestDueAt: earliest([due.oldest, trouble.oldest, sql.oldestClaimed.get() as number | null]),
+    }
+  }
   const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
     write(() => {
       const current = found(sql.byId.get(id))
@@ -231,7 +254,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
           if (current) save(record(current, settlement))
         }
       }),
-    backlog: (now) => read(() => backlogOf(sql.backlog.get({ now }))),
+    backlog: (now) => read(() => backlog(now)),
     listDue: (now, limit) => read(() => recordsOf(sql.listDue.all({ now, limit }))),
     counts: (now) =>
       read(() =>
@@ -239,7 +262,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
           states: sql.byState.all() as { state: SubscriptionState; lessons: number; count: number }[],
           problems: sql.byProblem.all() as { kind: Problem['kind']; count: number }[],
           hours: sql.dueByHour.all({ now }) as { hour: number; count: number }[],
-          backlog: backlogOf(sql.backlog.get({ now })),
+          backlog: backlog(now),
         }),
       ),
     find: (identity) => read(() => found(sql.byIdentity.get(identity))),
@@ -258,11 +281,6 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
 /** better-sqlite3 answers at once; the port is asynchronous, so a throw becomes a rejection. */
 async function settleSync<T>(work: () => T): Promise<T> {
   return work()
-}
-
-function backlogOf(row: unknown): { due: number; oldestDueAt: number | undefined } {
-  const { count, oldest } = row as { count: number; oldest: number | null }
-  return { due: count, oldestDueAt: oldest ?? undefined }
 }
 
 /** SQLite has no type for a list: the days are JSON in a text column. */

@@ -1,9 +1,14 @@
-import { statSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { PlatformError } from '../../errors.ts'
+import { storeFault } from '../../store-fault.ts'
+import { BACKUP_AT } from '../care.ts'
 import type { Store } from '../store.ts'
 import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
-import { guard, IN_MEMORY, openDatabase } from './connection.ts'
+import { guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { createPageCheck } from './page-check.ts'
 
 /**
  * The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process.
@@ -11,7 +16,15 @@ import { MIGRATIONS } from './migrations.ts'
  */
 export function openSqlite(file: string | undefined, onLost?: (cause: unknown) => void): Store {
   const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: MIGRATIONS })
-  const guarded = guard(database, onLost)
+  // What the daily work met: a look that happens to pass must not hide it.
+  let damaged: unknown
+  let full = false
+  const guarded = guard(database, onLost, (error) => {
+    const fault = storeFault(error)
+    if (fault === 'damaged') damaged ??= error
+    if (fault === 'disk_full') full = true
+  })
+  const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
     claimHour: database.prepare('INSERT OR IGNORE INTO handled_hour (hour) VALUES (?)'),
     lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
@@ -35,12 +48,21 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
         sql.put.run(name, make())
         return String(sql.get.get(name))
       }),
-    async ping() {
+    async ping({ pages: everyPage = false } = {}) {
+      if (damaged !== undefined) throw unavailable(damaged)
+      if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))
       const mark = String(performance.now())
       guarded(() => {
+        // After a full disk, more than a row that is there already must fit before the store is called well.
+        if (full) sql.ping.run(`${mark}${' '.repeat(GROWTH_BYTES)}`)
         sql.ping.run(mark)
         if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
       })
+      full = false
+      if (everyPage && (await pages?.check()) === false) {
+        damaged = codeError('SQLITE_CORRUPT')
+        throw unavailable(damaged)
+      }
     },
     status: async () =>
       guarded(() => ({
@@ -48,12 +70,39 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
         version: Number(database.pragma('user_version', { simple: true })),
         latest: MIGRATIONS.length,
         bytes: file === undefined ? undefined : statSync(file).size,
+        backupAt: numberOf(sql.get.get(BACKUP_AT)),
       })),
     async close() {
+      await pages?.close()
       if (!database.open) return
       // Leaves one file behind instead of three; a busy reader elsewhere only postpones it.
       if (file !== undefined) database.pragma('wal_checkpoint(TRUNCATE)')
       database.close()
     },
   }
+}
+
+/** What a growing store needs next: a disk without it is full, even while rows can still be changed in place. */
+const LEAST_FREE_BYTES = 256 * 1024
+const GROWTH_BYTES = 64 * 1024
+
+function numberOf(value: unknown): number | undefined {
+  return value === undefined ? undefined : Number(value)
+}
+
+function isDiskFull(file: string): boolean {
+  try {
+    const { bavail, bfree, bsize } = statfsSync(path.dirname(path.resolve(file)))
+    // Some blocks may be kept for the superuser.
+    return (process.getuid?.() === 0 ? bfree : bavail) * bsize < LEAST_FREE_BYTES
+  } catch {
+    // A file system that does not say so is asked by writing.
+    return false
+  }
+}
+
+const codeError = (code: string) => Object.assign(new Error(code), { code })
+
+function unavailable(cause: unknown): PlatformError {
+  return new PlatformError('store_unavailable', UNAVAILABLE, { cause })
 }

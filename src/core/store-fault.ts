@@ -1,0 +1,63 @@
+/** What is wrong with a store, as health, the status page and the log name it. */
+export type StoreFault =
+  | 'disk_full'
+  | 'damaged'
+  | 'disk_error'
+  | 'locked'
+  | 'not_writable'
+  | 'not_reached'
+  | 'unknown'
+
+const REASONS: Readonly<Record<StoreFault, string>> = {
+  disk_full: 'its disk is full',
+  damaged: 'a page of its file is damaged',
+  disk_error: 'its disk reports errors',
+  locked: 'another process holds its lock',
+  not_writable: 'its file cannot be written',
+  not_reached: 'its server cannot be reached',
+  unknown: 'cannot be opened, written or read',
+}
+
+/** Codes of SQLite, PostgreSQL (SQLSTATE) and the system, by how they begin; the first that fits counts. */
+const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
+  ['SQLITE_FULL', 'disk_full'],
+  ['ENOSPC', 'disk_full'],
+  ['EDQUOT', 'disk_full'],
+  ['53100', 'disk_full'],
+  ['SQLITE_CORRUPT', 'damaged'],
+  ['SQLITE_NOTADB', 'damaged'],
+  ['XX001', 'damaged'],
+  ['XX002', 'damaged'],
+  ['SQLITE_IOERR', 'disk_error'],
+  ['EIO', 'disk_error'],
+  ['58030', 'disk_error'],
+  ['SQLITE_BUSY', 'locked'],
+  ['SQLITE_LOCKED', 'locked'],
+  ['SQLITE_READONLY', 'not_writable'],
+  ['SQLITE_CANTOPEN', 'not_writable'],
+  ['SQLITE_PERM', 'not_writable'],
+  ['EACCES', 'not_writable'],
+  ['EROFS', 'not_writable'],
+  ['25006', 'not_writable'],
+  ['ECONN', 'not_reached'],
+  ['ENOTFOUND', 'not_reached'],
+  ['EHOSTUNREACH', 'not_reached'],
+  ['ETIMEDOUT', 'not_reached'],
+  ['57P0', 'not_reached'],
+  ['08', 'not_reached'],
+]
+
+/** Which fault an error of a store tells of; its causes are read too, because the outer ones speak to visitors. */
+export function storeFault(error: unknown): StoreFault {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const code = 'code' in each ? String(each.code) : ''
+    const known = CODES.find(([start]) => code.startsWith(start))
+    if (known) return known[1]
+  }
+  return 'unknown'
+}
+
+/** The same as a predicate: "its disk is full". It names no file and no host, so anybody may read it. */
+export function storeFaultReason(error: unknown): string {
+  return REASONS[storeFault(error)]
+}

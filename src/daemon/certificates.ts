@@ -1,0 +1,118 @@
+import type { Clock } from '../core/clock.ts'
+import type { Settings } from '../core/env/settings.ts'
+import { type Network, openNetwork } from '../core/live/network.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from './metrics/metrics.ts'
+
+const EVERY_MS = 60 * 60 * 1000
+const LIMIT_MS = 10_000
+const DAY_MS = 24 * EVERY_MS
+/** As in `preflight --deep`: renewal runs weeks ahead. */
+const WARN_DAYS = 14
+
+export interface CertificateOptions {
+  readonly settings: Settings
+  /** Is the site's own address set, or the default? */
+  readonly hasSite: boolean
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Pick<Metrics, 'certificate'>
+  readonly network?: Network
+}
+
+/** Looks at the certificate behind every configured https or mail address, at the start and once an hour. */
+export function watchCertificates({
+  settings,
+  hasSite,
+  clock,
+  log,
+  metrics,
+  network = openNetwork(),
+}: CertificateOptions): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const said = new Map<string, string>()
+
+  async function look({ variable, ...where }: Place): Promise<void> {
+    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])
+    const found = await network.certificate(where, signal).catch(() => undefined)
+    if (stopping.signal.aborted) return
+    metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
+    const days = found && Math.floor((found.validTo - clock.now()) / DAY_MS)
+    const state =
+      found === undefined || days === undefined
+        ? 'unread'
+        : found.fault !== undefined
+          ? 'refused'
+          : days < WARN_DAYS
+            ? 'expiring'
+            : 'good'
+    // Once for each change, not once an hour.
+    if (said.get(variable) !== state) {
+      if (state === 'expiring')
+        log.warn('certificate_expiring', 'a certificate ends soon: its renewal was missed', {
+          variable,
+          days,
+        })
+      if (state === 'refused')
+        log.error('certificate_refused', 'programs refuse a certificate', {
+          variable,
+          fault: found?.fault ?? 'unknown',
+        })
+    }
+    said.set(variable, state)
+  }
+
+  async function run(): Promise<void> {
+    const places = placesOf(settings, hasSite)
+    while (!stopping.signal.aborted && places.length > 0) {
+      await Promise.all(places.map(look))
+      await clock.sleep(EVERY_MS, stopping.signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort(new Error('the daemon stops'))
+      await running
+    },
+  }
+}
+
+interface Place {
+  readonly variable: string
+  readonly host: string
+  readonly port: number
+  readonly startTls: boolean
+}
+
+/** Each host and port once, under the first variable that leads there. */
+function placesOf(settings: Settings, hasSite: boolean): readonly Place[] {
+  const { site, datastore, payments, sharedStore, mail } = settings
+  const addresses: readonly (readonly [variable: string, url: string | undefined])[] = [
+    ['NEXT_PUBLIC_SITE_URL', hasSite ? site.siteUrl : undefined],
+    ['API_URL', site.apiUrl],
+    ['AGENT_URL', site.agentUrl],
+    ['NEXT_PUBLIC_DATASTORE_URL', datastore?.url],
+    ['PAYMENTS_API_URL', payments?.apiUrl],
+    ['SHAREDSTORE_REST_URL', sharedStore?.url],
+    ['MAILER_API_URL', mail?.route.kind === 'api' ? mail.route.url : undefined],
+    ['MAILER_SMTP_URL', mail?.route.kind === 'smtp' ? mail.route.url.reveal() : undefined],
+  ]
+  const places = addresses.flatMap(([variable, url]) => {
+    const place = url === undefined ? undefined : placeOf(new URL(url))
+    return place === undefined ? [] : [{ variable, ...place }]
+  })
+  return [...Map.groupBy(places, ({ host, port }) => `${host}:${port}`).values()].flatMap(
+    ([first]) => first ?? [],
+  )
+}
+
+const PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'smtps:': 465, 'smtp:': 587 }
+
+/** Undefined for an address without encryption. */
+function placeOf({ protocol, hostname, port }: URL): Omit<Place, 'variable'> | undefined {
+  const usual = PORTS[protocol]
+  return usual === undefined
+    ? undefined
+    : { host: hostname, port: Number(port) || usual, startTls: protocol === 'smtp:' }
+}

@@ -1,0 +1,468 @@
+import { closeSync, openSync, statSync, writeSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { execa } from 'execa'
+import { SMTPServer } from 'smtp-server'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Clock } from '../../src/core/clock.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { openCare, openStore } from '../../src/core/store/open.ts'
+import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { authority } from '../support/outside.ts'
+import { hasProgram } from '../support/programs.ts'
+import { rudeSmtp } from '../support/rude-smtp.ts'
+
+/**
+ * Each alarm of runbooks/alerts.yaml: its fault is made in a running daemon, whose /metrics before and after become the
+ * series over which promtool evaluates the rule. The alarm must fire after the fault and be silent before it.
+ */
+const here = hasProgram(['promtool', '--version'], 'prometheus')
+const rules = fileURLToPath(new URL('../../runbooks/alerts.yaml', import.meta.url))
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+const HOUR_MS = 3_600_000
+const START = Date.UTC(2026, 10, 21, 6)
+
+/** A clock that stands until it is told to go on; what sleeps wakes when its time has come. */
+function handClock() {
+  let ahead = 0
+  const sleepers = new Set<() => void>()
+  const clock: Clock = {
+    now: () => START + ahead,
+    monotonic: () => performance.now() + ahead,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const due = START + ahead + ms
+        const look = () => {
+          if (signal?.aborted) reject(signal.reason)
+          else if (START + ahead >= due) resolve()
+          else return
+          sleepers.delete(look)
+        }
+        sleepers.add(look)
+        signal?.addEventListener('abort', look, { once: true })
+        look()
+      }),
+  }
+  return {
+    clock,
+    pass(ms: number) {
+      ahead += ms
+      for (const look of [...sleepers]) look()
+    },
+  }
+}
+
+type Scrape = ReadonlyMap<string, number>
+
+async function daemon({
+  env = {},
+  services = ['web', 'api', 'agent'],
+  clock: given,
+}: {
+  env?: Record<string, string>
+  services?: readonly ('web' | 'api' | 'agent')[]
+  clock?: Clock
+} = {}) {
+  const folder = await emptyFolder()
+  const hand = handClock()
+  const running = await startDaemon({
+    env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
+    services,
+    host: '127.0.0.1',
+    ports: { web: 0, api: 0, agent: 0 },
+    dataFolder: folder,
+    schedule: false,
+    clock: given ?? hand.clock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  let open = true
+  const stop = async () => {
+    if (open) await running.close({ deadlineMs: 1000 })
+    open = false
+  }
+  onTestFinished(stop)
+  const base = running.urls.web ?? running.urls.api ?? ''
+  const it = {
+    file: path.join(folder, 'platform.sqlite'),
+    folder,
+    stop,
+    running,
+    now: () => (given ?? hand.clock).now(),
+    pass: hand.pass,
+    /** Lets a minute pass and waits for the daemon's look at its probes. */
+    async round() {
+      const looked = async () =>
+        (await it.scrape()).get('platformctl_health_checked_timestamp_seconds{service="web"}')
+      const before = await looked()
+      hand.pass(61_000)
+      await expect.poll(looked, { timeout: 10_000 }).not.toBe(before)
+    },
+    post: (route: string, body: unknown, secret?: string) =>
+      fetch(`${base}${route}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(secret && { authorization: `Bearer ${secret}` }),
+        },
+        body: JSON.stringify(body),
+      }),
+    dispatch: (secret = SECRET) => it.post('/api/email/dispatch', {}, secret),
+    async scrape(): Promise<Scrape> {
+      const text = await (await fetch(`${base}/metrics`)).text()
+      return new Map(
+        text
+          .split('\n')
+          .filter((line) => line !== '' && !line.startsWith('#'))
+          .map((line) => [
+            line.slice(0, line.lastIndexOf(' ')),
+            Number(line.slice(line.lastIndexOf(' ') + 1)),
+          ]),
+      )
+    },
+    /** Subscriptions that were confirmed at the start, straight into the store. */
+    async subscribers(count: number, from = 0) {
+      const store = await openStore({ kind: 'sqlite', file: it.file })
+      for (let n = from; n < from + count; n += 1) {
+        const tokenHash = `hash-${n}`
+        await store.course.requestConfirmation({
+          identity: `p${n}@example.com`,
+          address: `p${n}@example.com`,
+          id: `s${n}`,
+          tokenHash,
+          now: START,
+        })
+        await store.course.confirm({ tokenHash, now: START })
+      }
+      await store.close()
+    },
+  }
+  await it.round()
+  return it
+}
+
+type Daemon = Awaited<ReturnType<typeof daemon>>
+
+/** What a Prometheus has after it has scraped `before` at first and `after` at last, minute by minute. */
+interface Seen {
+  readonly instance: string
+  /** When `after` was scraped, in UTC milliseconds. */
+  readonly now: number
+  readonly before: Scrape
+  readonly after: Scrape | 'unreachable'
+}
+
+const MINUTES = 240
+const seconds = MINUTES * 60
+
+/** The alarms that fire at the end of four hours. */
+async function firing(seen: readonly Seen[]): Promise<readonly string[]> {
+  const series = seen.flatMap(({ instance, now, before, after }) => {
+    const name = (key: string, more = `instance="${instance}", job="platformctl"`) =>
+      key.includes('{') ? key.replace(/\}$/, `,${more}}`) : `${key}{${more}}`
+    const up = { series: name('up'), values: `${after === 'unreachable' ? 0 : 1}x${MINUTES}` }
+    if (after === 'unreachable') return [up]
+    return [
+      up,
+      ...[...after].map(([key, value]) => {
+        const isCounter = /_total|_bucket|_count|_sum|^platformctl_lessons_due\b/.test(key)
+        const first = isCounter ? (before.get(key) ?? 0) : value
+        // promtool's clock begins at 0: a time becomes as old at the end as it was when it was scraped.
+        const at = /_timestamp_seconds/.test(key) ? value - now / 1000 + seconds : first
+        const step = isCounter ? (value - first) / 60 : 0
+        return { series: name(key), values: `${at}${step < 0 ? '-' : '+'}${Math.abs(step)}x${MINUTES}` }
+      }),
+    ]
+  })
+  const file = path.join(await emptyFolder(), 'test.json')
+  await writeFile(
+    file,
+    JSON.stringify({
+      rule_files: [rules],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: series,
+          promql_expr_test: [
+            {
+              expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+              eval_time: `${MINUTES}m`,
+              exp_samples: [],
+            },
+          ],
+        },
+      ],
+    }),
+  )
+  // It fails because something fires, and says what.
+  const { all } = await execa('promtool', ['test', 'rules', file], { reject: false, all: true })
+  if (!/SUCCESS|got:/.test(all)) throw new Error(all)
+  return [...all.slice(all.indexOf('got:')).matchAll(/alertname=\\?"(\w+)/g)].map(([, alert = '']) => alert)
+}
+
+/** Before and after a fault on one daemon; nothing of `expected` may fire before. */
+async function alarms(it: Daemon, fault: () => Promise<unknown>) {
+  const before = await it.scrape()
+  await fault()
+  const after = await it.scrape()
+  const seen = { instance: 'a', before, now: it.now() }
+  return {
+    quiet: await firing([{ ...seen, after: before, now: it.now() - 1 }]),
+    fired: await firing([{ ...seen, after }]),
+  }
+}
+
+/** A mail server that answers each recipient, or each message, as told. */
+async function mailServer(options: ConstructorParameters<typeof SMTPServer>[0]) {
+  const server = new SMTPServer({ ...options, logger: false, authOptional: true, hideSTARTTLS: true })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
+  return {
+    MAILER_API_KEY: 'key-of-the-mailer',
+    MAILER_FROM: 'course@example.com',
+    MAILER_SMTP_URL: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+  }
+}
+
+const refused = (code: number, text: string) => Object.assign(new Error(text), { responseCode: code })
+const ofBackup = (names: readonly string[]) => names.filter((name) => name !== 'PlatformBackupMissing')
+
+describe.runIf(here)('with promtool', () => {
+  test('a sound platform with a backup raises no alarm; without one it raises only that', async () => {
+    const it = await daemon()
+    const { quiet, fired } = await alarms(it, async () => {
+      const care = await openCare({ kind: 'sqlite', file: it.file })
+      await care.backup(path.join(it.folder, 'b.sqlite'), it.now())
+      await care.close()
+    })
+    expect(quiet).toEqual(['PlatformBackupMissing'])
+    expect(fired).toEqual([])
+  })
+
+  test('a process that is gone', async () => {
+    const it = await daemon()
+    const before = await it.scrape()
+    await it.stop()
+    expect(await firing([{ instance: 'a', before, after: 'unreachable', now: it.now() }])).toEqual([
+      'PlatformDown',
+    ])
+  })
+
+  test('a service that fails', async () => {
+    const it = await daemon({ env: { API_URL: 'http://127.0.0.1:1' } })
+    const { fired } = await alarms(it, () => it.round())
+    expect(fired).toContain('PlatformServiceFailing')
+  })
+
+  test('a shared store that does not answer', async () => {
+    const it = await daemon({
+      env: { SHAREDSTORE_REST_URL: 'http://127.0.0.1:1', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' },
+    })
+    const { fired } = await alarms(it, async () => {
+      await it.post('/api/email/subscribe', { email: 'ada@example.com' })
+      await it.round()
+    })
+    expect(fired).toEqual(expect.arrayContaining(['PlatformLimiterFallback', 'PlatformProbeDegraded']))
+  })
+
+  test('a daemon that no longer looks, and one that cannot record', async () => {
+    const stuck = await daemon()
+    const { fired } = await alarms(stuck, async () => {
+      // Its timers never wake again: time passes for everybody else.
+    })
+    expect(fired).not.toContain('PlatformHealthNotLooked')
+    const before = await stuck.scrape()
+    expect(await firing([{ instance: 'a', before, after: before, now: stuck.now() + 20 * 60_000 }])).toEqual(
+      expect.arrayContaining(['PlatformHealthNotLooked', 'PlatformHistoryNotRecorded']),
+    )
+
+    const locked = await daemon()
+    const { fired: unrecorded } = await alarms(locked, async () => {
+      const other = new Database(path.join(locked.folder, 'history.sqlite'))
+      other.exec('BEGIN EXCLUSIVE')
+      onTestFinished(() => void other.close())
+      for (let minute = 0; minute < 7; minute += 1) await locked.round()
+    })
+    expect(ofBackup(unrecorded)).toEqual(['PlatformHistoryNotRecorded'])
+  }, 60_000)
+
+  test('a damaged page', async () => {
+    const it = await daemon()
+    await it.subscribers(400)
+    const { fired } = await alarms(it, async () => {
+      damage(it.file)
+      await it.round()
+      await it.round()
+    })
+    expect(fired).toContain('PlatformStoreDown')
+  })
+
+  test('a store that another program keeps locked: down, slow and with errors', async () => {
+    const it = await daemon()
+    const other = new Database(it.file)
+    onTestFinished(() => void other.close())
+    const { fired } = await alarms(it, async () => {
+      other.exec('BEGIN IMMEDIATE')
+      for (let n = 0; n < 5; n += 1) await it.post('/api/email/subscribe', { email: `p${n}@example.com` })
+      await it.round()
+    })
+    expect(fired).toEqual(
+      expect.arrayContaining([
+        'PlatformStoreDown',
+        'PlatformErrors',
+        'PlatformSlow',
+        'PlatformServiceFailing',
+      ]),
+    )
+  }, 30_000)
+
+  test('an event loop that is held up', async () => {
+    const it = await daemon()
+    const { fired } = await alarms(it, async () => {
+      for (let n = 0; n < 4; n += 1) {
+        const until = performance.now() + 900
+        while (performance.now() < until);
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    })
+    expect(fired).toContain('PlatformEventLoopBlocked')
+  }, 30_000)
+
+  test('nine hours in which the provider is not reached', async () => {
+    const it = await daemon({
+      env: {
+        MAILER_API_KEY: 'key-of-the-mailer',
+        MAILER_FROM: 'course@example.com',
+        MAILER_SMTP_URL: 'smtp://127.0.0.1:1',
+      },
+    })
+    await it.subscribers(3)
+    const { fired, quiet } = await alarms(it, async () => {
+      for (let hour = 0; hour < 9; hour += 1) {
+        await it.dispatch()
+        it.pass(HOUR_MS)
+      }
+      await it.round()
+    })
+    expect(quiet).not.toContain('PlatformLessonsLate')
+    expect(fired).toEqual(expect.arrayContaining(['PlatformLessonsLate', 'PlatformDispatchFailing']))
+  }, 60_000)
+
+  test('a backlog that grows', async () => {
+    const it = await daemon()
+    await it.subscribers(600)
+    const { fired, quiet } = await alarms(it, () => it.subscribers(300, 600))
+    expect(quiet).not.toContain('PlatformBacklogGrowing')
+    expect(fired).toContain('PlatformBacklogGrowing')
+  }, 60_000)
+
+  test('messages that are refused for now', async () => {
+    const it = await daemon({
+      env: await mailServer({ onRcptTo: (_, __, done) => done(refused(450, '4.2.0 mailbox busy')) }),
+    })
+    await it.subscribers(20)
+    const { fired } = await alarms(it, () => it.dispatch())
+    expect(fired).toContain('PlatformDeliveriesFailing')
+  }, 30_000)
+
+  test('deliveries of which nobody knows whether they arrived', async () => {
+    const server = await rudeSmtp((word, socket) => {
+      if (word !== 'END') return undefined
+      socket.destroy()
+      return null
+    })
+    const it = await daemon({
+      env: {
+        MAILER_API_KEY: 'key-of-the-mailer',
+        MAILER_FROM: 'course@example.com',
+        MAILER_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+      },
+    })
+    await it.subscribers(2)
+    const { fired } = await alarms(it, () => it.dispatch())
+    expect(fired).toContain('PlatformDeliveriesParked')
+  }, 30_000)
+
+  test('two builds of services that run apart', async () => {
+    const web = await daemon({ env: { BUILD_STAMP: 'one' } })
+    const scrapeOf = async (running: RunningDaemon) =>
+      new Map(
+        (await (await fetch(`${running.urls.api}/metrics`)).text())
+          .split('\n')
+          .filter((line) => line.startsWith('platformctl_build_info'))
+          .map((line) => [line.slice(0, line.lastIndexOf(' ')), 1] as const),
+      )
+    const hand = handClock()
+    const api = await startDaemon({
+      env: { BUILD_STAMP: 'two' },
+      services: ['api'],
+      host: '127.0.0.1',
+      ports: { web: 0, api: 0, agent: 0 },
+      dataFolder: await emptyFolder(),
+      schedule: false,
+      clock: hand.clock,
+      random: systemRandom,
+      log: silentLog,
+    })
+    onTestFinished(() => api.close())
+    const first = await web.scrape()
+    const second = await scrapeOf(api)
+    expect(
+      await firing([
+        { instance: 'a', before: first, after: first, now: web.now() },
+        { instance: 'b', before: second, after: second, now: web.now() },
+      ]),
+    ).toContain('PlatformBuildSkew')
+  })
+
+  test('a certificate that ends soon and that nobody trusts', async () => {
+    const signed = await authority('Nobody')
+    const server = createServer(await signed.issue({ host: 'localhost', from: -85, to: 5 }), (_, response) =>
+      response.end(),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const it = await daemon({
+      env: { NEXT_PUBLIC_SITE_URL: `https://localhost:${(server.address() as AddressInfo).port}` },
+      clock: { ...handClock().clock, now: () => Date.now() },
+    })
+    await expect
+      .poll(async () =>
+        [...(await it.scrape()).keys()].some((key) => key.startsWith('platformctl_certificate_valid')),
+      )
+      .toBe(true)
+    const after = await it.scrape()
+    expect(await firing([{ instance: 'a', before: after, after, now: Date.now() }])).toEqual(
+      expect.arrayContaining(['PlatformCertificateExpiring', 'PlatformCertificateRefused']),
+    )
+  })
+
+  test('wrong secrets', async () => {
+    const it = await daemon()
+    const { fired, quiet } = await alarms(it, async () => {
+      for (let n = 0; n < 8; n += 1) expect((await it.dispatch('not-the-secret')).status).toBe(401)
+    })
+    expect(quiet).not.toContain('PlatformSecretRefused')
+    expect(fired).toContain('PlatformSecretRefused')
+  })
+})
+
+/** Overwrites pages in the middle of the file, as a failing disk does. */
+function damage(file: string): void {
+  const database = new Database(file)
+  database.pragma('wal_checkpoint(TRUNCATE)')
+  database.close()
+  const { size } = statSync(file)
+  const at = openSync(file, 'r+')
+  for (let page = 8; page < size / 4096; page += 2)
+    writeSync(at, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096)
+  closeSync(at)
+}
