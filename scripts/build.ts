@@ -149,6 +149,11 @@ const { output: insightsOutput } = await insights.write({
   minify: true,
 })
 await insights.close()
+
+const lesson = await rolldown({ cwd: root, input: 'src/browser/lesson.ts', platform: 'browser' })
+await lesson.write({ file: 'dist/lesson.js', format: 'esm', minify: true })
+await lesson.close()
+
 writeFileSync(
   `${root}dist/insights.css`,
   ['node_modules/uplot/dist/uPlot.min.css', 'src/browser/insights/style.css']

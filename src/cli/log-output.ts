@@ -1,6 +1,6 @@
 import type { Context } from './context.ts'
 
-/** Where log lines go: as they are, or written for reading when standard output is a terminal. */
+/** Where log lines go: as they are, or written for people when standard output is a terminal. */
 export async function logOutput({ stdout, colour }: Context): Promise<(lines: string) => void> {
   if (!stdout.isTTY) return (lines) => void stdout.write(lines)
   const { prettyLines } = await import('../daemon/pretty-log.ts')

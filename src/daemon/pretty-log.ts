@@ -1,29 +1,77 @@
 import pinoPretty from 'pino-pretty'
 
-/** Shown on the line itself, or the same on every line. */
-const REQUEST_FIELDS = 'service,method,route,status,durationMs'
+/** The same on every line, or said by the message. */
+const UNSHOWN = new Set(['level', 'time', 'event', 'build', 'message', 'requestId', 'warning', 'fix'])
 
-/** Log lines written for reading: a request takes one line, as access logs do; fields of anything else follow it. */
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Log lines written for people. It begins with the addresses, then what is degraded, then one line for all that is not
+ * configured; until the services listen, lines are held back, unless one is an error.
+ */
 export function prettyLines({ colour }: { readonly colour: boolean }): (lines: string) => string {
-  const common = {
+  const pretty = pinoPretty.prettyFactory({
     colorize: colour,
     messageKey: 'message',
     translateTime: 'SYS:HH:MM:ss.l',
-    singleLine: true,
-  } as const
-  const request = pinoPretty.prettyFactory({
-    ...common,
-    ignore: `event,build,message,requestId,${REQUEST_FIELDS}`,
+    hideObject: true,
+    ignore: 'event',
     messageFormat: (line, _key, _level, { colors }) => {
+      if (line.event !== 'request') return `${sentence(line)}${colors.gray(tail(line))}`
       const status = Number(line.status)
       const paint = status >= 500 ? colors.red : status >= 400 ? colors.yellow : colors.green
       return `${line.service} ${line.method} ${line.route} ${paint(String(status))} ${line.durationMs} ms`
     },
   })
-  const other = pinoPretty.prettyFactory({ ...common, ignore: 'event,build' })
+  let held: string[] | undefined = []
+  const absent: string[] = []
+
+  const startup = (line: string, fields: Fields): string => {
+    if (held === undefined) return pretty(line)
+    if (fields.event === 'group_absent') absent.push(String(fields.group))
+    else if (fields.event !== 'listening') held.push(pretty(line))
+    if (fields.event !== 'listening' && fields.level !== 'error') return ''
+    const addresses = fields.event === 'listening' ? addressLines(fields) : ''
+    const rest = held.join('')
+    held = undefined
+    return addresses + rest + absentLine(absent)
+  }
   return (lines) =>
     lines
       .split('\n')
-      .map((line) => (line === '' ? '' : (line.includes('"event":"request"') ? request : other)(line)))
+      .map((line) => (line === '' ? '' : startup(line, JSON.parse(line) as Fields)))
       .join('')
+}
+
+function addressLines({
+  level: _,
+  time: __,
+  event: ___,
+  message: ____,
+  build: _____,
+  ...urls
+}: Fields): string {
+  const rows = Object.entries(urls).map(([service, url]) => `  ${service.padEnd(8)}${String(url)}\n`)
+  return `\n${rows.join('')}\n`
+}
+
+function absentLine(groups: readonly string[]): string {
+  return groups.length === 0
+    ? ''
+    : `Not configured, all optional: ${groups.join(', ')}. Run platformctl env list for details.\n`
+}
+
+function sentence({ message, fix }: Fields): string {
+  return typeof fix === 'string' ? `${String(message)} ${fix}` : String(message)
+}
+
+/** ` reason="no answer" graceMs=0`: what the message does not say. */
+function tail(fields: Fields): string {
+  return Object.entries(fields)
+    .filter(([name]) => !UNSHOWN.has(name))
+    .map(
+      ([name, value]) =>
+        ` ${name}=${/^[\w.:/-]+$/.test(String(value)) ? String(value) : JSON.stringify(value)}`,
+    )
+    .join('')
 }

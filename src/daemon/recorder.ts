@@ -63,8 +63,12 @@ export function startRecorder({ health, neighbours, history, clock, log, onRecor
   async function untilDue(due: number): Promise<void> {
     const ahead = () => clock.now() - clock.monotonic()
     const before = ahead()
-    while (clock.monotonic() < due && Math.abs(ahead() - before) < EVERY_MS && !stopping.signal.aborted)
-      await clock.sleep(Math.min(due - clock.monotonic(), NOTICE_MS), stopping.signal).catch(() => {})
+    while (Math.abs(ahead() - before) < EVERY_MS && !stopping.signal.aborted) {
+      // Read once: a second look at the clock may be past the due time.
+      const left = due - clock.monotonic()
+      if (left <= 0) return
+      await clock.sleep(Math.min(left, NOTICE_MS), stopping.signal).catch(() => {})
+    }
   }
 
   async function run(): Promise<void> {

@@ -25,6 +25,8 @@ export interface DaemonOptions {
   readonly ports: Readonly<Record<Service, number>>
   /** Holds `history.sqlite`, and `platform.sqlite` unless STORE_URL names another store. */
   readonly dataFolder: string
+  /** In place of `history.sqlite`; closed with the daemon. */
+  readonly history?: History
   readonly schedule: boolean
   readonly clock: Clock
   readonly random: Random
@@ -101,7 +103,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
     const store = await openStore(address, { poolSize: configured.poolSize, log, onLost })
     opened.push(() => store.close())
-    const history = await openHistoryFile(options, onLost)
+    const history = options.history ?? (await openHistoryFile(options, onLost))
     let recorder: ReturnType<typeof startRecorder> | undefined
     opened.push(async () => {
       await recorder?.stop()

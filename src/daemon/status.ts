@@ -5,6 +5,8 @@ import type { History, Recorded } from '../core/status/history.ts'
 export interface StatusSource {
   /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
   readonly recorded: 'file' | 'memory' | 'none'
+  /** UTC milliseconds; what is recorded before is sample data. */
+  readonly sampleUntil: number | undefined
   read(now: number): Promise<Recorded>
 }
 
@@ -16,6 +18,7 @@ export function statusSource(history: History | undefined): StatusSource {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
   return {
     recorded: history === undefined ? 'none' : history.persistent ? 'file' : 'memory',
+    sampleUntil: history?.sampleUntil,
     read(now) {
       if (history === undefined) return Promise.resolve({ series: [], incidents: [], builds: [] })
       if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {

@@ -1,11 +1,11 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
-import { recordDays } from '../support/recorded-days.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)

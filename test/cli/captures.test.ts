@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
+import { openStage } from '../../src/cli/demo/stage.ts'
 import { healthText } from '../../src/cli/output/health-text.ts'
 import { loadPaint } from '../../src/cli/paint.ts'
 import { runProgram } from '../../src/cli/program.ts'
@@ -106,5 +107,26 @@ test.each([60, 80, 120])(
       .split('\n')
       .filter((line) => !/^ {2}platformctl /.test(line))
     for (const line of prose) expect(line.length, line).toBeLessThanOrEqual(columns)
+  },
+)
+
+test.each([60, 80, 120])(
+  'the demo wraps at words at %d columns, and keeps a command whole',
+  async (columns) => {
+    const { context, stderr } = testContext()
+    const write = context.stderr.write.bind(context.stderr)
+    const stage = await openStage({ ...context, stderr: { write, columns } })
+    stage.done('three services on an SQLite file, and an inbox with a real SMTP server')
+    stage.open([['status', 'http://127.0.0.1:3000/', 'what runs and what does not, with sample history']])
+    const command =
+      'platformctl daemon --env-file platform.env --web-port 3001 --api-port 8001 --agent-port 8101'
+    stage.finale(
+      'seven lessons in 3 s, each sent once',
+      [[command, 'Run the services:']],
+      'http://127.0.0.1:8025',
+    )
+    await expect(stderr()).toMatchFileSnapshot(`captures/demo-${columns}.txt`)
+    for (const line of stderr().split('\n'))
+      if (!line.includes(command)) expect(line.length, line).toBeLessThanOrEqual(columns)
   },
 )

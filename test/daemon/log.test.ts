@@ -21,6 +21,7 @@ function written(colour: boolean): string {
     level: 'info',
     build: 'b1',
   })
+  log.info('listening', 'the services listen', { web: 'http://127.0.0.1:3000' })
   log.info('request', 'a request was answered', REQUEST)
   log.warn('limiter_in_process', 'rate limits count in this process only', { group: 'sharedstore' })
   log.flush()
@@ -28,12 +29,47 @@ function written(colour: boolean): string {
 }
 
 test('on a terminal a request is one line that reads as an access log does, and other events name their fields', () => {
-  const [request, warning, rest] = written(false).split('\n')
+  const [, , , request, warning, rest] = written(false).split('\n')
   expect(request).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: web GET \/lessons\/:day 200 1\.5 ms$/)
-  expect(warning).toMatch(
-    /^\[[\d:.]+\] WARN: rate limits count in this process only \{"group":"sharedstore"\}$/,
-  )
+  expect(warning).toMatch(/^\[[\d:.]+\] WARN: rate limits count in this process only group=sharedstore$/)
   expect(rest).toBe('')
+})
+
+/** A log as a terminal shows it, and what was shown so far. */
+function terminalLog() {
+  const shown = { text: '' }
+  const pretty = prettyLines({ colour: false })
+  const write = (lines: string) => {
+    shown.text += pretty(lines)
+  }
+  return { log: createLog({ write, level: 'info', build: undefined }), shown }
+}
+
+test('on a terminal the addresses come first, and one line names all that is not configured', () => {
+  const { log, shown } = terminalLog()
+  log.info('group_absent', 'not configured: mail', { group: 'mail', means: 'no mail' })
+  log.info('group_absent', 'not configured: payments', { group: 'payments', means: 'no checkout' })
+  log.warn('environment_warning', 'API_URL is not a URL.', { id: 'malformed', fix: 'Correct it.' })
+  log.flush()
+  expect(shown.text).toBe('')
+  log.info('listening', 'the services listen', { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000' })
+  log.flush()
+  expect(shown.text.replace(/\[[\d:.]+\]/, '[TIME]').split('\n')).toEqual([
+    '',
+    '  web     http://127.0.0.1:3000',
+    '  api     http://127.0.0.1:8000',
+    '',
+    '[TIME] WARN: API_URL is not a URL. Correct it. id=malformed',
+    'Not configured, all optional: mail, payments. Run platformctl env list for details.',
+    '',
+  ])
+})
+
+test('an error before the services listen shows what was held back', () => {
+  const { log, shown } = terminalLog()
+  log.warn('limiter_in_process', 'rate limits count in this process only')
+  log.error('store_lost', 'the disk did not confirm a write')
+  expect(shown.text).toMatch(/rate limits.*\n.*the disk did not confirm/)
 })
 
 test('colour is written only where it was asked for', () => {

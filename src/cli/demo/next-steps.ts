@@ -1,27 +1,49 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 
 const USUAL = { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000', agent: 'http://127.0.0.1:8100' }
+const PREVIEW_PORT = 8026
 
-/**
- * What to type after the demo, each with what it does: under the name by which this one was started, and with the
- * addresses that its services were given, because `health` asks the usual ports of whatever is not named.
- */
-export function nextSteps(
-  urls: Readonly<Partial<Record<Service, string>>>,
-  env: Context['env'],
-): readonly (readonly [command: string, what: string])[] {
-  // Set by npm for its scripts and for npx: who started it so has no platformctl on the path.
-  const name = env.npm_lifecycle_event === undefined ? 'platformctl' : 'npx platformctl'
+export interface NextStepsInput {
+  readonly urls: Readonly<Partial<Record<Service, string>>>
+  readonly env: Context['env']
+  /** Free ports for a daemon and a preview beside this demo. */
+  readonly free: Readonly<Record<Service | 'preview', number>>
+}
+
+/** Commands to try after the demo, each with what it does. They run as printed, while the demo keeps its ports. */
+export function nextSteps({
+  urls,
+  env,
+  free,
+}: NextStepsInput): readonly (readonly [command: string, what: string])[] {
+  const name = isOnPath(env) ? 'platformctl' : 'npx platformctl'
+  // `health` asks the usual port of a service that is not named.
   const moved = (['api', 'agent'] as const).filter((service) => urls[service] !== USUAL[service])
   const addresses = (['web', ...moved] as const).map(
     (service) => `${service}=${urls[service] ?? USUAL[service]}`,
   )
+  const preview = free.preview === PREVIEW_PORT ? '' : ` --port ${free.preview}`
+  const ports = (['web', 'api', 'agent'] as const).map((service) => `--${service}-port ${free[service]}`)
   return [
-    [`${name} health --url ${addresses.join(' ')}`, 'probe the running services'],
-    [`${name} email preview`, 'look at every mail, edit the templates, see them reload'],
-    [`${name} env example > .env`, 'start an environment file of your own'],
-    [`${name} preflight --env-file .env`, 'and validate it before anything serves requests'],
-    [`${name} daemon --env-file .env`, 'then run the services for real'],
+    [`${name} health --url ${addresses.join(' ')}`, 'Check the running services:'],
+    [`${name} email preview${preview}`, 'Look at every mail, edit the templates, see them reload:'],
+    [`${name} env example > platform.env`, 'Write an environment file of your own:'],
+    [`${name} preflight --env-file platform.env`, 'Check it before anything serves requests:'],
+    [
+      `${name} daemon --env-file platform.env ${ports.join(' ')}`,
+      'Run the services with it, beside the demo:',
+    ],
   ]
+}
+
+/** Is there a command `platformctl`? Started by npm or npx there may be one that is gone with this process. */
+function isOnPath(env: Context['env']): boolean {
+  if (env.npm_lifecycle_event !== undefined) return false
+  const folders = env.PATH?.split(path.delimiter) ?? []
+  return folders.some((folder) =>
+    ['platformctl', 'platformctl.cmd'].some((file) => existsSync(path.join(folder, file))),
+  )
 }

@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { silentLog } from '../../core/log.ts'
 import { ROUTES } from '../../core/routes.ts'
+import type { History } from '../../core/status/history.ts'
+import { openHistory } from '../../core/store/open.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { type Inbox, openInbox } from './inbox.ts'
 import { nextSteps } from './next-steps.ts'
 import { freePort } from './ports.ts'
+import { recordDays } from './sample-history.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type SteppingClock, steppingClock } from './stepping-clock.ts'
 
@@ -16,6 +19,23 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const LESSONS = 7
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000
+/** The sample holds what the demo configures, and nothing of what it leaves off. */
+const OFF_IN_DEMO = [
+  'datastore',
+  'payments',
+  'models',
+  'sharedstore',
+  'errortrack',
+  'analytics',
+  'limiter',
+  'hardware_a',
+  'cloudb',
+  'cloudqpu',
+  'model_a',
+  'model_b',
+  'model_c',
+  'cloudmodel',
+]
 const WANTED = { web: 3000, api: 8000, agent: 8100, inbox: 8025 } as const
 
 export interface DemoOptions {
@@ -64,6 +84,13 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   cleanup.push(() => inbox.close())
 
   const clock = steppingClock()
+  const sample = await openHistory(path.join(data, 'history.sqlite'))
+  await recordDays(sample, clock.now(), {
+    off: OFF_IN_DEMO,
+    everyMs: DAY_MS,
+    build: 'demo',
+  })
+  const history: History = { ...sample, sampleUntil: clock.now() }
   const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
   const daemon: RunningDaemon = await startDaemon({
     env: {
@@ -82,6 +109,7 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
     host: '127.0.0.1',
     ports,
     dataFolder: data,
+    history,
     schedule: false,
     clock,
     random: context.random,
@@ -91,13 +119,10 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   stage.done('three services on an SQLite file, and an inbox with a real SMTP server')
   stage.open([
     ['inbox', inbox.pageUrl, 'the mails as they arrive'],
-    [
-      'status',
-      `${daemon.urls.web}${ROUTES.status.path}`,
-      'what runs, what is not configured, what that means',
-    ],
+    ['status', `${daemon.urls.web}${ROUTES.status.path}`, 'what runs, with sample history'],
     ['lessons', `${daemon.urls.web}${ROUTES.lesson.path.replace(':day', '1')}`, 'the course as pages'],
-    ['api', `${daemon.urls.api}${ROUTES.apiHealth.path}`, 'health: runs a one-qubit circuit'],
+    ['insights', `${daemon.urls.web}${ROUTES.insights.path}`, 'what you did on the pages'],
+    ['api', `${daemon.urls.api}${ROUTES.apiHealth.path}`, 'health of the API'],
     ['agent', `${daemon.urls.agent}${ROUTES.agentHealth.path}`, 'health of the agent'],
   ])
   stage.note(`store and data: ${data}`)
@@ -113,6 +138,14 @@ async function choosePorts(stage: Stage): Promise<Record<keyof typeof WANTED, nu
   }
   const [web = 0, api = 0, agent = 0, inbox = 0] = chosen
   return { web, api, agent, inbox }
+}
+
+/** Where the next commands can listen while the demo goes on. */
+async function portsBeside() {
+  const web = await freePort(WANTED.web)
+  const api = await freePort(WANTED.api, [web])
+  const agent = await freePort(WANTED.agent, [web, api])
+  return { web, api, agent, preview: await freePort(8026) }
 }
 
 interface Course {
@@ -160,7 +193,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   }
   stage.finale(
     `seven lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
-    nextSteps(urls, context.env),
+    nextSteps({ urls, env: context.env, free: await portsBeside() }),
     inbox.pageUrl,
   )
 }

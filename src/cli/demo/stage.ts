@@ -1,4 +1,5 @@
-import type { Context } from '../context.ts'
+import { type Context, columnsOf } from '../context.ts'
+import { beside } from '../output/wrap.ts'
 import { loadPaint } from '../paint.ts'
 
 /** What the demo shows: finished steps stay as lines; what it waits for is a spinner, on a terminal only. */
@@ -36,18 +37,25 @@ export async function openStage(context: Context): Promise<Stage> {
     context.stderr.write(`${text}\n`)
     if (spinning) spinner.start()
   }
+  const columns = columnsOf(context.stderr)
   const padded = (rows: readonly (readonly string[])[]) =>
     Math.max(...rows.map(([first = '']) => first.length)) + 2
 
   return {
     wait: (text) => void spinner.start(text),
-    done: (text) => line(`${paint.green('✔')} ${text}`),
-    note: (text) => line(`  ${paint.dim(text)}`),
+    done: (text) => line(beside(`${paint.green('✔')} `, text, columns)),
+    note: (text) => line(beside('  ', paint.dim(text), columns)),
     open(pages) {
       const [names, urls] = [padded(pages), padded(pages.map(([, url]) => [url]))]
       line('')
       for (const [name, url, what] of pages) {
-        line(`  ${paint.bold(name.padEnd(names))}${paint.cyan(url.padEnd(urls))}${paint.dim(what)}`)
+        line(
+          beside(
+            `  ${paint.bold(name.padEnd(names))}${paint.cyan(url.padEnd(urls))}`,
+            paint.dim(what),
+            columns,
+          ),
+        )
       }
       line('')
     },
@@ -60,14 +68,13 @@ export async function openStage(context: Context): Promise<Stage> {
     },
     finale(text, commands, inboxUrl) {
       spinner.stop()
-      line(`${paint.green('✔')} ${paint.bold(text)}`)
+      line(beside(`${paint.green('✔')} `, paint.bold(text), columns))
       line('')
       line(`  Look at them: ${paint.cyan(inboxUrl)}`)
-      line('  Then try, in another terminal:')
-      const width = padded(commands)
+      line('  Then try, in another terminal:\n')
+      // The command stays on a line of its own, to be copied whole.
       for (const [command, what] of commands)
-        line(`    ${paint.bold(command.padEnd(width))}${paint.dim(what)}`)
-      line('')
+        line(`${beside('    ', paint.dim(what), columns)}\n    ${paint.bold(command)}\n`)
     },
     clear: () => void spinner.stop(),
     end: (text) => line(paint.dim(text)),

@@ -82,6 +82,8 @@ export interface Recorded {
 export interface History {
   /** False: it ends with the process. */
   readonly persistent: boolean
+  /** UTC milliseconds; what is recorded before is the sample data of a demo, and pages say so. */
+  readonly sampleUntil?: number
   /** One transaction: a killed process loses at most the round that was being written. */
   record(round: Round): Promise<void>
   read(now: number): Promise<Recorded>

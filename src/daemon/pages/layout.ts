@@ -22,7 +22,7 @@ export function page({
   /** Of this page alone. */
   readonly style?: string
   /** A module of ours, built into `dist`. */
-  readonly script?: string
+  readonly script?: string | undefined
 }): Page {
   const nonce = randomBytes(16).toString('base64')
   return {

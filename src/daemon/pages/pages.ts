@@ -29,14 +29,25 @@ export function resubscribedPage(): Page {
 }
 
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
-export function lessonPage(day: number, last: number, body: string): Page {
+export function lessonPage({
+  day,
+  last,
+  body,
+  script,
+}: {
+  readonly day: number
+  readonly last: number
+  readonly body: string
+  readonly script: string | undefined
+}): Page {
   const link = (to: number, text: string) =>
     to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
   return page({
     title: `Day ${day} · Quantum, from the beginning`,
     wide: true,
+    script,
     body: `<p class="quiet">Quantum, from the beginning · day ${day} of ${last}</p>
-<article class="lesson">${body}</article>
+<article class="lesson" data-lesson="day-${day}">${body}</article>
 <nav aria-label="Lessons">${link(day - 1, `← Day ${day - 1}`)}${link(day + 1, `Day ${day + 1} →`)}</nav>`,
   })
 }

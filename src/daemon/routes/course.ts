@@ -9,6 +9,7 @@ import { compiledMails } from '../../core/mail/compiled.ts'
 import { fill } from '../../core/mail/render.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
+import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
 import { confirmedPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
@@ -110,13 +111,20 @@ export function dispatchRoute(
   }
 }
 
-/** A lesson as a page, from the same template as its mail. */
+let lessonScript: Promise<string | undefined> | undefined
+
+/** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
 export const lessonRoute: Handler = async ({ params, requestId }) => {
   const template = TEMPLATES.find((name) => name === `course-day-${params.day}`)
   if (template === undefined)
     throw new PlatformError('not_found', `There are lessons for day 1 to day ${LESSONS}.`)
   const mail = (await compiledMails())[template]
-  return htmlResponse({ requestId, ...lessonPage(Number(params.day), LESSONS, fill(mail.body, {})) })
+  lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
+  const day = Number(params.day)
+  return htmlResponse({
+    requestId,
+    ...lessonPage({ day, last: LESSONS, body: fill(mail.body, {}), script: await lessonScript }),
+  })
 }
 
 function passive({ requestId, request }: RouteRequest): Response {

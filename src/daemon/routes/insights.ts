@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { PlatformError } from '../../core/errors.ts'
+import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 import { insightsPage } from '../pages/insights.ts'
@@ -20,13 +19,5 @@ export function insightsRoute(): Handler {
 }
 
 async function readAssets(): Promise<{ script: string; style: string }> {
-  const read = (name: string) => readFile(new URL(name, distFolder()), 'utf8')
-  return { script: await read('insights.js'), style: await read('insights.css') }
-}
-
-/** `dist`, from a chunk inside it or from the sources beside it. */
-function distFolder(): URL {
-  let folder = new URL('./', import.meta.url)
-  while (!existsSync(new URL('package.json', folder))) folder = new URL('../', folder)
-  return new URL('dist/', folder)
+  return { script: await readBuilt('insights.js'), style: await readBuilt('insights.css') }
 }

@@ -72,6 +72,7 @@ function answer(
       {
         summary,
         recorded: status.recorded,
+        sampleUntil: status.sampleUntil,
         notConfigured: notConfigured(
           summary.services.length > 0 ? offProbes(summary) : absentGroups(settings),
           meaningOf,

@@ -1,19 +1,35 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { nextSteps } from '../../../src/cli/demo/next-steps.ts'
+import { emptyFolder } from '../../support/folder.ts'
 
-const usual = { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000', agent: 'http://127.0.0.1:8100' }
+const urls = { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000', agent: 'http://127.0.0.1:8100' }
+const free = { web: 3001, api: 8001, agent: 8101, preview: 8026 }
+const commands = (parts: Partial<Parameters<typeof nextSteps>[0]>) =>
+  nextSteps({ urls, env: {}, free, ...parts }).map(([command]) => command)
 
 test('on the usual ports health needs the address of one service', () => {
-  expect(nextSteps(usual, {})[0]?.[0]).toBe('platformctl health --url web=http://127.0.0.1:3000')
+  expect(commands({})[0]).toBe('npx platformctl health --url web=http://127.0.0.1:3000')
 })
 
 test('a service on another port is named, because health would ask the usual one', () => {
-  expect(nextSteps({ ...usual, api: 'http://127.0.0.1:8001' }, {})[0]?.[0]).toBe(
-    'platformctl health --url web=http://127.0.0.1:3000 api=http://127.0.0.1:8001',
+  expect(commands({ urls: { ...urls, api: 'http://127.0.0.1:8001' } })[0]).toBe(
+    'npx platformctl health --url web=http://127.0.0.1:3000 api=http://127.0.0.1:8001',
   )
 })
 
-test('started by npm start or npx, the commands are written as they would be found', () => {
-  const commands = nextSteps(usual, { npm_lifecycle_event: 'start' }).map(([command]) => command)
-  expect(commands.every((command) => command.startsWith('npx platformctl '))).toBe(true)
+test('a command on the path is printed by its name, unless npm or npx has put it there', async () => {
+  const folder = await emptyFolder()
+  await writeFile(path.join(folder, 'platformctl'), '')
+  const env = { PATH: `/nowhere${path.delimiter}${folder}` }
+  expect(commands({ env }).every((command) => command.startsWith('platformctl '))).toBe(true)
+  const underNpm = commands({ env: { ...env, npm_lifecycle_event: 'npx' } })
+  expect(underNpm.every((command) => command.startsWith('npx platformctl '))).toBe(true)
+})
+
+test('the daemon and the preview are printed with ports that the demo does not hold', () => {
+  const printed = commands({ free: { ...free, preview: 8027 } })
+  expect(printed).toContain('npx platformctl email preview --port 8027')
+  expect(printed.at(-1)).toContain('--web-port 3001 --api-port 8001 --agent-port 8101')
 })

@@ -14,6 +14,8 @@ import { STATUS_STYLE } from './style.ts'
 export interface StatusPageInput {
   readonly summary: Summary
   readonly recorded: 'file' | 'memory' | 'none'
+  /** UTC milliseconds; what is recorded before is sample data. */
+  readonly sampleUntil: number | undefined
   /** What is not configured, and what that means. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
   /** For who showed the health token: reasons and addresses. */
@@ -59,11 +61,14 @@ function head({ summary }: StatusPageInput): string {
   return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary))} ${age}</h1></div></div>`
 }
 
-function notes({ summary, recorded }: StatusPageInput): string[] {
+function notes({ summary, recorded, sampleUntil }: StatusPageInput): string[] {
   const builds = summary.services.flatMap(({ service, build }) =>
     build === undefined ? [] : [`${SERVICE_LABEL[service]} ${buildName(build)}`],
   )
   const texts = [
+    sampleUntil === undefined
+      ? ''
+      : `<strong>Sample history.</strong> The demo made up everything before ${moment(sampleUntil)}; what follows is real.`,
     recorded === 'none'
       ? 'This page shows what <code>platformctl daemon</code> records each minute. Here the platform runs inside another program, which records nothing.'
       : '',

@@ -1,6 +1,6 @@
-import type { ProbeState } from '../../src/core/health/probe.ts'
-import type { Service } from '../../src/core/service.ts'
-import { DAY_MS, type History, type Observation, WHOLE } from '../../src/core/status/history.ts'
+import type { ProbeState } from '../../core/health/probe.ts'
+import type { Service } from '../../core/service.ts'
+import { DAY_MS, type History, type Observation, WHOLE } from '../../core/status/history.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const MINUTE_MS = 60 * 1000
@@ -50,14 +50,25 @@ const TROUBLE = [
 const SILENT = { daysAgo: 45.5, hours: 52 }
 const RECORDED_DAYS = 80
 
-/** Eighty days of a plausible life, a look every ten minutes in trouble and every hour otherwise, the last just now. `now` gives the state at the end. */
+export interface SampleOptions {
+  /** How it ends, and how long ago in milliseconds. */
+  readonly state?: 'ok' | 'degraded' | 'failing'
+  readonly age?: number
+  /** Probes without a record. */
+  readonly off?: readonly string[]
+  /** Time between two looks while nothing is wrong. */
+  readonly everyMs?: number
+  readonly build?: string
+}
+
+/** Records eighty sample days, with outages and a gap, up to just before `now`: a look every ten minutes in trouble. */
 export async function recordDays(
   history: History,
   now: number,
-  ending: { readonly state: 'ok' | 'degraded' | 'failing'; readonly age?: number } = { state: 'ok' },
+  { state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' }: SampleOptions = {},
 ): Promise<void> {
   const noise = lcg(7)
-  const last = now - (ending.age ?? 24_000)
+  const last = now - age
   const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }) =>
     at >= now - daysAgo * DAY_MS && at < now - daysAgo * DAY_MS + hours * HOUR_MS
   const round = async (at: number, creditMs: number, final: boolean) => {
@@ -66,9 +77,10 @@ export async function recordDays(
     for (const [service, probes] of Object.entries(PROBES) as [Service, (typeof PROBES)[Service]][]) {
       let whole: ProbeState = 'ok'
       for (const [probe, typical] of Object.entries(probes)) {
-        const now = final && ending.state !== 'ok' && service === 'web' && probe === 'mail'
+        if (off.includes(probe)) continue
+        const now = final && ended !== 'ok' && service === 'web' && probe === 'mail'
         const trouble = now
-          ? { state: ending.state, reason: 'no answer in time' }
+          ? { state: ended, reason: 'no answer in time' }
           : TROUBLE.find((one) => one.service === service && one.probe === probe && within(at, one))
         const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
         if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
@@ -92,15 +104,18 @@ export async function recordDays(
         credit: { state: whole, from: at - creditMs, to: at },
       })
     }
-    await history.record({ at, observations, builds: { web: '4.2.0', api: '4.2.0', agent: '4.2.0' } })
+    await history.record({ at, observations, builds: { web: build, api: build, agent: build } })
   }
   let before = last - RECORDED_DAYS * DAY_MS
   for (let at = before; at <= last - HOUR_MS; at += 10 * MINUTE_MS) {
     const near = TROUBLE.some(
-      ({ daysAgo, hours }) =>
-        at > now - daysAgo * DAY_MS - HOUR_MS && at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
+      ({ probe, daysAgo, hours }) =>
+        !off.includes(probe) &&
+        at > now - daysAgo * DAY_MS - HOUR_MS &&
+        at < now - daysAgo * DAY_MS + (hours + 1) * HOUR_MS,
     )
-    if (!near && at - before < HOUR_MS) continue
+    const pause = at > last - DAY_MS - HOUR_MS ? HOUR_MS : everyMs
+    if (!near && at - before < pause) continue
     await round(at, at - before, false)
     before = at
   }
