@@ -61,6 +61,8 @@ export interface OpenedPlatform extends Platform {
   readonly healthOf: Readonly<Record<Service, Health>>
   /** Builds of the services elsewhere, as their answers told them. */
   readonly neighbours: Map<Service, string | null>
+  /** Loads what sending needs: a file that is missing or replaced later cannot matter then. */
+  prepareMail(): Promise<void>
   readonly course: () => Promise<Course>
   readonly store: () => Promise<Store>
   readonly ingest: Ingest

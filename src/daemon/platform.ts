@@ -265,6 +265,7 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     close() {
       // What stands on another ends before it. A store or a mailer that was given belongs to who gave it.
       closing ??= closeAll([
+        async () => (await course.opened())?.stopDispatching(),
         async () => (await course.opened())?.close(),
         async () => options.mailer ?? mailer.close(),
         async () => (await checkout?.opened())?.close(),
@@ -275,12 +276,17 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
       ])
       return closing
     },
+    prepareMail: () => mailer.prepare(),
     course,
     store,
     ingest,
     analytics,
     announceStop() {
       stopping = true
+      void course.opened().then(
+        (opened) => opened?.stopDispatching(),
+        () => {},
+      )
     },
     healthOf: health,
     polls: { web: pollOf('web'), api: pollOf('api'), agent: pollOf('agent') },

@@ -144,7 +144,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
     // A table that cannot be made is told now, not to the first visitor.
-    if (services.includes('web')) await platform.analytics?.()
+    if (services.includes('web')) {
+      await platform.analytics?.()
+      await platform.prepareMail()
+    }
     for (const [service, listener] of listeners) listener.serve(platform[service], platform.polls[service])
     platform.metrics.expectRounds(services)
     recorder = startRecorder({
@@ -174,9 +177,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         clock,
         log,
         run: async (signal) => {
-          await drain(platform.dispatch, signal)
+          // One run: at most one message for each subscription, however long the backlog.
+          await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
+          if (signal.aborted) return 'stopped'
           await platform.ingest.prune()
           await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
+          return 'done'
         },
       })
     }
@@ -228,17 +234,6 @@ async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLos
     })
     return openHistory(undefined)
   })
-}
-
-/** An hour's work: calls until a call no longer fills its limit. */
-async function drain(
-  dispatch: ReturnType<typeof openPlatform>['dispatch'],
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    const { processed, limit, reason } = await dispatch({ signal })
-    if (processed < limit || reason !== undefined || signal.aborted) return
-  }
 }
 
 function ownAddresses(urls: RunningDaemon['urls']): Record<string, string> {

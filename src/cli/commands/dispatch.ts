@@ -21,7 +21,10 @@ export const configure: Configure = (command, context, settle) => {
       'Send the lessons that are due: through the dispatch endpoint (secret from EMAIL_DISPATCH_SECRET), or with --local from this machine’s store.',
     )
     .option('--limit <n>', 'how many lessons one call sends at most (1 to 10000)', wholeNumber(1, 10_000))
-    .option('--drain', 'repeat until nothing is due, with progress on standard error')
+    .option(
+      '--drain',
+      'send without a limit, at most one lesson to each subscription, with progress on standard error',
+    )
     .option('--dry-run', 'show what is due and send nothing (needs --local)')
     .option('--url <url>', 'address of the web service (default: NEXT_PUBLIC_SITE_URL)')
     .option('--local', 'dispatch from this machine’s store')
@@ -87,7 +90,9 @@ async function write(
   tookMs: number,
 ): Promise<void> {
   if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...total }))
+    // JSON knows no infinity: a run without a limit has none.
+    const limit = Number.isFinite(total.limit) ? total.limit : null
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...total, limit }))
     return
   }
   for (const result of total.results) {

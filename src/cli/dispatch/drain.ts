@@ -10,7 +10,7 @@ const SHOW_EVERY_MS = 100
 /** A summary names the lessons that were not sent; of millions, the last ones. */
 const MOST_RESULTS = 1000
 
-/** One call, or with --drain calls until nothing more is due; the totals of all, with progress on standard error. */
+/** One call, or with --drain calls of one run until it finds nothing more; the totals of all, with progress on standard error. */
 export async function drain(
   context: Context,
   source: Source,
@@ -55,13 +55,8 @@ export async function drain(
 }
 
 function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal: AbortSignal): boolean {
-  return (
-    repeat === true &&
-    last.processed > 0 &&
-    last.remaining > 0 &&
-    last.reason === undefined &&
-    !signal.aborted
-  )
+  // What is due after that is the next lesson of somebody who had one in this run.
+  return repeat === true && last.processed >= last.limit && last.reason === undefined && !signal.aborted
 }
 
 function sum(total: DispatchResult, last: DispatchResult): DispatchResult {

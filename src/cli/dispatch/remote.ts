@@ -4,6 +4,7 @@ import { ROUTES } from '../../core/routes.ts'
 import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
+import { post } from './post.ts'
 
 /** A call sends up to 10,000 mails: it may take its time. */
 const PATIENCE_MS = 15 * 60 * 1000
@@ -27,26 +28,30 @@ export function remoteSource(context: Context, env: Environment, options: Dispat
       EXIT.usage,
       'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
     )
-  const url = `${site.replace(/\/+$/, '')}${ROUTES.dispatch.path}${options.limit === undefined ? '' : `?limit=${options.limit}`}`
+  const url = new URL(`${site.replace(/\/+$/, '')}${ROUTES.dispatch.path}`)
+  if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
+  // One name for all calls of a drain: no subscription gets two lessons in it.
+  if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))
   return { call: () => call(context, url, secret), close: async () => {} }
 }
 
-async function call(context: Context, url: string, secret: string): Promise<DispatchResult> {
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
-  const response = await fetch(url, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { authorization: `Bearer ${secret}` },
-    signal,
+async function call(context: Context, url: URL, secret: string): Promise<DispatchResult> {
+  const response = await post({
+    url,
+    bearer: secret,
+    signal: context.signal,
+    patienceMs: PATIENCE_MS,
   }).catch((error: unknown) => {
     if (context.signal.aborted)
       throw new CommandError(
         EXIT.remote,
-        'stopped before the service answered; the lessons in flight are recorded by the service.',
+        'stopped before the service answered; the service goes on with this call and records it.',
       )
     throw new CommandError(
       EXIT.remote,
-      `${new URL(url).origin} could not be reached: is the web service running, and is the address right?`,
+      error instanceof Error && error.name === 'TimeoutError'
+        ? `${url.origin} did not answer within ${PATIENCE_MS / 60_000} minutes; the service goes on with this call and records it.`
+        : `${url.origin} could not be reached: is the web service running, and is the address right?`,
       { cause: error },
     )
   })
@@ -56,13 +61,21 @@ async function call(context: Context, url: string, secret: string): Promise<Disp
       'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
     )
   const { DispatchAnswer, ErrorAnswer } = await import('../../daemon/openapi/answers.ts')
-  const body: unknown = await response.json().catch(() => undefined)
+  const body = parsed(response.text)
   // Loose: a newer service may say more.
   const answer = DispatchAnswer.loose().safeParse(body)
-  if (response.ok && answer.success) return answer.data
+  if (response.status === 200 && answer.success) return answer.data
   const problem = ErrorAnswer.loose().safeParse(body)
   throw new CommandError(
     EXIT.remote,
     `the service answered ${response.status}${problem.success ? `: ${problem.data.message}` : ', and not as a dispatch endpoint'}`,
   )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -15,6 +15,7 @@ export interface DispatchResult {
   readonly unknown: number
   /** Lessons due that this call left. */
   readonly remaining: number
+  /** Infinity for a run without one. */
   readonly limit: number
   readonly reason?: string
   readonly results: readonly {
@@ -45,6 +46,8 @@ export interface Course {
   /** At most one message per subscription. Rejects with `store_not_persistent` on the in-memory store. */
   dispatch(options: {
     readonly limit: number
+    /** Calls of one run together send at most one message per subscription; default: a run of its own. */
+    readonly run?: string
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
@@ -56,6 +59,8 @@ export interface Course {
   find(identity: string): Promise<Subscription | undefined>
   erase(identity: string): Promise<boolean>
   resolve(id: string, as: 'retry' | 'sent'): Promise<boolean>
+  /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
+  stopDispatching(): Promise<void>
   /** Waits for mails that are on their way. */
   close(): Promise<void>
 }

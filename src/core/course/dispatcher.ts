@@ -3,11 +3,13 @@ import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { TEMPLATES, type TemplateName } from '../mail/catalog.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
+import type { Outcome } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Course, DispatchResult } from './course.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
+import { createRefusals } from './refusals.ts'
 import { KEY_LIFE_MS, release, settle } from './schedule.ts'
 import type { Claim, CourseStore } from './store.ts'
 
@@ -19,6 +21,8 @@ const ATTEMPT_MS = 80_000
 const LEAST_MS = 55_000
 /** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
 const SLOTS = 250
+/** The most that one limited call sends; of a run without a limit, the first ones are listed. */
+const MOST_RESULTS = 10_000
 
 export interface DispatcherOptions {
   readonly store: CourseStore
@@ -38,7 +42,7 @@ export interface DispatcherOptions {
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, mailFor } = options
-  return async ({ limit, signal, onProgress }) => {
+  return async ({ limit, run, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const remaining = async () => (await store.backlog(clock.now())).due
@@ -54,6 +58,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       timer,
       random,
       limit,
+      run,
       leaseMs: LEASE_MS,
       attemptMs: ATTEMPT_MS,
       ahead: mailer.lines,
@@ -62,18 +67,48 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const inFlight = createGate(mailer.lines)
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
+    const refusals = createRefusals()
+    const undecided: Promise<void>[] = []
+    /** Why the first message that nothing was recorded of was not sent. */
+    let unheard: string | undefined
     let fault: { readonly error: unknown } | undefined
-    const stopped = () => pause !== undefined || fault !== undefined || signal?.aborted === true
+    const stopped = () =>
+      pause !== undefined || refusals.stop !== undefined || fault !== undefined || signal?.aborted === true
 
     async function deliver(taken: Taken): Promise<void> {
       const { claim } = taken
       const outcome = await inFlight(() => handOver(taken))
-      if (outcome === 'untried') await mark(release(claim, clock.now()))
-      else if (outcome === 'gone') feed.giveBack()
-      else if (outcome.kind !== 'not_configured') {
-        await mark(settle(claim, outcome, clock.now(), random.fraction()))
+      if (outcome === 'untried') {
+        await mark(release(claim, clock.now(), false))
+        feed.giveBack({ stale: true })
+      } else if (outcome === 'gone') feed.giveBack({ stale: false })
+      else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
+        refusals.failed(outcome.reason)
+        unheard ??= outcome.reason
+        await mark(release(claim, clock.now(), true))
         tell(claim, outcome)
-      }
+      } else if (isRefusal(outcome)) undecided.push(refused(taken, outcome))
+      else await record(claim, outcome)
+    }
+
+    async function record(claim: Claim, outcome: Outcome): Promise<void> {
+      await mark(settle(claim, outcome, clock.now(), random.fraction()))
+      tell(claim, outcome)
+    }
+
+    /** What a refusal is about shows in what becomes of the others; its slot does not wait for that. */
+    async function refused({ claim, deadline }: Taken, outcome: Refusal): Promise<void> {
+      const unclear = outcome.kind === 'permanent' ? 'message' : 'run'
+      const { reason } = outcome
+      // No later than the lease: whoever holds it next must not find a refusal that was never recorded.
+      const about = await Promise.race([
+        refusals.refused({ reason, unclear }),
+        deadline.passed.then(() => unclear),
+      ])
+      if (about === 'message') return record(claim, { kind: 'permanent', hardBounce: false, reason })
+      unheard ??= reason
+      await mark(release(claim, clock.now(), true))
+      tell(claim, outcome)
     }
 
     async function handOver({
@@ -87,7 +122,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (!(await store.stillHolds(claim))) return 'gone'
       if (isForgotten(claim, now)) return stillUnknown(claim)
       // What a transport has not answered by then may or may not have been delivered.
+      const number = refusals.handOver()
       const outcome = await Promise.race([send(claim, deadline.signal), deadline.passed.then(() => LATE)])
+      if (outcome.kind === 'sent') refusals.accepted(number)
       // Here, while the place is still taken: whoever is next in line must see it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
       return outcome
@@ -114,11 +151,11 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       return mailer.send(mail, signal)
     }
 
-    function tell({ subscription, day }: Claim, outcome: Exclude<SendOutcome, { kind: 'not_configured' }>) {
+    function tell({ subscription, day }: Claim, outcome: SendOutcome) {
       const kind = outcome.kind === 'sent' || outcome.kind === 'unknown' ? outcome.kind : 'failed'
       const reason = outcome.kind === 'sent' ? {} : { reason: outcome.reason }
       tally[kind] += 1
-      results.push({ subscription, day, sent: kind === 'sent', ...reason })
+      if (results.length < MOST_RESULTS) results.push({ subscription, day, sent: kind === 'sent', ...reason })
       onProgress?.({ subscription, day, outcome: kind })
       if (kind !== 'sent')
         log.warn('course_day_not_sent', 'a lesson was not sent', {
@@ -145,14 +182,32 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         }),
       ),
     )
+    refusals.end()
+    for (const decided of await Promise.allSettled(undecided))
+      if (decided.status === 'rejected') fault ??= { error: decided.reason }
     const untried = await feed.stop()
     if (fault) throw fault.error
-    await Promise.all(untried.map(({ claim }) => mark(release(claim, clock.now()))))
-    const reason = pause === undefined ? {} : { reason: pause }
-    const counted = { processed: results.length, ...tally, remaining: await remaining() }
+    await Promise.all(untried.map(({ claim }) => mark(release(claim, clock.now(), false))))
+    const why = pause ?? refusals.stop ?? (tally.sent === 0 ? unheard : undefined)
+    const reason = why === undefined ? {} : { reason: why }
+    const counted = {
+      processed: tally.sent + tally.failed + tally.unknown,
+      ...tally,
+      remaining: await remaining(),
+    }
     log.info('dispatched', 'a dispatch call ended', counted)
     return { ...counted, limit, ...reason, results }
   }
+}
+
+/** An answer that may be about us and not about the message. */
+type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
+
+function isRefusal(outcome: Outcome): outcome is Refusal {
+  return (
+    (outcome.kind === 'transient' && outcome.scope === 'sender') ||
+    (outcome.kind === 'permanent' && !outcome.hardBounce)
+  )
 }
 
 const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as const

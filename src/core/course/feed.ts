@@ -18,8 +18,8 @@ export interface Taken {
 export interface Feed {
   /** Undefined when nothing more is due, or the limit is reached. */
   next(): Promise<Taken | undefined>
-  /** A claim that came to nothing makes room for another. */
-  giveBack(): void
+  /** A claim that came to nothing makes room for another; `stale`: it waited too long for its turn. */
+  giveBack(back: { readonly stale: boolean }): void
   /** Takes no more; gives what was taken and not handed out. */
   stop(): Promise<readonly Taken[]>
 }
@@ -30,6 +30,7 @@ export function createFeed(input: {
   readonly timer: Timer
   readonly random: Random
   readonly limit: number
+  readonly run: string | undefined
   readonly leaseMs: number
   /** Of the lease, what an attempt may take; the rest is for its mark. */
   readonly attemptMs: number
@@ -37,17 +38,19 @@ export function createFeed(input: {
   readonly ahead: number
 }): Feed {
   const { store, clock, timer, random, leaseMs, attemptMs, ahead } = input
-  const call = Buffer.from(random.bytes(9)).toString('base64url')
+  const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
   const deadlines: Deadline[] = []
   let left = input.limit
+  let size = BATCH
   let dry = false
   let fault: { readonly error: unknown } | undefined
   let taking: Promise<void> | undefined
 
   async function take(): Promise<void> {
     try {
-      const limit = Math.min(BATCH, left)
+      const limit = Math.min(size, left)
+      size = Math.min(BATCH, size * 2)
       const claimedAt = clock.now()
       const retries = Math.floor(limit / RETRY_SHARE + random.fraction())
       const claims = await store.claimDue({ now: claimedAt, limit, retries, leaseMs, call })
@@ -84,8 +87,11 @@ export function createFeed(input: {
         else return undefined
       }
     },
-    giveBack() {
+    giveBack({ stale }) {
       left += 1
+      dry = false
+      // The provider is slow: claim no more than it takes before the claims grow old.
+      if (stale) size = ahead
     },
     async stop() {
       left = Number.NEGATIVE_INFINITY

@@ -47,7 +47,9 @@ export function openCourse({
   const key = () => linkKey.reveal()
   const unsubscribe = (subscription: string, enrolment: number) =>
     unsubscribeUrl(siteUrl, key(), subscription, enrolment)
-  const dispatch = createDispatcher({
+  const calls = new Set<Promise<void>>()
+  const closing = new AbortController()
+  const run = createDispatcher({
     store,
     persistent,
     mailer,
@@ -66,6 +68,20 @@ export function openCourse({
       }
     },
   })
+
+  const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
+    const running = run({
+      ...options,
+      signal: AbortSignal.any([closing.signal, ...(signal ? [signal] : [])]),
+    })
+    const ended = running.then(
+      () => {},
+      () => {},
+    )
+    calls.add(ended)
+    void ended.then(() => calls.delete(ended))
+    return running
+  }
 
   async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<SendOutcome> {
     const outcome = await mailer.send({
@@ -154,6 +170,10 @@ export function openCourse({
     erase: (identity) =>
       store.erase({ identity, suppressionHash: suppressionHash(key(), identity), now: clock.now() }),
     resolve: (id, as) => store.resolve({ id, as, now: clock.now() }),
+    async stopDispatching() {
+      closing.abort(new Error('the platform stops'))
+      await Promise.all(calls)
+    },
     async close() {
       await Promise.all(pending)
     },

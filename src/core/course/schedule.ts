@@ -30,13 +30,18 @@ export function nextDay(sentDays: readonly number[]): number | undefined {
   return undefined
 }
 
-/** Gives a claim back untried: what was known of it stays known, and it has waited since it was due. */
-export function release(claim: Claim, now: number): Settlement {
+/**
+ * Gives a claim back: what was known of it stays known, and it is due at once, but never before its time. Untried, it
+ * has waited since it was due; tried, it goes to the end of the line.
+ */
+export function release(claim: Claim, now: number, tried: boolean): Settlement {
+  const due = dueAt(claim.confirmedAt, claim.day)
   return {
     claim,
     now,
     sent: false,
-    nextAttemptAt: claim.problem === undefined ? Math.min(now, dueAt(claim.confirmedAt, claim.day)) : now,
+    untried: !tried,
+    nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, due) : due,
     failures: claim.failures,
     problem: claim.problem,
     end: false,
@@ -47,6 +52,11 @@ export function release(claim: Claim, now: number): Settlement {
 function backoffMs(failures: number, fraction: number): number {
   const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 20))
   return Math.round(Math.max(FIRST_RETRY_MS, full / 2 + (full / 2) * fraction))
+}
+
+/** The wall clock may have been stepped back since the claim: a lesson that is not due any more waits until it is. */
+function notBeforeDue({ confirmedAt, day }: Claim, at: number): number {
+  return Math.max(at, dueAt(confirmedAt, day))
 }
 
 /** What to record of a finished attempt: pure, so that the simulation and every store share it. */
@@ -69,7 +79,7 @@ export function settle(claim: Claim, outcome: Outcome, now: number, fraction: nu
       }
     case 'unknown': {
       const since = unknownSince ?? now
-      const next = now + backoffMs(claim.failures, fraction)
+      const next = notBeforeDue(claim, now + backoffMs(claim.failures, fraction))
       // Past the provider's memory of the key a retry could be a second delivery: an operator decides.
       const expired = next - since >= KEY_LIFE_MS
       return {
@@ -83,10 +93,12 @@ export function settle(claim: Claim, outcome: Outcome, now: number, fraction: nu
       }
     }
     case 'transient': {
-      const burns = outcome.scope === 'message'
-      const failures = claim.failures + (burns ? 1 : 0)
-      const next = now + Math.max(outcome.retryAfterMs ?? 0, backoffMs(claim.failures, fraction))
+      const next = notBeforeDue(
+        claim,
+        now + Math.max(outcome.retryAfterMs ?? 0, backoffMs(claim.failures, fraction)),
+      )
       const unknownExpired = unknownSince !== undefined && next - unknownSince >= KEY_LIFE_MS
+      const failures = claim.failures + (outcome.scope === 'message' ? 1 : 0)
       const parked = failures >= MOST_FAILURES || unknownExpired
       const kind = unknownSince !== undefined ? 'unknown' : parked ? 'parked' : 'failed'
       return {

@@ -51,6 +51,8 @@ export interface Settlement {
   readonly claim: Claim
   readonly now: number
   readonly sent: boolean
+  /** Nothing was handed over: the same dispatch call may take it again. */
+  readonly untried?: boolean
   /** Next attempt, of this day or the one after; undefined: none. */
   readonly nextAttemptAt: number | undefined
   readonly failures: number

@@ -217,7 +217,7 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
  */
 export function record(
   current: SubscriptionRecord,
-  { claim, now, sent, nextAttemptAt, failures, problem, end }: Settlement,
+  { claim, now, sent, untried, nextAttemptAt, failures, problem, end }: Settlement,
 ): SubscriptionRecord | undefined {
   const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
   if (sent) {
@@ -232,6 +232,7 @@ export function record(
     failures,
     problem,
     fence: current.fence + 1,
+    ...(untried && { claimedBy: undefined }),
     ...(end && { state: 'unsubscribed', unsubscribedAt: now }),
   }
 }

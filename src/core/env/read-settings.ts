@@ -13,6 +13,7 @@ import {
 import { ADJUSTS, findVariable, VARIABLES } from './table.ts'
 import {
   malformed,
+  parseBaseUrl,
   parseHttpUrl,
   parseInteger,
   parseOrigins,
@@ -80,7 +81,11 @@ export function readSettings(env: Environment): Settings {
   const rotating = (name: string) => secretPair(text(name) ?? '')
   const url = (name: string) => {
     const value = text(name)
-    return value === undefined ? undefined : parseHttpUrl(value)
+    return value === undefined
+      ? undefined
+      : findVariable(name)?.base
+        ? parseBaseUrl(value)
+        : parseHttpUrl(value)
   }
   const integer = (name: string) => {
     const value = text(name)

@@ -33,6 +33,8 @@ export interface Variable {
   readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
   /** Takes two values separated by a comma while it is rotated (CONTRACT §9.4). */
   readonly rotates?: true
+  /** An address that paths are put behind. */
+  readonly base?: true
 }
 
 const ALL: readonly Service[] = ['web', 'api', 'agent']
@@ -47,7 +49,7 @@ type Row = readonly [
   kind: Kind,
   example: string,
   summary: string,
-  extra?: Partial<Pick<Variable, 'secret' | 'range' | 'prefixes' | 'rotates'>>,
+  extra?: Partial<Pick<Variable, 'secret' | 'range' | 'prefixes' | 'rotates' | 'base'>>,
 ]
 
 /** CONTRACT §2, row by row: everything that is made from the contract is made from this table. */
@@ -59,6 +61,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'url',
       'https://www.example.com',
       'Address of the web service as visitors see it: absolute links in pages and mails.',
+      { base: true },
     ],
     [
       'NEXT_PUBLIC_API_URL',
@@ -66,6 +69,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'url',
       'https://api.example.com',
       'Address of the API as browsers reach it.',
+      { base: true },
     ],
     [
       'NEXT_PUBLIC_AGENT_URL',
@@ -73,6 +77,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'url',
       'https://agent.example.com',
       'Address of the agent as browsers reach it.',
+      { base: true },
     ],
     [
       'API_URL',
@@ -80,6 +85,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'url',
       'http://api.internal:8000',
       'Address of the API as the other services reach it.',
+      { base: true },
     ],
     [
       'AGENT_URL',
@@ -87,6 +93,7 @@ const ROWS: Readonly<Record<GroupName, readonly Row[]>> = {
       'url',
       'http://agent.internal:8100',
       'Address of the agent as the web service reaches it.',
+      { base: true },
     ],
     [
       'BUILD_STAMP',

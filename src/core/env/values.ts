@@ -13,6 +13,8 @@ export interface Reading {
   /** What the whole value has to match. */
   readonly pattern?: RegExp
   readonly schema?: StandardSchema
+  /** An address that paths are put behind: no user name, query or fragment. */
+  readonly base?: boolean
   /** Takes two values, separated by a comma, while it is rotated. */
   readonly rotates?: boolean
 }
@@ -22,6 +24,8 @@ export function malformed(reading: Reading, value: string): string | undefined {
   // A wildcard is an error of its own rule; saying "malformed" as well would say it twice.
   if (reading.kind === 'origins' && value.includes('*')) return undefined
   if (reading.rotates && secretPair(value) === undefined) return 'one key, or two separated by a comma'
+  if (reading.base && parseBaseUrl(value) === undefined)
+    return 'an http:// or https:// address without user name, query or fragment'
   const parsed = parseValue(reading, value)
   return parsed.ok ? undefined : parsed.expected
 }
@@ -156,6 +160,17 @@ export function parseHttpUrl(value: string): string | undefined {
   const url = parseUrl(value)
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined
   return value.replace(/\/+$/, '')
+}
+
+/**
+ * An address that paths are put behind, in ASCII and without a trailing slash, so that it can stand in every link;
+ * undefined when it has a user name, a query or a fragment, which would end up in the middle of links.
+ */
+export function parseBaseUrl(value: string): string | undefined {
+  const url = parseHttpUrl(value) === undefined ? undefined : parseUrl(value)
+  if (url === undefined || /[?#]/.test(value) || url.username !== '' || url.password !== '') return undefined
+  const path = url.pathname.replace(/[^A-Za-z0-9\-._~:/@!$&'()*+,;=%]/g, encodeURIComponent)
+  return `${url.origin}${path}`.replace(/\/+$/, '')
 }
 
 function parseSmtpUrl(value: string): URL | undefined {

@@ -15,7 +15,11 @@ export interface Mail {
   readonly unsubscribeUrl?: string
 }
 
-export type SendOutcome = Outcome | { readonly kind: 'not_configured'; readonly reason: string }
+/** `not_composed`: the fault is in our own texts, templates or configuration, and no provider was asked. */
+export type SendOutcome =
+  | Outcome
+  | { readonly kind: 'not_configured'; readonly reason: string }
+  | { readonly kind: 'not_composed'; readonly reason: string }
 
 /** Renders and sends from the configured sender. Never throws; unconfigured it is a no-op that says so. */
 export interface Mailer {
@@ -26,6 +30,8 @@ export interface Mailer {
   readonly transport: string | undefined
   /** How many messages it carries at once. */
   readonly lines: number
+  /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
+  prepare(): Promise<void>
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. */

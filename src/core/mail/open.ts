@@ -47,13 +47,16 @@ export function openMailer({
     reason: undefined,
     transport: own?.kind ?? mail?.route.kind,
     lines: own === undefined && mail?.route.kind === 'smtp' ? LINES.smtp : LINES.api,
+    async prepare() {
+      await Promise.all([compiled(), transport()])
+    },
     compose,
     async send(mail, signal) {
       let message: Message
       try {
         message = await compose(mail)
       } catch (error) {
-        return { kind: 'permanent', reason: faultOf(error), hardBounce: false }
+        return { kind: 'not_composed', reason: faultOf(error) }
       }
       let line: Transport
       try {
@@ -94,6 +97,7 @@ const noMailer: Mailer = {
   reason: NOT_CONFIGURED,
   transport: undefined,
   lines: 0,
+  prepare: async () => {},
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),
   send: async (): Promise<SendOutcome> => ({ kind: 'not_configured', reason: NOT_CONFIGURED }),
   verify: () => Promise.reject(new Error(NOT_CONFIGURED)),

@@ -26,10 +26,13 @@ export interface SmtpFault {
 
 const connection = (reason: string): Failure => ({ kind: 'transient', scope: 'connection', reason })
 const later = (reason: string): Failure => ({ kind: 'transient', scope: 'message', reason })
+/** Refused, and perhaps not for what this one message is. */
+const sender = (reason: string): Failure => ({ kind: 'transient', scope: 'sender', reason })
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
 /** Enhanced codes that say that the address is dead (RFC 3463 §3.2): a hard bounce. */
 export const DEAD_ADDRESS = /^5\.1\.(?:1|2|3|6|10)$/
+const POLICY = /^5\.7\.\d+$/
 const TOO_LARGE = /^5\.(?:3\.4|2\.3)$/
 
 /**
@@ -54,7 +57,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     id: 'credentials-refused',
     when: 'a reply of 4xx or 5xx to AUTH, or the server takes no credentials',
     matches: ({ command, code }) => command === 'auth' && code !== 421,
-    outcome: connection('the mail server refused the credentials'),
+    outcome: sender('the mail server refused the credentials'),
   },
   {
     id: 'service-closing',
@@ -66,7 +69,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     id: 'credentials-needed',
     when: '530 to any command: the server wants credentials, and none are configured',
     matches: ({ code }) => code === 530,
-    outcome: connection('the mail server wants credentials (530)'),
+    outcome: sender('the mail server wants credentials (530)'),
   },
   {
     id: 'greeting-refused',
@@ -87,7 +90,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     id: 'sender-refused',
     when: 'any other 5xx to MAIL FROM: the server does not let the configured sender send',
     matches: ({ command, code }) => command === 'mail' && code !== undefined && code >= 500,
-    outcome: connection('the mail server refused the sender’s address'),
+    outcome: sender('the mail server refused the sender’s address'),
   },
   {
     id: 'address-dead',
@@ -96,8 +99,17 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     outcome: permanent('the address does not exist', true),
   },
   {
+    id: 'policy-refused',
+    when: '5xx with 5.7.x, or 554 without such a code: a policy, perhaps about us and not about the message',
+    matches: ({ code, enhanced }) =>
+      code !== undefined &&
+      code >= 500 &&
+      (POLICY.test(enhanced ?? '') || (code === 554 && enhanced === undefined)),
+    outcome: sender('the mail server’s policy refused the message'),
+  },
+  {
     id: 'message-refused',
-    when: 'any other 5xx: policy, content, a full mailbox',
+    when: 'any other 5xx: content, a full mailbox',
     matches: ({ code }) => code !== undefined && code >= 500,
     outcome: permanent('the mail server refused the message'),
   },
@@ -174,7 +186,7 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
     id: 'key-refused',
     when: '401, 402 or 403: the key, its rights, or the account',
     matches: oneOf(401, 402, 403),
-    outcome: connection('the mail provider refused the key'),
+    outcome: sender('the mail provider refused the key'),
   },
   {
     id: 'wrong-address',
@@ -193,6 +205,12 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
     when: '408, 409 (our key is at work elsewhere), 425, or 5xx; `Retry-After` is kept, up to an hour',
     matches: (fault) => between(500, 599)(fault) || oneOf(408, 409, 425)(fault),
     outcome: later('the mail provider cannot take the message now'),
+  },
+  {
+    id: 'request-refused',
+    when: '400 or 422: the request, perhaps for our sender’s address or the texts and not for this recipient',
+    matches: oneOf(400, 422),
+    outcome: sender('the mail provider refused the message'),
   },
   {
     id: 'message-refused',

@@ -22,15 +22,16 @@ export interface Message {
 
 /**
  * What became of one send. `unknown`: the connection broke after the message was handed over, so it may
- * have been delivered. A transient outcome with `scope: 'connection'` (421, 429) burns no attempt: the
- * transport pauses instead. `hardBounce` marks a dead address (5.1.1).
+ * have been delivered. A transient outcome with `scope: 'connection'` (401, 421, 429) burns no attempt: the
+ * transport pauses instead. `scope: 'sender'` (422, 5.7.1) is a refusal that may be of us rather than of this message:
+ * the dispatcher decides by what becomes of the others. `hardBounce` marks a dead address (5.1.1).
  */
 export type Outcome =
   | { readonly kind: 'sent'; readonly id: string }
   | {
       readonly kind: 'transient'
       readonly reason: string
-      readonly scope: 'message' | 'connection'
+      readonly scope: 'message' | 'sender' | 'connection'
       readonly retryAfterMs?: number
     }
   | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }

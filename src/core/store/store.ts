@@ -33,6 +33,13 @@ export interface StoreStatus {
   readonly backupAt: number | undefined
 }
 
+export interface HourClaim {
+  readonly hour: string
+  /** UTC milliseconds. */
+  readonly now: number
+  readonly leaseMs: number
+}
+
 /** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
 export interface Store {
   readonly kind: 'memory' | 'sqlite' | 'postgres'
@@ -42,8 +49,15 @@ export interface Store {
   readonly directory: Directory
   readonly sentMail: SentMailStore
   readonly paymentEvents: PaymentEventStore
-  /** Marks an hour (`2026-11-21T04`) as handled; false when another process has it already. */
-  claimHour(hour: string): Promise<boolean>
+  /**
+   * Takes an hour (`2026-11-21T04`) for `leaseMs`. `busy`: another process has it; when that process dies, the hour can
+   * be taken again at the end of its lease. `handled`: its work is done.
+   */
+  claimHour(claim: HourClaim): Promise<'claimed' | 'busy' | 'handled'>
+  /** Goes on holding a claimed hour. */
+  keepHour(claim: HourClaim): Promise<void>
+  /** Ends a claim: the hour's work is done, or the hour can be taken again at once. */
+  endHour(hour: string, done: boolean): Promise<void>
   lastHour(): Promise<string | undefined>
   /** The value kept under a name, made once by whoever comes first. */
   getOrCreate(name: string, make: () => string): Promise<string>

@@ -86,6 +86,10 @@ const DispatchQuery = z.object({
     .transform(Number)
     .pipe(Limit)
     .optional(),
+  run: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{8,64}$/, '8 to 64 letters, digits, hyphens and underscores')
+    .optional(),
 })
 
 export function dispatchRoute(
@@ -105,9 +109,16 @@ export function dispatchRoute(
     }
     const text = await readText(asked, SMALL_BODY_BYTES)
     const body = text.trim() === '' ? {} : parseJson(text, DispatchBody)
-    const query = parseWith(DispatchQuery, { limit: url.searchParams.get('limit') ?? undefined })
+    const query = parseWith(DispatchQuery, {
+      limit: url.searchParams.get('limit') ?? undefined,
+      run: url.searchParams.get('run') ?? undefined,
+    })
     const limit = query.limit ?? body.limit ?? options.limit
-    return jsonResponse(await (await course()).dispatch({ limit, signal: request.signal }), { requestId })
+    // A caller that goes away stops nothing: what it asked for is bounded by its limit.
+    const { run } = query
+    return jsonResponse(await (await course()).dispatch({ limit, ...(run !== undefined && { run }) }), {
+      requestId,
+    })
   }
 }
 

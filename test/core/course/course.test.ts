@@ -473,9 +473,16 @@ describe.each(STORES)('on the store %s', (kind) => {
   test('hours are claimed once, the last is known, and a value is made once', async () => {
     const { store } = await course(kind)
     expect(await store.lastHour()).toBeUndefined()
-    expect(await Promise.all([store.claimHour('2026-11-21T04'), store.claimHour('2026-11-21T04')])).toEqual(
-      expect.arrayContaining([true, false]),
+    const claim = { hour: '2026-11-21T04', now: START, leaseMs: 60_000 }
+    expect(await Promise.all([store.claimHour(claim), store.claimHour(claim)])).toEqual(
+      expect.arrayContaining(['claimed', 'busy']),
     )
+    await store.keepHour(claim)
+    expect(await store.claimHour(claim)).toBe('busy')
+    await store.endHour(claim.hour, false)
+    expect(await store.claimHour(claim)).toBe('claimed')
+    await store.endHour(claim.hour, true)
+    expect(await store.claimHour(claim)).toBe('handled')
     expect(await store.lastHour()).toBe('2026-11-21T04')
     expect(await store.getOrCreate('link_key', () => 'first')).toBe('first')
     expect(await store.getOrCreate('link_key', () => 'second')).toBe('first')

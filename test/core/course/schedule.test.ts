@@ -87,7 +87,7 @@ test('faults of the connection burn no attempt; faults of the message park it af
 
 test('once unknown, a lesson stays unknown through later faults and through being given back, until it is sent', () => {
   const unknown = claimOf({ problem: { kind: 'unknown', reason: 'the line broke', since: 5 } })
-  expect(release(unknown, 10).problem).toEqual(unknown.problem)
+  expect(release(unknown, 10, false).problem).toEqual(unknown.problem)
   expect(settle(unknown, { kind: 'transient', scope: 'message', reason: 'x' }, 10, 0).problem).toMatchObject({
     kind: 'unknown',
     since: 5,

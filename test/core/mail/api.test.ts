@@ -103,8 +103,9 @@ const CASES: readonly (readonly [row: string, how: string, url: () => Promise<st
       ['message-deferred', 425],
       ['message-deferred', 500],
       ['message-deferred', 503],
-      ['message-refused', 400],
-      ['message-refused', 422],
+      ['message-refused', 410],
+      ['request-refused', 400],
+      ['request-refused', 422],
       ['message-refused', 451],
     ] as const
   ).map(

@@ -129,7 +129,7 @@ const CASES: readonly Case[] = [
   ['address-dead', '550 5.1.1 to RCPT', rude(says('RCPT', '550 5.1.1 no such user'))],
   ['address-dead', '550 5.1.2 to the message', rude(says('END', '550 5.1.2 no such domain'))],
   ['address-dead', '556 5.1.10 to RCPT', rude(says('RCPT', '556 5.1.10 null MX'))],
-  ['message-refused', '554 5.7.1 to the message', rude(says('END', '554 5.7.1 spam'))],
+  ['policy-refused', '554 5.7.1 to the message', rude(says('END', '554 5.7.1 spam'))],
   ['message-refused', '550 without an enhanced code to RCPT', rude(says('RCPT', '550 no'))],
   ['message-refused', '552 5.2.2 to RCPT', rude(says('RCPT', '552 5.2.2 mailbox full'))],
   ['message-refused', '503 to DATA', rude(says('DATA', '503 5.5.1 bad sequence'))],

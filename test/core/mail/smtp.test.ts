@@ -69,7 +69,7 @@ test.each([
   ['a script for an address', { ...LESSON, slots: { ...LESSON.slots, lessonUrl: 'javascript:alert(1)' } }],
 ])('%s is refused before anything is sent', async (_, mail) => {
   expect(await mailer('smtp://127.0.0.1:1').send(mail)).toMatchObject({
-    kind: 'permanent',
-    hardBounce: false,
+    kind: 'not_composed',
+    reason: expect.stringMatching(/slot/),
   })
 })

@@ -17,6 +17,9 @@ const INT8 = 20
 const ATTEMPTS = 3
 const TRY_AGAIN = new Set(['40001', '40P01'])
 
+/** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
+export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
 export function createPool(input: {
   readonly url: Secret
   readonly size: number

@@ -76,4 +76,6 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // What is claimed, longest in hand first: finds the leases that ran out without a look at what waits longer.
   'CREATE INDEX subscription_claimed ON platformctl.subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
+  // An hour that is being handled; null: done.
+  'ALTER TABLE platformctl.handled_hour ADD COLUMN claimed_until bigint;',
 ]

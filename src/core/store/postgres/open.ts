@@ -2,7 +2,7 @@ import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import type { Store } from '../store.ts'
 import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
-import { createPool, guarded, migrate, schemaVersion } from './connection.ts'
+import { createPool, guarded, migrate, NOW_MS, schemaVersion } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -32,13 +32,34 @@ export async function openPostgres(input: {
     directory: postgresDirectory(pool),
     sentMail: postgresSentMail(pool),
     paymentEvents: postgresPaymentEvents(pool),
-    claimHour: (hour) =>
+    claimHour: ({ hour, leaseMs }) =>
       guarded(async () => {
         const { rowCount } = await pool.query(
-          'INSERT INTO platformctl.handled_hour (hour) VALUES ($1) ON CONFLICT DO NOTHING',
+          `INSERT INTO platformctl.handled_hour AS h (hour, claimed_until) VALUES ($1, ${NOW_MS} + $2)
+           ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
+           WHERE h.claimed_until IS NOT NULL AND h.claimed_until <= ${NOW_MS}`,
+          [hour, leaseMs],
+        )
+        if (rowCount === 1) return 'claimed'
+        const { rows } = await pool.query<{ handled: boolean }>(
+          'SELECT claimed_until IS NULL AS handled FROM platformctl.handled_hour WHERE hour = $1',
           [hour],
         )
-        return rowCount === 1
+        return rows[0]?.handled === true ? 'handled' : 'busy'
+      }),
+    keepHour: ({ hour, leaseMs }) =>
+      guarded(async () => {
+        await pool.query(
+          `UPDATE platformctl.handled_hour SET claimed_until = ${NOW_MS} + $2 WHERE hour = $1 AND claimed_until IS NOT NULL`,
+          [hour, leaseMs],
+        )
+      }),
+    endHour: (hour, done) =>
+      guarded(async () => {
+        await pool.query(
+          'UPDATE platformctl.handled_hour SET claimed_until = $2 WHERE hour = $1 AND claimed_until IS NOT NULL',
+          [hour, done ? null : 0],
+        )
       }),
     lastHour: () =>
       guarded(async () => {

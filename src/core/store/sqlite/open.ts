@@ -26,7 +26,18 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
   })
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
-    claimHour: database.prepare('INSERT OR IGNORE INTO handled_hour (hour) VALUES (?)'),
+    // A lease that ends later than any could was written under a clock that was ahead.
+    claimHour: database.prepare(`
+      INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @now + @leaseMs)
+      ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
+      WHERE claimed_until IS NOT NULL AND (claimed_until <= @now OR claimed_until > @now + @leaseMs)`),
+    isHandled: database.prepare('SELECT claimed_until IS NULL FROM handled_hour WHERE hour = ?').pluck(),
+    keepHour: database.prepare(
+      'UPDATE handled_hour SET claimed_until = @now + @leaseMs WHERE hour = @hour AND claimed_until IS NOT NULL',
+    ),
+    endHour: database.prepare(
+      'UPDATE handled_hour SET claimed_until = ? WHERE hour = ? AND claimed_until IS NOT NULL',
+    ),
     lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
     put: database.prepare('INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)'),
     get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
@@ -41,7 +52,13 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),
-    claimHour: async (hour) => guarded(() => sql.claimHour.run(hour).changes === 1),
+    claimHour: async (claim) =>
+      guarded(() => {
+        if (sql.claimHour.run(claim).changes === 1) return 'claimed'
+        return sql.isHandled.get(claim.hour) === 1 ? 'handled' : 'busy'
+      }),
+    keepHour: async (claim) => void guarded(() => sql.keepHour.run(claim)),
+    endHour: async (hour, done) => void guarded(() => sql.endHour.run(done ? null : 0, hour)),
     lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
     getOrCreate: async (name, make) =>
       guarded(() => {

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { readSettings } from '../../../src/core/env/read-settings.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { courseWith } from '../../support/course.ts'
+
+const untouched = { sentDays: [], problem: undefined, failures: 0, nextAttemptAt: expect.any(Number) }
+const sender = (reason: string): Outcome => ({ kind: 'transient', scope: 'sender', reason })
+
+test('a fault of our own texts or configuration parks nobody, stops the call and is its reason', async () => {
+  const it = await courseWith(30, { siteUrl: 'https://www.example.com/a|b' })
+  const call = await it.course.dispatch({ limit: 100 })
+  expect(call).toMatchObject({ sent: 0, remaining: 30, reason: expect.stringContaining('lessonUrl') })
+  expect(it.messages).toEqual([])
+  for (const row of await it.rows()) expect(row).toMatchObject(untouched)
+  // Once the configuration is corrected, nobody has to do anything else.
+  const corrected = it.open(it.store.course, { site: 'https://www.example.com' })
+  expect(await corrected.dispatch({ limit: 100 })).toMatchObject({ sent: 30, remaining: 0 })
+})
+
+test('a provider that refuses us and not the recipient parks nobody, and is asked a few times only', async () => {
+  const it = await courseWith(300)
+  it.answer(() => sender('the mail provider refused the message (422)'))
+  const call = await it.course.dispatch({ limit: 1000 })
+  expect(call.reason).toBe('5 refusals in a row: the mail provider refused the message (422)')
+  expect(call.remaining).toBe(300)
+  // What was in flight when the fifth answer came.
+  expect(it.messages.length).toBeLessThan(60)
+  for (const row of await it.rows()) expect(row).toMatchObject(untouched)
+  it.answer((message) => ({ kind: 'sent', id: message.key }))
+  expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ sent: 300 })
+})
+
+test('one refusal among messages that are taken is about that message, which waits for an operator', async () => {
+  const it = await courseWith(200)
+  it.answer((message) =>
+    message.to.address === 'p3@example.com'
+      ? sender('the mail provider refused the message (422)')
+      : { kind: 'sent', id: message.key },
+  )
+  const call = await it.course.dispatch({ limit: 1000 })
+  expect(call).toMatchObject({ sent: 199, failed: 1 })
+  expect(call.reason).toBeUndefined()
+  expect((await it.rows())[3]).toMatchObject({ problem: { kind: 'parked' }, nextAttemptAt: undefined })
+})
+
+test('the only message of a call that is refused is tried again, and the call says why it was not sent', async () => {
+  const it = await courseWith(1)
+  it.answer(() => sender('the mail server refused the message (554)'))
+  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({
+    processed: 1,
+    failed: 1,
+    remaining: 1,
+    reason: 'the mail server refused the message (554)',
+  })
+  expect(await it.rows()).toMatchObject([untouched])
+})
+
+test('equal permanent refusals in a row stop the call and park nobody', async () => {
+  const it = await courseWith(300)
+  it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
+  expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 refusals in a row: no' })
+  for (const row of await it.rows()) expect(row).toMatchObject(untouched)
+})
+
+test('refused credentials leave nothing on the recipient, who is tried again once they are corrected', async () => {
+  const it = await courseWith(3)
+  it.answer(() => ({
+    kind: 'transient',
+    scope: 'sender',
+    reason: 'the mail provider refused the key (401)',
+  }))
+  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({
+    reason: 'the mail provider refused the key (401)',
+  })
+  for (const row of await it.rows()) expect(row).toMatchObject(untouched)
+})
+
+test.each([
+  ['https://bücher.example', 'https://xn--bcher-kva.example'],
+  ['https://www.example.com/a|b/', 'https://www.example.com/a%7Cb'],
+  ['https://www.example.com/learn', 'https://www.example.com/learn'],
+  // Each would end up in the middle of every link, so it counts as absent and is warned of.
+  ['https://www.example.com/?x', 'http://localhost:3000'],
+  ['https://www.example.com#x', 'http://localhost:3000'],
+  ['https://user:pw@www.example.com', 'http://localhost:3000'],
+])('links are made on the site address %s as on %s', async (given, used) => {
+  const { siteUrl } = readSettings({ NEXT_PUBLIC_SITE_URL: given }).site
+  expect(siteUrl).toBe(used)
+  const it = await courseWith(1, { siteUrl })
+  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+})

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+import { courseWith, START } from '../../support/course.ts'
+
+const SECOND = 1000
+
+/** Lets virtual time pass until the work is done. */
+async function during<T>(time: ReturnType<typeof virtualTime>, work: Promise<T>): Promise<T> {
+  let done = false
+  const watched = work.finally(() => {
+    done = true
+  })
+  watched.catch(() => {})
+  await time.passUntil(Number.MAX_SAFE_INTEGER, () => done)
+  return watched
+}
+
+test('a provider that takes long for each message still gets as many as the limit in one call', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(600, { time })
+  it.answer(async (message) => {
+    await time.clock.sleep(20 * SECOND)
+    return { kind: 'sent', id: message.key }
+  })
+  const call = await during(time, it.course.dispatch({ limit: 400 }))
+  expect(call).toMatchObject({ processed: 400, sent: 400, remaining: 200 })
+  expect(new Set(it.messages.map(({ key }) => key)).size).toBe(400)
+})

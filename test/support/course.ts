@@ -1,0 +1,97 @@
+import { systemClock } from '../../src/core/clock.ts'
+import { openCourse } from '../../src/core/course/open.ts'
+import type { CourseStore } from '../../src/core/course/store.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { compiledMails } from '../../src/core/mail/compiled.ts'
+import { openMailer } from '../../src/core/mail/open.ts'
+import type { Message, Outcome } from '../../src/core/mail/transport.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { secret } from '../../src/core/secret.ts'
+import type { VirtualTime } from '../simulation/virtual-time.ts'
+import { addressOf, openTestStore, type StoreKind } from './stores.ts'
+
+export const START = Date.UTC(2026, 2, 28)
+
+/** A course over a real store, with people whose first lesson is due and a provider that answers as told. */
+export async function courseWith(
+  people: number,
+  {
+    kind = 'sqlite',
+    siteUrl = 'https://www.example.com',
+    transportKind = 'test',
+    time,
+  }: {
+    readonly kind?: StoreKind
+    readonly siteUrl?: string
+    readonly transportKind?: string
+    /** Lets no time pass by itself; otherwise the wall clock stands still and waiting is real. */
+    readonly time?: VirtualTime
+  } = {},
+) {
+  const address = await addressOf(kind)
+  let now = time?.clock.now() ?? START
+  const store = await openTestStore(address)
+  const messages: Message[] = []
+  let answer: (message: Message, signal?: AbortSignal) => Outcome | Promise<Outcome> = (message) => ({
+    kind: 'sent',
+    id: message.key,
+  })
+  const open = (on: CourseStore, { site = siteUrl }: { readonly site?: string } = {}) =>
+    openCourse({
+      store: on,
+      persistent: true,
+      mailer: openMailer({
+        mail: undefined,
+        from: { name: undefined, address: 'course@example.com' },
+        transport: {
+          kind: transportKind,
+          send: async (message, signal) => {
+            messages.push(message)
+            return answer(message, signal)
+          },
+          verify: async () => {},
+          close: async () => {},
+        },
+      }),
+      clock: time?.clock ?? { now: () => now, monotonic: () => now, sleep: async () => {} },
+      timer: time?.clock ?? systemClock,
+      random: systemRandom,
+      log: silentLog,
+      siteUrl: site,
+      linkKey: secret('a key for links in tests only'),
+    })
+  for (let n = 0; n < people; n += 1) {
+    await store.course.requestConfirmation({
+      identity: `p${n}@example.com`,
+      address: `p${n}@example.com`,
+      id: `person-${n}`,
+      tokenHash: `hash-${n}`,
+      now,
+    })
+    // One after the other, so that there is a first and a last.
+    await store.course.confirm({ tokenHash: `hash-${n}`, now: now - people + n })
+  }
+  // What is loaded once is loaded now: virtual time would not wait for it.
+  await compiledMails()
+  const course = open(store.course)
+  return {
+    course,
+    store,
+    messages,
+    open,
+    now: () => now,
+    answer: (next: typeof answer) => {
+      answer = next
+    },
+    pass: (ms: number) => {
+      now += ms
+    },
+    /** A second process on the same store. */
+    anotherStore: () => openTestStore(address),
+    rows: () => Promise.all(Array.from({ length: people }, (_, n) => store.course.findById(`person-${n}`))),
+    linkOf: (message: Message | undefined) => {
+      const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
+      return { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+    },
+  }
+}
