@@ -44,6 +44,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
 
 const ONE_HOME: Record<string, string> = {
   'better-sqlite3': 'src/core/store/sqlite/',
+  'age-encryption': 'src/core/store/sqlite/age.ts',
   jose: 'src/core/access/identity.ts',
   pg: 'src/core/store/postgres/connection.ts',
   nodemailer: 'src/core/mail/transports/smtp-session.ts',

@@ -1,8 +1,9 @@
+import { Option } from 'commander'
 import type { Environment, StoreAddress } from '../../core/env/settings.ts'
 import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { collect, envFileOption, formatOption } from '../options.ts'
 import type { Configure } from '../program.ts'
 
 export interface DbOptions {
@@ -13,6 +14,8 @@ export interface DbOptions {
   readonly force?: true
   readonly to?: string
   readonly analytics?: boolean
+  readonly recipient: readonly string[]
+  readonly identity?: string
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -58,9 +61,17 @@ Examples:
   add(
     'backup',
     'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name. Events of visitors, where they are stored, go into a second file beside it',
-    '  platformctl db backup platform.sqlite.zst    packed by zstd\n  platformctl db backup platform.sqlite.gz     packed by gzip\n  platformctl db backup copy.sqlite            as it is',
+    '  platformctl db backup platform.sqlite.zst    packed by zstd\n  platformctl db backup platform.sqlite.gz     packed by gzip\n  platformctl db backup copy.sqlite            as it is\n  platformctl db backup platform.sqlite.zst.age --recipient recipients.txt',
   )
     .argument('<file>', 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite')
+    .addOption(
+      new Option(
+        '--recipient <key>',
+        'encrypt for this public key of age (age1…), or for those in a file; repeatable; the name then ends in .age',
+      )
+        .argParser(collect)
+        .default([], 'none'),
+    )
     .option('--no-analytics', 'leave the events of visitors out, which are in a file of their own')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).backup(job, file), options),
@@ -71,6 +82,10 @@ Examples:
     '  platformctl db restore platform.sqlite.zst --data /var/lib/platformctl\n  platformctl db restore platform.sqlite.zst --force    also when there is a store; stop the daemon first',
   )
     .argument('<file>', 'a backup; that of the events is taken from the file beside it, when it is there')
+    .option(
+      '--identity <file>',
+      'the file with the secret key of age (AGE-SECRET-KEY-1…) for an encrypted backup',
+    )
     .option('--force', 'replace a store that is there; it stays beside the new one under another name')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),

@@ -2,20 +2,23 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { identitiesOf, recipientsOf } from './keys.ts'
 import { rowsText, sizeText } from './text.ts'
 
 export async function backup(job: Job, name: string): Promise<ExitCode> {
   const { context, options } = job
-  if (!/\.(?:zst|gz|sqlite)$/.test(name))
+  const recipients = recipientsOf(context, options.recipient)
+  if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
     throw new CommandError(
       EXIT.usage,
-      `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does.`,
+      `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does; add .age to encrypt it.`,
     )
   const folder = path.dirname(path.resolve(context.cwd, name))
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
-  const result = await (await job.care()).backup(path.resolve(context.cwd, name), context.clock.now())
-  const analytics = await backupAnalytics(job, name)
+  const now = context.clock.now()
+  const result = await (await job.care()).backup(path.resolve(context.cwd, name), now, { recipients })
+  const analytics = await backupAnalytics(job, name, recipients)
   if (options.format === 'json') {
     const { jsonText } = await import('../output/json.ts')
     context.stdout.write(jsonText({ version: 1, result, ...(analytics && { analytics: analytics.result }) }))
@@ -25,19 +28,23 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
     ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
     : ''
   context.stdout.write(
-    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, ${name.endsWith('.sqlite') ? '' : 'packed, '}read back and compared\n`,
+    `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, ${name.includes('.sqlite.') ? 'packed, ' : ''}${recipients.length > 0 ? 'encrypted, ' : ''}read back and compared\n`,
   )
   return EXIT.passed
 }
 
 /** The file of analytics beside the store's, into a file beside the backup's. */
-async function backupAnalytics({ context, options, analyticsCare }: Job, store: string) {
+async function backupAnalytics(
+  { context, options, analyticsCare }: Job,
+  store: string,
+  recipients: readonly string[],
+) {
   const care = options.analytics === false ? undefined : await analyticsCare()
   if (care === undefined) return undefined
   const { analyticsBackup } = await import('../../core/store/open.ts')
   const name = analyticsBackup(store)
   const result = await care
-    .backup(path.resolve(context.cwd, name), context.clock.now())
+    .backup(path.resolve(context.cwd, name), context.clock.now(), { recipients })
     .catch((error: unknown) => {
       if (!(error instanceof Error && error.name === 'StoreCareError')) throw error
       throw new CommandError(
@@ -58,6 +65,7 @@ export async function restore({ context, options, address }: Job, name: string):
     from: path.resolve(context.cwd, name),
     force: options.force === true,
     now: context.clock.now(),
+    identities: identitiesOf(context, options.identity),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
   if (options.format === 'json') {

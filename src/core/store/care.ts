@@ -51,6 +51,11 @@ export interface BackupResult {
   readonly counts: Readonly<Record<string, number>>
 }
 
+export interface BackupOptions {
+  /** Public keys of age: the backup is encrypted for all of them. None: it is not encrypted. */
+  readonly recipients: readonly string[]
+}
+
 /** What an operator does with a store that is not the platform's daily work; each adapter has its own. */
 export interface StoreCare {
   status(): Promise<CareStatus>
@@ -61,7 +66,7 @@ export interface StoreCare {
   /** The adapter's own integrity check, and the invariants of the course; records the time when all hold. */
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
-  backup(file: string, now: number): Promise<BackupResult>
+  backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
   close(): Promise<void>
 }
 

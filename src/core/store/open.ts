@@ -6,7 +6,7 @@ import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
 import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
 import type { CopyResult } from './copy.ts'
-import type { RestoreResult } from './sqlite/restore.ts'
+import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { Store, StoreSchema } from './store.ts'
 
 /**
@@ -65,15 +65,23 @@ export async function openAnalyticsCare(address: StoreAddress): Promise<Analytic
   return (await import('./sqlite/care.ts')).careForAnalytics(analyticsFile(address.file))
 }
 
-/** `platform.sqlite.zst` → `platform-analytics.sqlite.zst` */
+/** `platform.sqlite.zst.age` → `platform-analytics.sqlite.zst.age` */
 export function analyticsBackup(backup: string): string {
-  return backup.replace(/(?:\.sqlite)?(?:\.\w+)?$/, (end) => `-analytics${end}`)
+  return backup.replace(/(?:\.sqlite)?(?:\.\w+?)?(?:\.age)?$/, (end) => `-analytics${end}`)
 }
 
 /** Puts a backup in the place of a store of one file, and that of its analytics when it lies beside the backup. */
 export async function restoreStore(
   address: StoreAddress,
-  { from, force, now }: { readonly from: string; readonly force: boolean; readonly now: number },
+  {
+    from,
+    force,
+    now,
+    identities = [],
+  }: Omit<RestoreOptions, 'identities'> & {
+    readonly from: string
+    readonly identities?: readonly string[]
+  },
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
     throw new StoreCareError(
@@ -87,7 +95,7 @@ export async function restoreStore(
     holds: 'analytics',
   } as const
   const parts = existsSync(events.from) ? [store, events] : [store]
-  const [restored, analytics] = await restore(parts, { force, now })
+  const [restored, analytics] = await restore(parts, { force, now, identities })
   if (restored === undefined) throw new TypeError('a restore of one part has one result')
   return { ...restored, ...(analytics && { analytics }) }
 }

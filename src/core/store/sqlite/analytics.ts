@@ -42,7 +42,7 @@ export function openSqliteAnalytics({
  * Additive only: what is there stays as it is. The name was checked as an identifier by the contract. The counts stand
  * before the events: a row's beginning is read without the pages that its events overflow into.
  */
-function createTables(database: SqliteDatabase, table: string): void {
+export function createTables(database: SqliteDatabase, table: string): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS "${table}" (
       id INTEGER PRIMARY KEY, batch BLOB UNIQUE, received_at INTEGER NOT NULL, size INTEGER NOT NULL,

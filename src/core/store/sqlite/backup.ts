@@ -1,43 +1,78 @@
-import { existsSync, statSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { type BackupResult, StoreCareError } from '../care.ts'
+import { type BackupOptions, type BackupResult, type Holds, StoreCareError } from '../care.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
-import { pack, packingOf, unpack } from './image.ts'
+import { hashOf, pack, packingOf, unpack } from './image.ts'
+import { foreignObject } from './made-here.ts'
+import { makePrivateFile, makeScratch, type Scratch } from './scratch.ts'
 import { countRows } from './verify.ts'
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
- * checked, packed, read back and compared, and only then gets its name. A failure leaves nothing behind.
+ * checked, packed, encrypted for the recipients, read back and compared, and only then gets its name. A failure leaves
+ * nothing behind; a kill leaves a folder that only its owner can read, which the next backup removes.
  */
-export async function backup(database: SqliteDatabase, file: string): Promise<BackupResult> {
+export async function backup(
+  database: SqliteDatabase,
+  file: string,
+  { holds, recipients }: BackupOptions & { readonly holds: Holds },
+): Promise<BackupResult> {
   const packing = packingOf(file)
-  if (existsSync(file))
+  if (file.endsWith('.age') !== recipients.length > 0)
+    throw new StoreCareError(
+      recipients.length > 0
+        ? `${file} would be encrypted: let its name end in .age.`
+        : `${file} says that it is encrypted: name who may read it with --recipient.`,
+    )
+  // Not by what a link leads to: a link is somebody's file too.
+  if (lstatSync(file, { throwIfNoEntry: false }))
     throw new StoreCareError(`${file} exists and was left as it is: give the backup a new name.`)
   if (!existsSync(path.dirname(file)))
     throw new StoreCareError(`${path.dirname(file)} does not exist: make the folder for backups first.`)
-  const scratch = `${file}.part-${process.pid}`
-  const [image, packed] = [`${scratch}.sqlite`, `${scratch}.packed`]
+  let scratch: Scratch | undefined
   try {
+    scratch = makeScratch(path.dirname(file))
+    const [image, packed] = [scratch.file('image.sqlite'), scratch.file('packed')]
+    makePrivateFile(image)
     database.prepare('VACUUM INTO ?').run(image)
-    const { version, counts } = checkImage(image)
-    const hash = await pack(image, packed, packing)
-    if ((await unpack(packed, undefined)) !== hash)
-      throw new StoreCareError(`what was written to ${file} reads back differently: check the disk.`)
-    await rename(packed, file)
+    const { version, counts } = checkImage(image, holds)
+    const { image: hash, written } = await pack(image, packed, { packing, recipients })
+    // What is encrypted can be read back by its recipients only: then the bytes are compared.
+    const same =
+      recipients.length > 0 ? (await hashOf(packed)) === written : (await unpack(packed, undefined)) === hash
+    if (!same) throw new StoreCareError(`what was written to ${file} reads back differently: check the disk.`)
+    giveName(packed, file)
     await syncFolder(path.dirname(file))
     return { file, bytes: statSync(file).size, version, counts }
   } catch (error) {
     throw failed(file, error)
   } finally {
-    for (const one of [image, `${image}-wal`, `${image}-shm`, `${image}-journal`, packed])
-      await rm(one, { force: true })
+    scratch?.remove()
   }
 }
 
-function checkImage(image: string): { version: number; counts: Record<string, number> } {
+/** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
+function giveName(from: string, to: string): void {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST')
+      throw new StoreCareError(`${to} exists and was left as it is: give the backup a new name.`)
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
+    renameSync(from, to)
+  }
+}
+
+function checkImage(image: string, holds: Holds): { version: number; counts: Record<string, number> } {
   const copy = connect({ file: image })
   try {
+    const foreign = foreignObject(copy, holds)
+    if (foreign !== undefined)
+      throw new StoreCareError(
+        `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
+      )
     const found = copy.pragma('integrity_check(1)', { simple: true })
     if (found !== 'ok')
       throw new StoreCareError(

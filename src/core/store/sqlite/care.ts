@@ -49,9 +49,9 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
       if (result.ok) remember('verified_at', now)
       return result
     },
-    backup: (to, now) =>
+    backup: (to, now, { recipients } = { recipients: [] }) =>
       sound(file, async () => {
-        const result = await backup(database, to)
+        const result = await backup(database, to, { holds: 'course', recipients })
         remember(BACKUP_AT, now)
         return result
       }),
@@ -83,7 +83,8 @@ export function careForAnalytics(file: string): AnalyticsCare {
   const database = connect({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
-    backup: (to) => sound(file, () => backup(database, to)),
+    backup: (to, _now, { recipients } = { recipients: [] }) =>
+      sound(file, () => backup(database, to, { holds: 'analytics', recipients })),
     close: async () => void database.close(),
   }
 }

@@ -1,7 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Writable } from 'node:stream'
+import path from 'node:path'
+import { PassThrough, Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { StoreCareError } from '../care.ts'
@@ -14,74 +15,174 @@ const MAGIC: readonly (readonly [Packing, Buffer])[] = [
   ['plain', Buffer.from('SQLite format 3\0', 'latin1')],
 ]
 
+/** How a file that age encrypted begins (age-encryption.org/v1). */
+const AGE = Buffer.from('age-encryption.org/v1\n', 'latin1')
+/** Of a file in SQLite's format. */
+const HEADER_BYTES = 100
+/** A store packs to a tenth or so, zeros by gzip to a thousandth. */
+const MOST_RATIO = 200
+const LEAST_LIMIT = 64 * 1024 * 1024
+
 /** gzip always carries a checksum of its content, zstd only when asked to. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } }
 
 /** How a backup is packed, from the name it is to have. */
-export function packingOf(file: string): Packing {
+export function packingOf(name: string): Packing {
+  const file = name.replace(/\.age$/, '')
   if (file.endsWith('.zst')) return 'zstd'
   if (file.endsWith('.gz')) return 'gzip'
   if (file.endsWith('.sqlite')) return 'plain'
   throw new StoreCareError(
-    `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${file} does.`,
+    `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does; add .age to encrypt it.`,
   )
 }
 
 /** How a backup was packed, from its first bytes: its name may have changed. */
-async function packingFound(file: string): Promise<Packing> {
-  const handle = await open(file, 'r')
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
-    const head = buffer.subarray(0, bytesRead)
-    const found = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic))
-    if (found) return found[0]
-  } finally {
-    await handle.close()
-  }
+function packingFound(file: string, head: Buffer): Packing {
+  const found = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic))
+  if (found) return found[0]
   throw new StoreCareError(
     `${file} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`,
   )
 }
 
-/** Packs a file into a new one, for its owner only; gives the SHA-256 of what went in. Durable when it returns. */
-export async function pack(from: string, to: string, packing: Packing): Promise<string> {
+/**
+ * Packs a file into a new one, for its owner only, encrypted when there are recipients; gives the SHA-256 of what went
+ * in and of what was written. Durable when it returns.
+ */
+export async function pack(
+  from: string,
+  to: string,
+  { packing, recipients }: { readonly packing: Packing; readonly recipients: readonly string[] },
+): Promise<{ readonly image: string; readonly written: string }> {
+  const image = createHash('sha256')
+  const written = createHash('sha256')
+  const packed = new PassThrough()
+  // A fault of an earlier step ends `packed` with it, which the second pipeline reports.
+  pipeline([createReadStream(from), hashing(image), ...packer(packing), packed]).catch(() => {})
+  const sealed =
+    recipients.length === 0 ? packed : await (await import('./age.ts')).encrypt(packed, recipients)
+  await pipeline(sealed, hashing(written), createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }))
+  return { image: image.digest('hex'), written: written.digest('hex') }
+}
+
+/** The SHA-256 of a file as it is on the disk. */
+export async function hashOf(file: string): Promise<string> {
   const hash = createHash('sha256')
-  const sink = createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true })
-  if (packing === 'plain') await pipeline(createReadStream(from), hashing(hash), sink)
-  else
-    await pipeline(
-      createReadStream(from),
-      hashing(hash),
-      packing === 'zstd' ? createZstdCompress(CHECKED) : createGzip(),
-      sink,
-    )
+  await pipeline(createReadStream(file), hash)
   return hash.digest('hex')
 }
 
 /** Unpacks into a new file, or into nothing (`to` undefined); gives the SHA-256 of what came out. */
-export async function unpack(from: string, to: string | undefined): Promise<string> {
-  const packing = await packingFound(from)
+export async function unpack(
+  from: string,
+  to: string | undefined,
+  identities: readonly string[] = [],
+): Promise<string> {
   const hash = createHash('sha256')
+  const opened = await opening(from, identities)
+  const { head, whole } = await beginning(opened)
+  const packing = packingFound(from, head)
   const sink =
     to === undefined
       ? new Writable({ write: (_chunk, _encoding, done) => done() })
       : createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true })
-  if (packing === 'plain') await pipeline(createReadStream(from), hashing(hash), sink)
-  else
-    await pipeline(
-      createReadStream(from),
-      packing === 'zstd' ? createZstdDecompress() : createGunzip(),
-      hashing(hash),
-      sink,
-    )
+  await pipeline([whole, ...unpacker(packing), bounded(from, to), hashing(hash), sink])
   return hash.digest('hex')
 }
 
-function hashing(hash: Hash): (source: AsyncIterable<Buffer>) => AsyncIterable<Buffer> {
-  return async function* (source) {
-    for await (const chunk of source) {
-      hash.update(chunk)
-      yield chunk
-    }
+function packer(packing: Packing): readonly Transform[] {
+  if (packing === 'plain') return []
+  return [packing === 'zstd' ? createZstdCompress(CHECKED) : createGzip()]
+}
+
+function unpacker(packing: Packing): readonly Transform[] {
+  if (packing === 'plain') return []
+  return [packing === 'zstd' ? createZstdDecompress() : createGunzip()]
+}
+
+/** The bytes of a backup, decrypted if they are encrypted. */
+async function opening(from: string, identities: readonly string[]): Promise<Readable> {
+  const handle = await open(from, 'r')
+  const { buffer } = await handle
+    .read(Buffer.alloc(AGE.length), 0, AGE.length, 0)
+    .finally(() => handle.close())
+  const file = createReadStream(from)
+  if (!buffer.equals(AGE)) return file
+  if (identities.length === 0) {
+    file.destroy()
+    throw new StoreCareError(`${from} is encrypted: name the file that holds its key with --identity.`)
   }
+  return (await import('./age.ts')).decrypt(from, file, identities)
+}
+
+/** The first bytes of a stream, and the stream with them. */
+async function beginning(stream: Readable): Promise<{ head: Buffer; whole: Readable }> {
+  const iterator = stream[Symbol.asyncIterator]()
+  const parts: Buffer[] = []
+  let size = 0
+  while (size < 16) {
+    const { done, value } = await iterator.next()
+    if (done) break
+    parts.push(Buffer.from(value))
+    size += parts.at(-1)?.length ?? 0
+  }
+  const head = Buffer.concat(parts)
+  const whole = Readable.from(
+    (async function* () {
+      yield head
+      yield* { [Symbol.asyncIterator]: () => iterator }
+    })(),
+  )
+  return { head, whole }
+}
+
+/**
+ * Stops what unpacks to more than its first page says, than the disk has room for, or than any store does: a small file
+ * may unpack to any size. The declared size is that of SQLite's header (sqlite.org/fileformat2.html).
+ */
+function bounded(from: string, to: string | undefined): Transform {
+  const most = Math.max(LEAST_LIMIT, statSync(from).size * MOST_RATIO)
+  let declared: number | undefined
+  let head = Buffer.alloc(0)
+  let size = 0
+  return passing((chunk) => {
+    size += chunk.length
+    if (declared === undefined) {
+      head = Buffer.concat([head, chunk])
+      if (head.length >= HEADER_BYTES) declared = declaredSize(head, to)
+    }
+    if (size > Math.min(most, declared ?? HEADER_BYTES))
+      throw new StoreCareError(
+        `${from} was not restored: it unpacks to more than a store can be, so no platformctl made it.`,
+      )
+  })
+}
+
+function declaredSize(head: Buffer, to: string | undefined): number {
+  const page = head.readUInt16BE(16)
+  const size = (page === 1 ? 65_536 : page) * head.readUInt32BE(28)
+  if (to === undefined) return size
+  const { bavail, bsize } = statfsSync(path.dirname(to))
+  if (size > bavail * bsize)
+    throw new StoreCareError(
+      `the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk of ${path.dirname(to)} has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or name another disk.`,
+    )
+  return size
+}
+
+const hashing = (hash: Hash) => passing((chunk) => void hash.update(chunk))
+
+/** Passes everything on after a look at it; an exception ends the stream. */
+function passing(look: (chunk: Buffer) => void): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        look(chunk)
+        done(null, chunk)
+      } catch (error) {
+        done(error instanceof Error ? error : new Error(String(error)))
+      }
+    },
+  })
 }

@@ -1,12 +1,13 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { type Holds, StoreCareError } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
+import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { makeScratch, type Scratch } from './scratch.ts'
 import { countRows, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
@@ -26,13 +27,20 @@ export interface RestorePart {
   readonly holds: Holds
 }
 
+export interface RestoreOptions {
+  readonly force: boolean
+  readonly now: number
+  /** Secret keys of age, for backups that are encrypted. */
+  readonly identities: readonly string[]
+}
+
 /**
  * Puts backups in the place of a store's files. Each is unpacked beside its file and verified there before any file is
  * replaced; with `force` an existing one is moved aside, never deleted, and only when no process has it open.
  */
 export async function restore(
   parts: readonly RestorePart[],
-  { force, now }: { readonly force: boolean; readonly now: number },
+  { force, now, identities }: RestoreOptions,
 ): Promise<readonly RestoreResult[]> {
   for (const { from, to } of parts) {
     if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
@@ -42,16 +50,22 @@ export async function restore(
       )
   }
   const made = parts.flatMap(folderOf)
+  const scratches: Scratch[] = []
   try {
-    const checked: Checked[] = []
-    for (const part of parts) checked.push(await naming(part, () => unpackAndCheck(part, now)))
+    const ready: { part: RestorePart; image: string; checked: Checked }[] = []
+    for (const part of parts)
+      await naming(part, async () => {
+        const scratch = makeScratch(path.dirname(part.to))
+        scratches.push(scratch)
+        const image = scratch.file('image.sqlite')
+        ready.push({ part, image, checked: await unpackAndCheck(part, image, { now, identities }) })
+      })
     const results: RestoreResult[] = []
-    for (const [index, part] of parts.entries())
-      results.push({ ...(checked[index] as Checked), kept: await naming(part, () => putInPlace(part, now)) })
+    for (const { part, image, checked } of ready)
+      results.push({ ...checked, kept: await naming(part, () => putInPlace(part, image, now)) })
     return results
   } finally {
-    for (const { to } of parts)
-      for (const end of ['', '-wal', '-shm']) await rm(`${imageOf(to)}${end}`, { force: true })
+    for (const scratch of scratches) scratch.remove()
     // Folders made for what was refused go again, so that nothing was changed; those that hold something stay.
     for (const folder of made.toReversed()) removeIfEmpty(folder)
   }
@@ -59,7 +73,6 @@ export async function restore(
 
 type Checked = Omit<RestoreResult, 'kept'>
 
-const imageOf = (to: string) => `${to}.restoring-${process.pid}`
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
 
 /** Makes the folder of a file; gives what had to be made for it, the outermost first. */
@@ -92,20 +105,23 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
   })
 }
 
-async function unpackAndCheck({ from, to, holds }: RestorePart, now: number): Promise<Checked> {
-  await rm(imageOf(to), { force: true })
-  await unpack(from, imageOf(to)).catch((error: unknown) => {
+async function unpackAndCheck(
+  { from, holds }: RestorePart,
+  image: string,
+  { now, identities }: Pick<RestoreOptions, 'now' | 'identities'>,
+): Promise<Checked> {
+  await unpack(from, image, identities).catch((error: unknown) => {
     throw damaged(from, error)
   })
-  return check({ image: imageOf(to), from, holds, now })
+  return check({ image, from, holds, now })
 }
 
-async function putInPlace({ to }: RestorePart, now: number): Promise<string | undefined> {
+async function putInPlace({ to }: RestorePart, image: string, now: number): Promise<string | undefined> {
   const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
   if (kept !== undefined && existsSync(kept))
     throw new StoreCareError(`${kept} exists: try again in a second.`)
-  if (kept === undefined) renameSync(imageOf(to), to)
-  else replace({ image: imageOf(to), to, kept })
+  if (kept === undefined) renameSync(image, to)
+  else replace({ image, to, kept })
   await syncFolder(path.dirname(to))
   return kept
 }
@@ -129,7 +145,17 @@ function check({
         throw new StoreCareError(`${from} is an empty database, not a backup of a store.`)
       if (holds === 'analytics' && !empty)
         throw new StoreCareError(`${from} is the backup of a store, not of analytics: move it away.`)
-      // Refuses a schema that this build cannot read; one that is older is brought up to date here, not at the next start.
+      // Before a row is read. A newer schema cannot be told from a foreign one.
+      if (holds === 'course' && schemaVersion(database) > MIGRATIONS.length)
+        throw new StoreCareError(
+          `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${MIGRATIONS.length}): restore it with that version.`,
+        )
+      const foreign = foreignObject(database, holds)
+      if (foreign !== undefined)
+        throw new StoreCareError(
+          `${from} was not restored: it has ${foreign}, which no platformctl made. Restore a backup that you trust, or drop it from a copy first.`,
+        )
+      // One that is older is brought up to date here, not at the next start.
       if (holds === 'course') migrate(database, from, MIGRATIONS)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)

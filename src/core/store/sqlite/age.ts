@@ -1,0 +1,62 @@
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { Decrypter, Encrypter } from 'age-encryption'
+import { StoreCareError } from '../care.ts'
+
+/** Encrypts a stream for everybody whose public key (`age1…`) is named. */
+export async function encrypt(plain: Readable, recipients: readonly string[]): Promise<Readable> {
+  const encrypter = new Encrypter()
+  for (const recipient of recipients)
+    try {
+      encrypter.addRecipient(recipient)
+    } catch (error) {
+      throw new StoreCareError(`${recipient} is not a public key of age (age1…): age-keygen prints one.`, {
+        cause: error,
+      })
+    }
+  return fromWeb(await encrypter.encrypt(toWeb(plain)))
+}
+
+/** Decrypts a stream with the first key that fits; the keys are `AGE-SECRET-KEY-1…`. */
+export async function decrypt(
+  from: string,
+  sealed: Readable,
+  identities: readonly string[],
+): Promise<Readable> {
+  const decrypter = new Decrypter()
+  for (const [index, identity] of identities.entries())
+    try {
+      decrypter.addIdentity(identity)
+    } catch (error) {
+      // Not with the error's own text, which may quote the key.
+      throw new StoreCareError(`key ${index + 1} of the file with keys is not a secret key of age.`, {
+        cause: error,
+      })
+    }
+  const opened = await decrypter.decrypt(toWeb(sealed)).catch((error: unknown) => {
+    const foreign = error instanceof Error && error.message.includes('no identity matched')
+    throw new StoreCareError(
+      foreign
+        ? `${from} is encrypted for other keys: name the file that holds one of them with --identity.`
+        : `${from} is damaged and was not restored (its header cannot be read).`,
+      { cause: error },
+    )
+  })
+  return Readable.from(orDamaged(from, fromWeb(opened)))
+}
+
+/** Each part is authenticated on its own, so damage shows while the file is read. */
+async function* orDamaged(from: string, source: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* source
+  } catch (error) {
+    throw new StoreCareError(`${from} is damaged and was not restored (a part does not decrypt).`, {
+      cause: error,
+    })
+  }
+}
+
+// Node's web streams are those of the standard; TypeScript keeps two declarations of them.
+const toWeb = (stream: Readable) => Readable.toWeb(stream) as unknown as globalThis.ReadableStream<Uint8Array>
+const fromWeb = (stream: globalThis.ReadableStream<Uint8Array>) =>
+  Readable.fromWeb(stream as unknown as ReadableStream<Uint8Array>)

@@ -1,0 +1,64 @@
+import Database from 'better-sqlite3'
+import type { Holds } from '../care.ts'
+import { createTables } from './analytics.ts'
+import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+interface SchemaObject {
+  readonly type: string
+  readonly name: string
+  readonly tbl_name: string
+  readonly sql: string | null
+}
+
+/** More than any schema of ours has. */
+const MOST_OBJECTS = 10_000
+
+/**
+ * The first object of a database that no build of ours makes, as `the view subscription`; undefined when all are ours.
+ * Reads the list of objects and nothing else: to read from a foreign view, or to check a foreign constraint, can take
+ * for ever, and a foreign trigger would go on working in the store.
+ */
+export function foreignObject(database: SqliteDatabase, holds: Holds): string | undefined {
+  database.pragma('trusted_schema = OFF')
+  const found = objects(database)
+  const expected = new Map(expectedObjects(database, holds, found).map((one) => [keyOf(one), one]))
+  for (const one of found) {
+    const ours = expected.get(keyOf(one))
+    if (ours === undefined || ours.tbl_name !== one.tbl_name || plain(ours.sql) !== plain(one.sql))
+      return `the ${one.type} ${one.name}`
+    expected.delete(keyOf(one))
+  }
+  const [missing] = holds === 'course' ? expected.values() : []
+  return missing && `no ${missing.type} ${missing.name}`
+}
+
+const keyOf = ({ type, name }: SchemaObject) => `${type} ${name}`
+/** Comments and line breaks may change between builds. */
+const plain = (sql: string | null) => sql?.replace(/--[^\n]*/g, '').replace(/\s+/g, ' ') ?? null
+
+const objects = (database: SqliteDatabase) =>
+  // The columns of sqlite_schema are these.
+  database
+    .prepare(`SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ${MOST_OBJECTS}`)
+    .all() as SchemaObject[]
+
+function expectedObjects(
+  database: SqliteDatabase,
+  holds: Holds,
+  found: readonly SchemaObject[],
+): readonly SchemaObject[] {
+  const reference = new Database(':memory:')
+  try {
+    if (holds === 'course')
+      for (const step of MIGRATIONS.slice(0, schemaVersion(database))) reference.exec(step)
+    // The name of the table is the operator's; the form of a name is the contract's.
+    else
+      for (const { type, name } of found)
+        if (type === 'table' && /^[a-z_]\w{0,62}$/i.test(name) && !/^sqlite_/i.test(name))
+          createTables(reference, name)
+    return objects(reference)
+  } finally {
+    reference.close()
+  }
+}

@@ -1,0 +1,291 @@
+import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import path from 'node:path'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { generateIdentity, identityToRecipient } from 'age-encryption'
+import Database from 'better-sqlite3'
+import { execa } from 'execa'
+import { expect, onTestFinished, test } from 'vitest'
+import { openAnalyticsStore, openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { bin, platformctl } from '../../support/cli.ts'
+import { emptyFolder } from '../../support/folder.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+
+/** A store, and its plain backup that `change` makes hostile. */
+async function backedUp() {
+  const folder = await emptyFolder()
+  const at = (name: string) => path.join(folder, name)
+  const address = { kind: 'sqlite', file: at('platform.sqlite') } as const
+  await (await openStore(address)).close()
+  const care = await openCare(address)
+  onTestFinished(() => care.close())
+  await care.backup(at('b.sqlite'), NOW)
+  const change = (...steps: string[]) => {
+    const database = new Database(at('b.sqlite'))
+    database.unsafeMode()
+    for (const step of steps) database.exec(step)
+    database.close()
+  }
+  const restore = (from = 'b.sqlite', identities: readonly string[] = []) =>
+    restoreStore(
+      { kind: 'sqlite', file: at('new/platform.sqlite') },
+      { from: at(from), force: false, now: NOW, identities },
+    )
+  return { at, folder, care, change, restore, address }
+}
+
+const ENDLESS = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n)'
+
+test.each([
+  [
+    'an endless view in the place of a table',
+    [
+      'DROP TABLE suppression',
+      `CREATE VIEW suppression AS ${ENDLESS} SELECT i AS hash, i AS created_at FROM n`,
+    ],
+    'the view suppression',
+  ],
+  [
+    'an endless view in the place of the one that says its version',
+    ['DROP TABLE meta', `CREATE VIEW meta AS ${ENDLESS} SELECT i AS name, i AS value FROM n`],
+    'the view meta',
+  ],
+  [
+    'a trigger that copies addresses',
+    ['CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END'],
+    'the trigger spy',
+  ],
+  [
+    'a trigger that undoes unsubscribing',
+    [
+      "CREATE TRIGGER undo AFTER UPDATE ON subscription BEGIN UPDATE subscription SET state = 'confirmed'; END",
+    ],
+    'the trigger undo',
+  ],
+  ['a table of somebody else', ['CREATE TABLE bookmarks (url TEXT)'], 'the table bookmarks'],
+  [
+    'an index whose expression takes for ever',
+    ['CREATE INDEX slow ON suppression (hex(zeroblob(100000000)))'],
+    'the index slow',
+  ],
+  [
+    'a table with another constraint',
+    [
+      'DROP TABLE handled_hour',
+      'CREATE TABLE handled_hour (hour TEXT PRIMARY KEY CHECK (length(hex(zeroblob(500000000))) > 0)) STRICT, WITHOUT ROWID',
+    ],
+    'the table handled_hour',
+  ],
+  [
+    'a virtual table',
+    ['DROP TABLE handled_hour', 'CREATE VIRTUAL TABLE handled_hour USING fts5(hour)'],
+    'the table handled_hour',
+  ],
+  ['a missing table', ['DROP TABLE handled_hour'], 'no table handled_hour'],
+])('a backup with %s is not restored, and nothing of it is read', async (_, steps, what) => {
+  const { change, restore, folder } = await backedUp()
+  change(...steps)
+  const before = await readdir(folder)
+  await expect(restore()).rejects.toThrow(`it has ${what}, which no platformctl made`)
+  expect((await readdir(folder)).sort()).toEqual(before.sort())
+})
+
+test('a backup of events with a foreign view is not restored, nor is the store beside it', async () => {
+  const { at, address, restore } = await backedUp()
+  await (await openAnalyticsStore(address, { table: 'events' })).close()
+  const database = new Database(at('platform-analytics.sqlite'))
+  database.exec(`VACUUM INTO '${at('b-analytics.sqlite')}'`)
+  database.close()
+  const copy = new Database(at('b-analytics.sqlite'))
+  copy.exec(
+    `DROP VIEW events_daily; CREATE VIEW events_daily AS ${ENDLESS} SELECT i AS day, i AS kind, i AS count FROM n`,
+  )
+  copy.close()
+  await expect(restore()).rejects.toThrow('it has the view events_daily, which no platformctl made')
+  expect(await readdir(at(''))).not.toContain('new')
+})
+
+test('a schema of a newer build is refused before its own table is asked whether it can be read', async () => {
+  const { change, restore } = await backedUp()
+  change(
+    'DROP TABLE meta',
+    `CREATE VIEW meta AS ${ENDLESS} SELECT i AS name, i AS value FROM n`,
+    'PRAGMA user_version = 9999',
+  )
+  await expect(restore()).rejects.toThrow(/written by a newer platformctl .*: restore it with that version/)
+})
+
+test.each([
+  ['zstd', zstdCompressSync],
+  ['gzip', gzipSync],
+] as const)(
+  'a few kilobytes of %s that unpack to a hundred megabytes are stopped, and leave nothing',
+  async (_, packed) => {
+    const { at, restore, folder } = await backedUp()
+    const image = Buffer.concat([await readFile(at('b.sqlite')), Buffer.alloc(130_000_000)])
+    // The header declares all of it, as a bomb would.
+    image.writeUInt32BE(image.length / image.readUInt16BE(16), 28)
+    await writeFile(at('bomb'), packed(image))
+    expect((await stat(at('bomb'))).size).toBeLessThan(400_000)
+    const before = await readdir(folder)
+    await expect(restore('bomb')).rejects.toThrow(/unpacks to more than a store can be/)
+    expect((await readdir(folder)).sort()).toEqual(before.sort())
+  },
+)
+
+test('a store that says it is larger than the disk is refused before anything is written', async () => {
+  const { at, restore } = await backedUp()
+  const image = await readFile(at('b.sqlite'))
+  image.writeUInt32BE(0xfffffffe, 28)
+  await writeFile(at('huge.zst'), zstdCompressSync(image))
+  await expect(restore('huge.zst')).rejects.toThrow(
+    /the backup unpacks to 17\d+ MB, and the disk of .* has room for \d+ MB/,
+  )
+})
+
+test('a store with a trigger of somebody else is not backed up, because it could not be restored', async () => {
+  const { at, care, address, folder } = await backedUp()
+  const database = new Database(address.file)
+  database.exec(
+    'CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END',
+  )
+  database.close()
+  const before = await readdir(folder)
+  await expect(care.backup(at('c.sqlite'), NOW)).rejects.toThrow(
+    /has the trigger spy, which platformctl did not make/,
+  )
+  expect((await readdir(folder)).sort()).toEqual(before.sort())
+})
+
+test.skipIf(process.platform === 'win32')(
+  'a backup follows no link: not where one has its name',
+  async () => {
+    const { at, care } = await backedUp()
+    await symlink(at('elsewhere'), at('link.sqlite'))
+    await expect(care.backup(at('link.sqlite'), NOW)).rejects.toThrow(/exists and was left as it is/)
+    expect(await readdir(at(''))).not.toContain('elsewhere')
+  },
+)
+
+test.skipIf(process.platform === 'win32')(
+  'a backup that is killed leaves nothing that others can read, and the next one removes it',
+  async () => {
+    const { at, folder, address } = await backedUp()
+    const database = new Database(address.file)
+    database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+    INSERT INTO suppression SELECT hex(randomblob(32)), i FROM n`)
+    database.close()
+    const before = new Set(await readdir(folder))
+    const running = execa(
+      'sh',
+      [
+        '-c',
+        'umask 000; exec "$0" -- "$@"',
+        process.execPath,
+        bin,
+        'db',
+        'backup',
+        at('c.sqlite.zst'),
+        '--data',
+        folder,
+      ],
+      { reject: false },
+    )
+    let ended = false
+    void running.finally(() => {
+      ended = true
+    })
+    const isNew = (name: string) => !before.has(name) && !/-(?:wal|shm)$/.test(name)
+    let left: string[] = []
+    while (left.length === 0 && !ended) left = (await readdir(folder)).filter(isNew)
+    running.kill('SIGKILL')
+    expect((await running).signal).toBe('SIGKILL')
+    left = (await readdir(folder)).filter(isNew)
+    expect(left).toEqual([expect.stringMatching(/^\.platformctl-.*-\d+-\w{6}$/)])
+    expect((await stat(at(String(left[0])))).mode & 0o777).toBe(0o700)
+    for (const file of await readdir(at(String(left[0]))))
+      expect((await stat(path.join(at(String(left[0])), file))).mode & 0o777).toBe(0o600)
+    const next = await platformctl(['db', 'backup', 'd.sqlite.zst', '--data', folder], { cwd: folder })
+    expect(next).toMatchObject({ exitCode: 0, stderr: '' })
+    expect((await readdir(folder)).filter(isNew)).toEqual(['d.sqlite.zst'])
+  },
+)
+
+test('the scratch folder of a backup that still runs is left alone', async () => {
+  const { at, care } = await backedUp()
+  const prefix = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
+  await mkdir(at(`${prefix}${process.ppid}-abcdef`))
+  await care.backup(at('c.sqlite'), NOW)
+  expect(await readdir(at(''))).toContain(`${prefix}${process.ppid}-abcdef`)
+})
+
+/** A pair of keys of age. */
+async function keys() {
+  const identity = await generateIdentity()
+  return { identity, recipient: await identityToRecipient(identity) }
+}
+
+test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
+  'an encrypted backup (.%s.age) is opened by each recipient and by nobody else',
+  async (ending) => {
+    const { at, care, restore } = await backedUp()
+    const [first, second, other] = [await keys(), await keys(), await keys()]
+    const name = `e.${ending}.age`
+    await care.backup(at(name), NOW, { recipients: [first.recipient, second.recipient] })
+    expect((await readFile(at(name))).subarray(0, 21).toString()).toBe('age-encryption.org/v1')
+    expect((await readFile(at(name))).includes('CREATE TABLE')).toBe(false)
+    await expect(restore(name)).rejects.toThrow(
+      /is encrypted: name the file that holds its key with --identity/,
+    )
+    await expect(restore(name, [other.identity])).rejects.toThrow(/is encrypted for other keys/)
+    expect(await restore(name, [other.identity, second.identity])).toMatchObject({ faults: [] })
+  },
+)
+
+test('an encrypted backup that was changed or cut short is not restored', async () => {
+  const { at, care, restore } = await backedUp()
+  const { identity, recipient } = await keys()
+  await care.backup(at('e.sqlite.age'), NOW, { recipients: [recipient] })
+  const bytes = await readFile(at('e.sqlite.age'))
+  const changed = Buffer.from(bytes)
+  changed.writeUInt8(changed.readUInt8(bytes.length - 40_000) ^ 1, bytes.length - 40_000)
+  await writeFile(at('changed.age'), changed)
+  await writeFile(at('cut.age'), bytes)
+  await truncate(at('cut.age'), bytes.length - 20)
+  await writeFile(at('torn.age'), bytes.subarray(0, 30))
+  for (const name of ['changed.age', 'cut.age', 'torn.age'])
+    await expect(restore(name, [identity]), name).rejects.toThrow(/is damaged and was not restored/)
+})
+
+test('by the command line: age keys from files, a name that tells, and no key in any output', async () => {
+  const { at, folder } = await backedUp()
+  const { identity, recipient } = await keys()
+  await writeFile(at('recipients.txt'), `# operations\n${recipient}\n`)
+  await writeFile(at('key.txt'), `# created: today\n# public key: ${recipient}\n${identity}\n`)
+  const run = (...args: string[]) => platformctl(['db', ...args], { cwd: folder })
+  const made = await run('backup', 'p.sqlite.zst.age', '--recipient', 'recipients.txt', '--data', '.')
+  expect(made).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('packed, encrypted, read back and compared'),
+  })
+  expect(await run('restore', 'p.sqlite.zst.age', '--identity', 'key.txt', '--data', 'drill')).toMatchObject({
+    exitCode: 0,
+  })
+  expect(await run('verify', '--data', 'drill')).toMatchObject({ exitCode: 0 })
+  for (const [args, reason] of [
+    [['backup', 'q.sqlite.zst', '--recipient', recipient], /let its name end in \.age/],
+    [['backup', 'q.sqlite.zst.age'], /name who may read it with --recipient/],
+    [['backup', 'q.sqlite.zst.age', '--recipient', 'age1nonsense'], /is not a public key of age/],
+    [
+      ['restore', 'p.sqlite.zst.age', '--data', 'other', '--identity', 'recipients.txt'],
+      /has no line with a key of age/,
+    ],
+  ] as const) {
+    const refused = await run(...args, ...(args.includes('--data' as never) ? [] : ['--data', '.']))
+    expect(refused.stderr).toMatch(reason)
+    expect(refused.exitCode).toBeGreaterThan(0)
+    expect(refused.stdout + refused.stderr).not.toContain(identity)
+  }
+  expect((await readdir(folder)).filter((name) => name.startsWith('.platformctl-'))).toEqual([])
+})
