@@ -53,12 +53,17 @@ function expectedObjects(
     if (holds === 'course')
       for (const step of MIGRATIONS.slice(0, schemaVersion(database))) reference.exec(step)
     // The name of the table is the operator's; the form of a name is the contract's.
-    else
-      for (const { type, name } of found)
-        if (type === 'table' && /^[a-z_]\w{0,62}$/i.test(name) && !/^sqlite_/i.test(name))
-          createTables(reference, name)
+    else for (const table of analyticsTables(found)) createTables(reference, table)
     return objects(reference)
   } finally {
     reference.close()
   }
+}
+
+/** The names that operators gave the tables of events, from the list of objects; the form of a name is the contract's. */
+function analyticsTables(found: readonly SchemaObject[]): readonly string[] {
+  const names = found.flatMap(({ type, name }) =>
+    type === 'table' && /^[a-z_]\w{0,62}$/i.test(name) && !/^sqlite_/i.test(name) ? [name] : [],
+  )
+  return names.filter((name) => !(name.endsWith('_bytes') && names.includes(name.slice(0, -'_bytes'.length))))
 }
