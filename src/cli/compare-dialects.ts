@@ -14,7 +14,7 @@ export async function compareDialects(
   file: string,
   format: 'text' | 'json',
 ): Promise<ExitCode> {
-  const text = readText(context, file)
+  const text = await readText(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   // Names that our own reader finds, and names of ours: what else another takes for a name may be a line of somebody's key.
   const found = parseEnvFile(text, file).assignments.map(({ name }) => name)

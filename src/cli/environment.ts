@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { readsAlike } from '../core/env/plain.ts'
@@ -12,6 +12,10 @@ import { CommandError, EXIT } from './exit.ts'
 
 /** More than any env file holds; beyond it somebody named the wrong file. */
 const LARGEST_FILE_BYTES = 4 * 1024 * 1024
+
+/** How long a named pipe may have no writer. */
+const UNWRITTEN_MS = 5000
+const POLL_MS = 20
 
 export interface LoadOptions {
   /** The process's environment too, as at boot; false looks at the files alone. */
@@ -41,7 +45,7 @@ export async function loadEnvironment(
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
   for (const file of files) {
-    const text = readText(context, file)
+    const text = await readText(context, file)
     const read = parseEnvFile(text, file)
     findings.push(...read.findings)
     if (!readsAlike(text, read.assignments)) {
@@ -121,8 +125,8 @@ function shadowed(loser: Assignment, winner: string): Finding {
   }
 }
 
-/** Read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
-export function readText(context: Context, file: string): string {
+/** A file is read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
+export async function readText(context: Context, file: string): Promise<string> {
   if (file === '')
     throw new CommandError(
       EXIT.usage,
@@ -130,7 +134,8 @@ export function readText(context: Context, file: string): string {
     )
   const full = path.resolve(context.cwd, file)
   try {
-    const bytes = readBytes(full, statSync(full))
+    const stats = statSync(full)
+    const bytes = stats.isFile() ? readWhole(full, stats) : await readPipe(context, { full, file, stats })
     if (bytes === undefined)
       throw new CommandError(
         EXIT.usage,
@@ -155,16 +160,35 @@ export function readText(context: Context, file: string): string {
   }
 }
 
-/** Undefined: there is more than an env file can hold. A pipe or a device says no size and may never end. */
-function readBytes(full: string, stats: Stats): Buffer | undefined {
-  if (stats.size > LARGEST_FILE_BYTES) return undefined
-  if (stats.isFile()) return readFileSync(full)
-  const descriptor = openSync(full, 'r')
+/** Undefined: there is more than an env file can hold. */
+function readWhole(full: string, stats: Stats): Buffer | undefined {
+  return stats.size > LARGEST_FILE_BYTES ? undefined : readFileSync(full)
+}
+
+/**
+ * What a pipe or a device gives until it ends; undefined when that is more than an env file can hold. Never blocks: a
+ * signal ends the wait, and a pipe that nobody writes to is given up.
+ */
+async function readPipe(
+  { clock, signal }: Context,
+  { full, file, stats }: { readonly full: string; readonly file: string; readonly stats: Stats },
+): Promise<Buffer | undefined> {
+  // Windows has no such flag, and no such pipes in its file system.
+  const descriptor = openSync(full, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  const givenUpAt = clock.monotonic() + UNWRITTEN_MS
   try {
     const parts: Buffer[] = []
     for (let total = 0; total <= LARGEST_FILE_BYTES; ) {
       const part = Buffer.alloc(65_536)
-      const count = readSync(descriptor, part)
+      const count = readReady(descriptor, part)
+      if (count === undefined || (count === 0 && total === 0 && stats.isFIFO())) {
+        // At the end of a pipe that gave nothing, its writer may not be there yet.
+        const unwritten = count === 0 && clock.monotonic() > givenUpAt
+        if (signal.aborted || unwritten)
+          throw new CommandError(EXIT.usage, `cannot read ${file}: nobody has written to this pipe.`)
+        await clock.sleep(POLL_MS, signal).catch(() => {})
+        continue
+      }
       if (count === 0) return Buffer.concat(parts)
       parts.push(part.subarray(0, count))
       total += count
@@ -172,6 +196,16 @@ function readBytes(full: string, stats: Stats): Buffer | undefined {
     return undefined
   } finally {
     closeSync(descriptor)
+  }
+}
+
+/** Undefined: there is nothing yet. */
+function readReady(descriptor: number, part: Buffer): number | undefined {
+  try {
+    return readSync(descriptor, part)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return undefined
+    throw error
   }
 }
 

@@ -33,7 +33,7 @@ export async function writeReport(
   options: ReportOptions,
 ): Promise<ExitCode> {
   const accepted =
-    options.baseline === undefined ? new Set<string>() : readBaseline(context, options.baseline)
+    options.baseline === undefined ? new Set<string>() : await readBaseline(context, options.baseline)
   const findings = report.findings.filter(
     (finding) => finding.severity === 'error' || !accepted.has(keyOf(finding)),
   )
@@ -100,13 +100,13 @@ function keyOf({ id, present }: Pick<Finding, 'id' | 'present'>): string {
   return `${id} ${[...present].sort().join(' ')}`
 }
 
-function readBaseline(context: Context, file: string): Set<string> {
+async function readBaseline(context: Context, file: string): Promise<Set<string>> {
   if (file === '') throw new CommandError(EXIT.usage, 'the name of the baseline is empty: name a file.')
   const fail = (why: string) =>
     new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string
   try {
-    text = readText(context, file).replace(/^\uFEFF/, '')
+    text = (await readText(context, file)).replace(/^\uFEFF/, '')
   } catch {
     throw fail('it cannot be read')
   }

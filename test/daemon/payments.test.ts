@@ -257,3 +257,10 @@ test.each([
 ])('a signed body that is %s is a 400', async (_, body) => {
   expect((await (await hooked()).deliver(body)).status).toBe(400)
 })
+
+test('a byte order mark before a signed body is a change of it', async () => {
+  const events: PaymentEvent[] = []
+  const it = await hooked((event) => void events.push(event))
+  expect((await it.deliver(`\uFEFF${BODY}`, GOOD.header)).status).toBe(400)
+  expect(events).toEqual([])
+})

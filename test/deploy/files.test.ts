@@ -7,10 +7,12 @@ import { validate } from 'dockerfile-utils'
 import { execa } from 'execa'
 import { Deployment } from 'kubernetes-models/apps/v1'
 import { CronJob } from 'kubernetes-models/batch/v1'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
+import packageJson from '../../package.json' with { type: 'json' }
 import { emptyFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -39,11 +41,11 @@ test('the compose file holds to its schema and to what its linter asks', async (
   expect(result?.messages).toEqual([])
 })
 
-const KINDS = { ConfigMap, CronJob, Deployment, PodDisruptionBudget, Service, ServiceAccount }
+const KINDS = { ConfigMap, CronJob, Deployment, NetworkPolicy, PodDisruptionBudget, Service, ServiceAccount }
 
 test('the Kubernetes manifests hold to the schemas of their kinds', async () => {
   const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
-  expect(documents).toHaveLength(12)
+  expect(documents).toHaveLength(16)
   for (const document of documents) {
     const Model = KINDS[document.kind as keyof typeof KINDS]
     const model = new Model(document)
@@ -57,6 +59,7 @@ const MODULES = {
   ConfigMap: 'v1',
   CronJob: 'batch/v1',
   Deployment: 'apps/v1',
+  NetworkPolicy: 'networking.k8s.io/v1',
   PodDisruptionBudget: 'policy/v1',
   Service: 'v1',
   ServiceAccount: 'v1',
@@ -121,3 +124,70 @@ test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
     expect(await runLint(await read(file), file)).toEqual([])
   },
 )
+
+test('each role gets the secrets of its own and of no other role', async () => {
+  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
+  const named = (value: unknown) =>
+    [...JSON.stringify(value).matchAll(/"secret(?:Key)?Ref":\{"name":"([^"]+)"/g)].map(([, name]) => name)
+  for (const { kind, metadata, spec } of documents)
+    if (kind === 'Deployment' || kind === 'CronJob')
+      expect(new Set(named(spec)), metadata.name).toEqual(new Set([`platform-${metadata.name}`]))
+  const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) as {
+    services: Record<string, { env_file?: { path: string }[] }>
+  }
+  for (const role of ['web', 'api', 'agent'])
+    expect(services[role]?.env_file?.map(({ path: file }) => file)).toEqual(['.env', `${role}.env`])
+})
+
+test('every pod is behind a network policy that keeps it from the metadata service of a cloud', async () => {
+  const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
+  const policies = documents.filter(({ kind }) => kind === 'NetworkPolicy')
+  const pods = documents.filter(({ kind }) => kind === 'Deployment' || kind === 'CronJob')
+  expect(policies.map(({ spec }) => spec.podSelector.matchLabels['app.kubernetes.io/name']).sort()).toEqual(
+    pods.map(({ metadata }) => metadata.name).sort(),
+  )
+  for (const { spec } of policies) {
+    expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
+    for (const { to } of spec.egress)
+      for (const { ipBlock } of to)
+        if (ipBlock !== undefined) expect(ipBlock.except.length).toBeGreaterThan(0)
+  }
+})
+
+test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
+  'the actions of %s are pinned to commits',
+  async (file) => {
+    const used = [...(await read(file)).matchAll(/uses: (\S+)/g)].map(([, name]) => name)
+    expect(used.length).toBeGreaterThan(1)
+    for (const name of used) expect(name).toMatch(/@[0-9a-f]{40}$/)
+  },
+)
+
+test('images that are not ours are pinned to digests', async () => {
+  expect(await read('deploy/Dockerfile')).toMatch(/^ARG NODE_IMAGE=\S+@sha256:[0-9a-f]{64}$/m)
+  const images = [...(await read('deploy/compose.yaml')).matchAll(/image: (\S+)/g)].map(
+    ([, name]) => name ?? '',
+  )
+  for (const image of images) expect(image).toMatch(/^platform-|@sha256:[0-9a-f]{64}$/)
+})
+
+test('a pull request gets no secret and no rights, and what is run is pinned to a version', async () => {
+  const text = await read('deploy/ci/deploy.yml')
+  const workflow = parse(text) as {
+    env: Record<string, string>
+    jobs: Record<string, { if?: string; needs?: string; environment?: string }>
+  }
+  const forPulls = Object.entries(workflow.jobs).filter(
+    ([, job]) => job.if !== "github.event_name == 'push'" && job.needs === undefined,
+  )
+  expect(forPulls.map(([name]) => name)).toEqual(['example'])
+  for (const [, job] of forPulls) {
+    expect(job.if).toBe("github.event_name == 'pull_request'")
+    expect(JSON.stringify(job)).not.toMatch(/secrets\.|"permissions"/)
+  }
+  for (const [name, job] of Object.entries(workflow.jobs))
+    if (JSON.stringify(job).includes('secrets.')) expect(job.environment, name).toBe('production')
+  expect(JSON.stringify(workflow.env)).not.toContain('secrets.')
+  expect(workflow.env.PLATFORMCTL).toBe(`platformctl@${packageJson.version}`)
+  expect(text).not.toMatch(/npx --yes platformctl/)
+})

@@ -156,3 +156,31 @@ test('a name without a value does not shadow: unset, empty and white space mean 
   })
   expect(stdout).toMatch(/"name": "LOG_LEVEL",\s+"set": true/)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a pipe that is written to later is read, and one that nobody writes to is given up',
+  async () => {
+    const cwd = await emptyFolder()
+    await execa('mkfifo', [path.join(cwd, 'pipe')])
+    const reading = platformctl(['env', 'check', 'pipe'], { cwd })
+    await writeFile(path.join(cwd, 'pipe'), 'LOG_LEVEL=loud\n')
+    expect(await reading).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('pipe:1:1') })
+    expect(await platformctl(['preflight', '--env-file', 'pipe'], { cwd })).toMatchObject({
+      exitCode: 2,
+      stderr: 'platformctl: cannot read pipe: nobody has written to this pipe.',
+    })
+  },
+)
+
+test.skipIf(process.platform === 'win32')(
+  'SIGTERM ends a command that waits for a pipe whose writer is silent',
+  async () => {
+    const cwd = await emptyFolder()
+    await execa('mkfifo', [path.join(cwd, 'pipe')])
+    // Held open for reading and writing, as by a writer that says nothing; the signal comes when the command waits.
+    const script =
+      'exec 9<>pipe; "$0" -- "$1" preflight --env-file pipe & sleep 1; kill -TERM $!; wait $!; echo $?'
+    const { stdout } = await execa('bash', ['-c', script, process.execPath, bin], { cwd, timeout: 15_000 })
+    expect(stdout).toBe('2')
+  },
+)

@@ -7,7 +7,7 @@ import { rowsText, sizeText } from './text.ts'
 
 export async function backup(job: Job, name: string): Promise<ExitCode> {
   const { context, options } = job
-  const recipients = recipientsOf(context, options.recipient)
+  const recipients = await recipientsOf(context, options.recipient)
   if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
     throw new CommandError(
       EXIT.usage,
@@ -65,7 +65,7 @@ export async function restore({ context, options, address }: Job, name: string):
     from: path.resolve(context.cwd, name),
     force: options.force === true,
     now: context.clock.now(),
-    identities: identitiesOf(context, options.identity),
+    identities: await identitiesOf(context, options.identity),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
   if (options.format === 'json') {

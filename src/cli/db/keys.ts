@@ -3,17 +3,18 @@ import { readText } from '../environment.ts'
 import { CommandError, EXIT } from '../exit.ts'
 
 /** Public keys of age, named as they are or by files with one a line. */
-export function recipientsOf(context: Context, named: readonly string[]): readonly string[] {
-  return named.flatMap((one) => (one.startsWith('age1') ? [one] : keysIn(context, one, 'age1')))
+export async function recipientsOf(context: Context, named: readonly string[]): Promise<readonly string[]> {
+  const keys = named.map((one) => (one.startsWith('age1') ? [one] : keysIn(context, one, 'age1')))
+  return (await Promise.all(keys)).flat()
 }
 
 /** The secret keys in a file as age-keygen writes it. */
-export function identitiesOf(context: Context, file: string | undefined): readonly string[] {
+export async function identitiesOf(context: Context, file: string | undefined): Promise<readonly string[]> {
   return file === undefined ? [] : keysIn(context, file, 'AGE-SECRET-KEY-')
 }
 
-function keysIn(context: Context, file: string, prefix: string): readonly string[] {
-  const keys = readText(context, file)
+async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
+  const keys = (await readText(context, file))
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line.startsWith(prefix))

@@ -29,6 +29,8 @@ export interface Inbox {
   close(): Promise<void>
 }
 
+const isLoopback = (host: string | undefined) => /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/i.test(host ?? '')
+
 const LARGEST_MESSAGE_BYTES = 2_000_000
 
 /** Opens both servers on 127.0.0.1: SMTP on any free port, the page on `pagePort` (0: any). */
@@ -62,7 +64,13 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
   smtp.on('error', () => {})
 
   const page = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://inbox')
+    // Not by its own name: a page of another site whose name was pointed at this machine would read the mails.
+    if (!isLoopback(request.headers.host))
+      return respond(421, 'text/plain; charset=utf-8', 'Ask 127.0.0.1.\n')
+    // Joined and not resolved: `//` would be another host.
+    const path = request.url ?? '/'
+    const url = path.startsWith('/') ? URL.parse(`http://inbox${path}`) : null
+    if (url === null) return respond(400, 'text/plain; charset=utf-8', 'This is no path.\n')
     const mail = mails[Number(/^\/mails\/(\d+)/.exec(url.pathname)?.[1]) - 1]
     response.setHeader('Cache-Control', 'no-store')
     response.setHeader('X-Content-Type-Options', 'nosniff')

@@ -26,7 +26,8 @@ export async function readText({ request, bodyShare }: Bodied, limitBytes: numbe
       bodyShare.take(chunk.byteLength)
       chunks.push(chunk)
     }
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    // A byte order mark stays: a signature is over the bytes as they were sent.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
   } catch (error) {
     if (error instanceof PlatformError) throw error
     throw new PlatformError('bad_request', 'The body could not be read as UTF-8 text.', { cause: error })
@@ -42,7 +43,7 @@ export async function readJson<Schema extends z.ZodType>(
   const type = asked.request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
-  return parseJson(await readText(asked, limitBytes), schema)
+  return parseJson((await readText(asked, limitBytes)).replace(/^\uFEFF/, ''), schema)
 }
 
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {

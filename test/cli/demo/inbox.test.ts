@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { createTransport } from 'nodemailer'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
@@ -58,4 +59,35 @@ test('a page port that is taken is refused, and the inbox closes with open strea
   expect(events.status).toBe(200)
   await inbox.close()
   await expect(events.text()).rejects.toThrow()
+})
+
+/** The status of a request line as it stands, which `fetch` would tidy up. */
+function statusOf(pageUrl: string, path: string, host = new URL(pageUrl).host): Promise<number | undefined> {
+  const { hostname, port } = new URL(pageUrl)
+  return new Promise((resolve, reject) => {
+    request({ hostname, port, path, headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+test.each(['//', '//x', '/\\', '//[', '/mails/%', '*', 'http://['])(
+  'the path %s is answered, and the inbox goes on',
+  async (path) => {
+    const inbox = await inboxWithOneMail()
+    expect([400, 404]).toContain(await statusOf(inbox.pageUrl, path))
+    expect((await fetch(inbox.pageUrl)).status).toBe(200)
+  },
+)
+
+test('a page of another site whose name leads to this machine cannot read the mails', async () => {
+  const inbox = await inboxWithOneMail()
+  const { port } = new URL(inbox.pageUrl)
+  for (const host of ['rebound.example', `rebound.example:${port}`, '127.0.0.1.rebound.example'])
+    expect(await statusOf(inbox.pageUrl, '/mails.json', host), host).toBe(421)
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`])
+    expect(await statusOf(inbox.pageUrl, '/mails.json', host)).toBe(200)
 })

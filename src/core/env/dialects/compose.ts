@@ -61,14 +61,15 @@ function valueAt(
     const line = source.slice(from, end)
     // A comment needs white space before it, so a value may begin with a hash.
     const value = line.replace(/\s#.*$/s, '').trim()
-    return { value: expand(value, look, false), end }
+    const expanded = expand(value, look, false)
+    return expanded === undefined ? undefined : { value: expanded, end }
   }
   let close = at + 1
   while (close < source.length && source[close] !== quote) close += source[close] === '\\' ? 2 : 1
   if (close >= source.length) return undefined
   const raw = source.slice(at + 1, close)
   const value = quote === "'" ? raw.replaceAll("\\'", "'") : expand(unescaped(raw), look, true)
-  return { value, end: lineEnd(source, close) }
+  return value === undefined ? undefined : { value, end: lineEnd(source, close) }
 }
 
 /** Escapes of double quotes, less that of the dollar, which expansion needs to see. */

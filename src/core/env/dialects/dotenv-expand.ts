@@ -10,7 +10,9 @@ export function readDotenvExpand(text: string, machine: Readonly<Record<string, 
   const values = new Map<string, string>()
   const ofMachine = (name: string) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
   for (const [name, value] of readDotenv(text).values) {
-    values.set(name, ofMachine(name) ?? expand(value, (other) => ofMachine(other) ?? values.get(other), true))
+    const known = ofMachine(name) ?? expand(value, (other) => ofMachine(other) ?? values.get(other), true)
+    if (known === undefined) return { values: new Map(), rejected: true }
+    values.set(name, known)
   }
   return { values, rejected: false }
 }

@@ -6,11 +6,19 @@ interface Reference {
   readonly end: number
 }
 
+/** Each line of a file may double the one before: no value that a process can take is longer. */
+const LONGEST = 1024 * 1024
+
 /**
  * Replaces `$NAME` and `${NAME:-default}` in one pass. A dollar that names nothing (`$2b`, `$(command)`) stays as it
- * stands: commands are never run. `escapes`: a backslash before a dollar keeps the dollar.
+ * stands: commands are never run. `escapes`: a backslash before a dollar keeps the dollar. Undefined: the value grows
+ * beyond any that a process could be given.
  */
-export function expand(value: string, look: (name: string) => string | undefined, escapes: boolean): string {
+export function expand(
+  value: string,
+  look: (name: string) => string | undefined,
+  escapes: boolean,
+): string | undefined {
   let expanded = ''
   // The next closing brace, looked for once however many references wait for one.
   let brace = -1
@@ -32,6 +40,7 @@ export function expand(value: string, look: (name: string) => string | undefined
       continue
     }
     expanded += resolve(reference, look(reference.name))
+    if (expanded.length > LONGEST) return undefined
     at = reference.end
   }
   return expanded

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+
+/** Each line is ten times the one before: 10^30 characters at the end. */
+const BOMB = [
+  'A0=0123456789',
+  ...Array.from({ length: 30 }, (_, at) => `A${at + 1}=${`$A${at}`.repeat(10)}`),
+].join('\n')
+
+test.each(DIALECTS)('%s does not follow values that double themselves', (dialect) => {
+  const { values, rejected } = readAs(dialect, BOMB)
+  const expands = dialect === 'compose' || dialect === 'dotenv-expand'
+  expect(rejected).toBe(expands)
+  for (const value of values.values()) expect(value.length).toBeLessThan(1000)
+})
+
+test('many values that are each within bounds are read', () => {
+  const text = ['A=0123456789', ...Array.from({ length: 1000 }, (_, at) => `B${at}=\${A}-\${A}`)].join('\n')
+  for (const dialect of ['compose', 'dotenv-expand'] as const)
+    expect(readAs(dialect, text).values.get('B999')).toBe('0123456789-0123456789')
+})
