@@ -1,6 +1,7 @@
 import { parseAddress, parseMailbox } from '../mail/address.ts'
 import { secretPair } from '../secret.ts'
 import type { Kind, StandardSchema } from './definition.ts'
+import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
 
 /** What decides how a value is read. */
@@ -186,11 +187,7 @@ export function parseStoreAddress(
   | undefined {
   const file = /^(?:sqlite|file):(?:\/\/(?=\/))?(.+)$/i.exec(value)?.[1]
   if (file !== undefined) return file.startsWith('//') ? undefined : { kind: 'sqlite', file }
-  const url = parseUrl(value)
-  // A # that is not escaped would end the address, and what stands before it would be taken for the host.
-  return url && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== '' && url.hash === ''
-    ? { kind: 'postgres', url: value }
-    : undefined
+  return postgresServers(value) ? { kind: 'postgres', url: value } : undefined
 }
 
 /** Origins in their serialised form (RFC 6454 §6.2), or undefined when one is malformed. */

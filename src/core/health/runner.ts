@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Service } from '../service.ts'
+import { trailing } from '../trailing.ts'
 import { fold } from './fold.ts'
 import type { HealthReport, Probe, ProbeResult } from './probe.ts'
-import { trailing } from './trailing.ts'
 
 export interface HealthOptions {
   readonly service: Service

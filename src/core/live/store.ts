@@ -1,3 +1,4 @@
+import { postgresServers } from '../env/postgres-url.ts'
 import { nameStep } from './endpoint.ts'
 import type { Step, Verdict } from './live.ts'
 import type { LiveDependencies } from './targets.ts'
@@ -8,7 +9,9 @@ export function storeSteps(dependencies: LiveDependencies): Step[] {
   const { address } = settings.store
   return [
     ...(address?.kind === 'postgres'
-      ? [nameStep(dependencies, new URL(address.url.reveal()).hostname, 'STORE_URL')]
+      ? (postgresServers(address.url.reveal()) ?? []).map((server) =>
+          nameStep(dependencies, new URL(server).hostname, 'STORE_URL'),
+        )
       : []),
     {
       check: 'migrations',

@@ -118,6 +118,12 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages).toHaveLength(before + 5)
   })
 
+  test('what nobody can be called is nobody, and no fault of the store', async () => {
+    const it = await course(kind)
+    expect(await it.store.course.findById('a \0 b')).toBeUndefined()
+    expect(await it.store.course.find('\ud83d')).toBeUndefined()
+  })
+
   test('a backlog drains one day a call', async () => {
     const it = await (await course(kind)).confirmed()
     it.pass(3 * DAY_MS)

@@ -1,7 +1,6 @@
 import type { Directory } from '../../access/directory.ts'
 import type { SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
-import { storableText } from '../rows.ts'
 import { guarded, type Pool, transaction } from './connection.ts'
 
 /** A step of pruning holds its rows only briefly. */
@@ -76,10 +75,7 @@ export function postgresSentMail(pool: Pool): SentMailStore {
       ),
     recordSent: ({ key, id }) =>
       guarded(async () => {
-        await pool.query('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [
-          storableText(id),
-          key,
-        ])
+        await pool.query('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [id, key])
       }),
   }
 }

@@ -3,7 +3,8 @@ import { type AnalyticsStore, DAY_MS, type DayCount, dayOf } from '../../analyti
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { StoreOpenError } from '../store.ts'
-import { createPool, guarded, type Pool, sentence, transaction } from './connection.ts'
+import { createPool, guarded, type Pool, transaction } from './connection.ts'
+import { sentence } from './faults.ts'
 
 /** Ingest is one statement a batch: more connections would only wait for the same disk. */
 const CONNECTIONS = 4

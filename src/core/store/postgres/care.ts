@@ -1,24 +1,21 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
+import { postgresServers, serverLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
-import {
-  assertReadable,
-  createPool,
-  migrate,
-  type Pool,
-  runsOn,
-  schemaVersion,
-  sentence,
-} from './connection.ts'
+import { createPool, type Pool } from './connection.ts'
+import { sentence } from './faults.ts'
+import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 const MOST_FAULTS = 100
 const PAGE = 1000
+/** An operator waits longer than a request does: rows are counted one by one. */
+const LONGEST_LOOK_MS = 10 * 60_000
 
 /** The care of a store on a PostgreSQL server; nothing is migrated before that is asked for. */
 export function careForPostgres(url: Secret): StoreCare {
-  const pool = createPool({ url, size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS, onIdleFault: () => {} })
   return {
     status: () =>
       asked(async () => {
@@ -128,8 +125,9 @@ async function verifiedAt(pool: Pool): Promise<number | undefined> {
 
 /** `db.example.com:5432/platform`: never the user or the password. */
 function locationOf(url: Secret): string {
-  const { hostname, port, pathname } = new URL(url.reveal())
-  return `${hostname}:${port || '5432'}${pathname}`
+  const servers = postgresServers(url.reveal()) ?? []
+  const { pathname } = new URL(servers[0] ?? '')
+  return `${servers.map(serverLocation).join(',')}${pathname}`
 }
 
 async function asked<T>(work: () => Promise<T>): Promise<T> {

@@ -1,141 +1,280 @@
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { postgresServers } from '../../env/postgres-url.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { isReadable, READABLE_FROM, StoreOpenError } from '../store.ts'
+import { storableText } from '../rows.ts'
+import {
+  CONNECT_MS,
+  codeOf,
+  isAnswer,
+  isServerAtFault,
+  READ_ONLY,
+  ReadOnlyServerError,
+  refusedParameter,
+  SilentServerError,
+} from './faults.ts'
 
-export type Pool = pg.Pool
 /** What a query runs on: the pool, or the one connection of a transaction. */
-export type Queryable = Pick<pg.Pool, 'query'>
+export interface Queryable {
+  query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<R>>
+}
 
-/** A server that does not answer in this time is down for the caller. */
-const CONNECT_MS = 5000
-const STATEMENT_MS = 30_000
-/** SKIP LOCKED and MERGE-free SQL would run on older ones; these no longer get fixes. */
-const OLDEST_SERVER = 140_000
+/** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
+export interface Pool extends Queryable {
+  /** A statement under a limit of its own. */
+  queryWithin<R extends pg.QueryResultRow>(
+    limitMs: number,
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<R>>
+  connect(): Promise<Connection>
+  end(): Promise<void>
+  readonly limitMs: number
+}
+
+interface Connection {
+  query<R extends pg.QueryResultRow>(
+    limitMs: number,
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<R>>
+  /** Back to the pool, unless it is broken. */
+  release(): void
+  readonly broken: boolean
+}
+
+/** A statement of a request. The server ends it; when it is silent, this side gives up a little later. */
+const STATEMENT_MS = 15_000
+const SILENCE_MS = 2000
+/** How long a server may take to close its side of a connection that is not used any more. */
+const GOODBYE_MS = 500
+const IDLE_IN_TRANSACTION_MS = 30_000
+/** A migration, or what an operator asks for, takes the time it takes. */
+export const UNLIMITED = 0
+/** A peer that went away without a word is noticed by the kernel from here on, also on connections nobody uses. */
+const KEEPALIVE_AFTER_MS = 10_000
 const INT8 = 20
 /** Transactions that met another's locks are tried again; a third meeting in a row is a fault. */
 const ATTEMPTS = 3
-const TRY_AGAIN = new Set(['40001', '40P01'])
+const TRY_AGAIN = new Set(['40001', '40P01', READ_ONLY])
 
 /** The server's clock in UTC milliseconds: leases are measured by it, because the clocks of its clients differ. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
+/** Connections to the one server that can be written, among those that the address names. */
 export function createPool(input: {
   readonly url: Secret
   readonly size: number
   readonly onIdleFault: (code: string) => void
+  readonly limitMs?: number
+  readonly connectMs?: number
 }): Pool {
-  const pool = new pg.Pool({
-    connectionString: input.url.reveal(),
-    max: input.size,
-    connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS,
-    idle_in_transaction_session_timeout: STATEMENT_MS,
-    application_name: 'platformctl',
-    keepAlive: true,
-    // Times are whole milliseconds and counts stay below 2^53: numbers, not strings.
-    types: {
-      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-        oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
-    },
-  })
-  // An idle connection that the server ends would otherwise end the process; the next query opens another.
-  pool.on('error', (error) => input.onIdleFault(codeOf(error)))
-  return pool
-}
+  const { limitMs = STATEMENT_MS, connectMs = CONNECT_MS } = input
+  const servers = postgresServers(input.url.reveal()) ?? [input.url.reveal()]
+  const mustAsk = servers.length > 1 || /[?&]target_session_attrs=(?!any)/.test(servers[0] ?? '')
+  const writable = new WeakSet<pg.PoolClient>()
+  const retiring = new Set<Promise<void>>()
+  let server = 0
+  let parameters = true
+  let ended: Promise<unknown> | undefined
+  let current = open()
 
-/** Brings the schema up to date: each step whole or absent, under a lock so that two processes cannot both run one. */
-export async function migrate(pool: Pool, steps: readonly string[]): Promise<void> {
-  try {
-    await transaction(pool, async (connection) => {
-      const { rows } = await connection.query<{ version: number }>(
-        `SELECT current_setting('server_version_num')::int AS version`,
-      )
-      if ((rows[0]?.version ?? 0) < OLDEST_SERVER)
-        throw new StoreOpenError('The PostgreSQL of STORE_URL is older than version 14: upgrade the server.')
+  function open() {
+    const sockets = new Set<Socket>()
+    const pool = new pg.Pool({
+      connectionString: servers[server],
+      max: input.size,
+      connectionTimeoutMillis: connectMs,
+      // So that a statement that this side gave up does not go on there. A PgBouncer refuses it, and limits by itself.
+      ...(parameters && limitMs !== UNLIMITED && { statement_timeout: limitMs }),
+      application_name: 'platformctl',
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEPALIVE_AFTER_MS,
+      stream: () => {
+        const socket = new Socket()
+        sockets.add(socket)
+        return socket.once('close', () => sockets.delete(socket))
+      },
+      // Times are whole milliseconds and counts stay below 2^53: numbers, not strings.
+      types: {
+        getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+          oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+      },
     })
-    for (let done = false; !done; ) done = await transaction(pool, (connection) => step(connection, steps))
-  } catch (error) {
-    throw error instanceof StoreOpenError ? error : new StoreOpenError(sentence(error), { cause: error })
+    // An idle connection that the server ends would otherwise end the process; the next query opens another.
+    pool.on('error', (error) => input.onIdleFault(codeOf(error)))
+    return { pool, sockets }
+  }
+
+  /** Lets go of connections that cannot be trusted any more; what is in flight on them runs out. */
+  function leave(left: typeof current, next = server): void {
+    if (left !== current || ended !== undefined) return
+    server = next
+    current = open()
+    const retired = retire(left).finally(() => retiring.delete(retired))
+    retiring.add(retired)
+  }
+
+  /** Each server is tried once, beginning with the last that was good. */
+  async function connect(): Promise<Connection> {
+    for (let tried = 1; ; tried += 1) {
+      const from = current
+      try {
+        const client = await from.pool.connect()
+        const connection = connectionOf(client, () => leave(from))
+        if (mustAsk && !writable.has(client)) await assertWritable(connection)
+        writable.add(client)
+        return connection
+      } catch (error) {
+        if (ended !== undefined || tried > servers.length) throw error
+        // Others may have left it meanwhile: then this one asks where they went.
+        if (from !== current) continue
+        if (parameters && refusedParameter(error) === 'statement_timeout') {
+          parameters = false
+          leave(from)
+          continue
+        }
+        if (!isServerAtFault(error) || servers.length === 1) throw error
+        leave(from, (server + 1) % servers.length)
+        if (tried === servers.length) throw error
+      }
+    }
+  }
+
+  async function queryWithin<R extends pg.QueryResultRow>(
+    most: number,
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<R>> {
+    for (let attempt = 1; ; attempt += 1) {
+      const connection = await connect()
+      try {
+        return await connection.query<R>(most, text, values)
+      } catch (error) {
+        if (attempt >= ATTEMPTS || codeOf(error) !== READ_ONLY) throw error
+      } finally {
+        connection.release()
+      }
+    }
+  }
+
+  return {
+    query: (text, values) => queryWithin(silenceAfter(limitMs), text, values),
+    queryWithin,
+    connect,
+    limitMs,
+    async end() {
+      ended ??= Promise.all([...retiring, retire(current)])
+      await ended
+    },
   }
 }
 
-async function step(connection: Queryable, steps: readonly string[]): Promise<boolean> {
-  // The number is platformctl's own; whoever comes second waits here and then finds the step done.
-  await connection.query('SELECT pg_advisory_xact_lock(7305823190017)')
-  const version = await schemaVersion(connection)
-  await assertReadable(connection, version, steps.length)
-  const next = steps[version]
-  if (next === undefined) return true
-  if (version === 0) {
-    await connection.query('CREATE SCHEMA IF NOT EXISTS platformctl')
-    await connection.query('CREATE TABLE IF NOT EXISTS platformctl.schema_version (version integer NOT NULL)')
-    await connection.query('INSERT INTO platformctl.schema_version VALUES (0)')
+/** Ends a pool. A peer that is silent does not close its side either: then ours is closed alone. */
+async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
+  await pool.end()
+  const closed = Promise.all([...sockets].map((socket) => once(socket, 'close')))
+  await Promise.race([closed, sleep(GOODBYE_MS, undefined, { ref: false })])
+  for (const socket of sockets) socket.destroy()
+}
+
+function connectionOf(client: pg.PoolClient, onLost: () => void): Connection {
+  let broken = false
+  // The pool listens to idle connections only: one that the server ends between two of our statements would otherwise
+  // end the process.
+  const onFault = () => {
+    broken = true
   }
-  await connection.query(next)
-  await connection.query('UPDATE platformctl.schema_version SET version = $1', [version + 1])
-  await connection.query(
-    `INSERT INTO platformctl.meta (name, value) VALUES ('readable_from', $1)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    [`${version + 1}:${READABLE_FROM}`],
-  )
-  return false
+  client.on('error', onFault)
+  return {
+    async query<R extends pg.QueryResultRow>(limitMs: number, text: string, values: readonly unknown[] = []) {
+      try {
+        const answer = client.query<R>(text, values.map(storable))
+        return await (limitMs === UNLIMITED ? answer : within(limitMs, answer))
+      } catch (error) {
+        if (!isAnswer(error)) broken = true
+        // Where one connection is silent or was demoted, the idle ones beside it are, too.
+        if (error instanceof SilentServerError || codeOf(error) === READ_ONLY) {
+          broken = true
+          onLost()
+        }
+        throw error
+      }
+    },
+    release() {
+      client.off('error', onFault)
+      client.release(broken)
+    },
+    get broken() {
+      return broken
+    },
+  }
 }
 
-/** Whether this build runs on a schema: on a newer one only if that says so of itself. */
-export async function runsOn(connection: Queryable, version: number, known: number): Promise<boolean> {
-  if (version <= known) return true
-  const { rows } = await connection.query<{ said: string }>(
-    `SELECT value AS said FROM platformctl.meta WHERE name = 'readable_from'`,
-  )
-  return isReadable(rows[0]?.said ?? '', version, known)
+/** PostgreSQL stores no NUL, and would refuse the whole statement. */
+function storable(value: unknown): unknown {
+  return typeof value === 'string' && value.includes('\0') ? storableText(value) : value
 }
 
-export async function assertReadable(connection: Queryable, version: number, known: number): Promise<void> {
-  if (!(await runsOn(connection, version, known)))
-    throw new StoreOpenError(
-      `The PostgreSQL of STORE_URL was written by a newer platformctl (schema ${version}, this build knows ${known}): run that version, or restore a backup made before it.`,
+async function assertWritable(connection: Connection): Promise<void> {
+  try {
+    const { rows } = await connection.query<{ transaction_read_only: string }>(
+      CONNECT_MS,
+      'SHOW transaction_read_only',
     )
-}
-
-/** 0: there is nothing of ours yet. */
-export async function schemaVersion(connection: Queryable): Promise<number> {
-  const { rows: tables } = await connection.query<{ name: string | null }>(
-    `SELECT to_regclass('platformctl.schema_version')::text AS name`,
-  )
-  if (tables[0]?.name == null) return 0
-  const { rows } = await connection.query<{ version: number }>(
-    'SELECT version FROM platformctl.schema_version',
-  )
-  return rows[0]?.version ?? 0
+    if (rows[0]?.transaction_read_only !== 'off') throw new ReadOnlyServerError('the server can only be read')
+  } catch (error) {
+    connection.release()
+    throw error
+  }
 }
 
 /** One transaction on one connection: committed whole, or not at all. */
-export async function transaction<T>(pool: Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
+export async function transaction<T>(
+  pool: Pool,
+  work: (connection: Queryable) => Promise<T>,
+  limitMs = pool.limitMs,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const connection = await pool.connect()
-    let broken: Error | undefined
-    // The pool listens to idle connections only: one that the server ends between two of our statements would otherwise
-    // end the process.
-    const onFault = (fault: Error) => {
-      broken = fault
+    const on: Queryable = {
+      query: (text, values) => connection.query(silenceAfter(limitMs), text, values),
     }
-    connection.on('error', onFault)
     try {
-      await connection.query('BEGIN')
-      const result = await work(connection)
-      await connection.query('COMMIT')
+      await on.query(
+        `BEGIN; SET LOCAL statement_timeout = ${limitMs}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+      )
+      const result = await work(on)
+      await on.query('COMMIT')
       return result
     } catch (error) {
-      await connection.query('ROLLBACK').catch((fault: Error) => {
-        broken = fault
-      })
+      // A connection that could not roll back is not given to anyone else.
+      if (!connection.broken) await on.query('ROLLBACK').catch(() => {})
       if (attempt >= ATTEMPTS || !TRY_AGAIN.has(codeOf(error))) throw error
     } finally {
-      // A connection that could not roll back is not given to anyone else.
-      connection.off('error', onFault)
-      connection.release(broken)
+      connection.release()
     }
+  }
+}
+
+/** The server is to say first that a statement took too long: then the connection can be kept. */
+function silenceAfter(limitMs: number): number {
+  return limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS
+}
+
+/** The answer, or a fault when it takes longer. */
+export async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SilentServerError('the server did not answer in time')), limitMs)
+  })
+  try {
+    return await Promise.race([answer, silence])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -151,29 +290,4 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T> {
       { cause: error },
     )
   }
-}
-
-/** Why the server cannot be used, free of its address and credentials. */
-export function sentence(error: unknown): string {
-  const code = codeOf(error)
-  const message = error instanceof Error ? error.message : ''
-  const at = 'The PostgreSQL of STORE_URL'
-  if (code === 'ECONNREFUSED')
-    return `${at} refused the connection: check that it runs, and its host and port.`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${at} has a host name that does not resolve.`
-  if (code === 'ETIMEDOUT' || /timeout/i.test(message))
-    return `${at} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
-  if (code === '28P01' || code === '28000') return `${at} refused the user or the password.`
-  if (code === '3D000') return `${at} has no such database: create it, or correct the name in STORE_URL.`
-  if (code === '42501')
-    return `${at} does not let this user create the schema "platformctl": grant CREATE on the database.`
-  if (code === '53300')
-    return `${at} has no connection left: lower STORE_POOL_SIZE, or raise max_connections.`
-  if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))
-    return `${at} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
-  return `${at} cannot be used (${code || 'no reason given'}).`
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -2,12 +2,14 @@ import type { Secret } from '../../secret.ts'
 import { StoreCareError } from '../care.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
 import { StoreOpenError } from '../store.ts'
-import { createPool, migrate, type Queryable, sentence, transaction } from './connection.ts'
+import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
+import { sentence } from './faults.ts'
+import { migrate } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /** Fills an empty store on a server from another one, in one transaction: all of it is there afterwards, or nothing. */
 export async function copyIntoPostgres(source: CopySource, url: Secret): Promise<CopyResult> {
-  const pool = createPool({ url, size: 1, onIdleFault: () => {} })
+  const pool = createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
   try {
     await migrate(pool, MIGRATIONS)
     return await transaction(pool, async (connection) => {

@@ -1,10 +1,15 @@
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
+import { trailing } from '../../trailing.ts'
 import type { Store } from '../store.ts'
 import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
-import { createPool, guarded, migrate, NOW_MS, schemaVersion } from './connection.ts'
+import { createPool, guarded, NOW_MS, within } from './connection.ts'
 import { postgresCourse } from './course.ts'
+import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
+
+/** Whoever asks for health waits no longer. */
+const PING_MS = 2000
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */
 export async function openPostgres(input: {
@@ -24,6 +29,17 @@ export async function openPostgres(input: {
     await pool.end()
     throw error
   }
+  // One at a time, with those who come meanwhile sharing the next: health never holds a second connection.
+  const ping = trailing(async () => {
+    const mark = String(performance.now())
+    const { rows } = await pool.queryWithin<{ value: string }>(
+      PING_MS,
+      `INSERT INTO platformctl.meta (name, value) VALUES ('ping', $1)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value`,
+      [mark],
+    )
+    if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
+  })
   let ended = false
   return {
     kind: 'postgres',
@@ -80,16 +96,7 @@ export async function openPostgres(input: {
         )
         return rows[0]?.value ?? ''
       }),
-    ping: () =>
-      guarded(async () => {
-        const mark = String(performance.now())
-        const { rows } = await pool.query<{ value: string }>(
-          `INSERT INTO platformctl.meta (name, value) VALUES ('ping', $1)
-           ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value`,
-          [mark],
-        )
-        if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
-      }),
+    ping: () => guarded(() => within(PING_MS, ping())),
     status: () =>
       guarded(async () => {
         const { rows } = await pool.query<{ bytes: number }>(

@@ -1,6 +1,8 @@
 import type { Secret } from '../../secret.ts'
 import { StoreOpenError, type StoreSchema } from '../store.ts'
-import { createPool, schemaVersion, sentence } from './connection.ts'
+import { createPool } from './connection.ts'
+import { sentence } from './faults.ts'
+import { schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 /** The schema of the store on a server, read and never changed; undefined when there is nothing of ours yet. */

@@ -1,0 +1,26 @@
+/** What a server must be for us: the store is written. The other values of libpq ask for one that cannot be. */
+const SESSIONS = new Set(['any', 'read-write', 'primary'])
+
+/**
+ * The address of each server that a PostgreSQL address names: several hosts are separated by commas, as libpq takes
+ * them (`postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`). Undefined: it is malformed.
+ */
+export function postgresServers(value: string): readonly string[] | undefined {
+  const [, before = '', hosts = '', after = ''] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?#\s]*@)?)([^@/?#\s]+)([^\s]*)$/i.exec(value) ?? []
+  const servers = hosts.split(',').map((host) => `${before}${host}${after}`)
+  return servers.every(isServer) ? servers : undefined
+}
+
+/** `db.example.com:5432`: never the user or the password. */
+export function serverLocation(server: string): string {
+  const { hostname, port } = new URL(server)
+  return `${hostname}:${port || '5432'}`
+}
+
+function isServer(server: string): boolean {
+  const url = URL.parse(server)
+  // A # that is not escaped would end the address, and what stands before it would be taken for the host.
+  if (url === null || url.hostname === '' || url.hash !== '') return false
+  return SESSIONS.has(url.searchParams.get('target_session_attrs') ?? 'any')
+}

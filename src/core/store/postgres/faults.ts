@@ -1,0 +1,76 @@
+/** A server that does not answer in this time is down for the caller. */
+export const CONNECT_MS = 5000
+/** PostgreSQL's answer to a write on a server that only reads: a standby, or a primary that was demoted. */
+export const READ_ONLY = '25006'
+
+/** The server did not answer a statement in time; what became of it is unknown. */
+export class SilentServerError extends Error {
+  override readonly name = 'SilentServerError'
+}
+
+/** The server answers, and cannot be written. */
+export class ReadOnlyServerError extends Error {
+  override readonly name = 'ReadOnlyServerError'
+  readonly code = READ_ONLY
+}
+
+/** The SQLSTATE of the server's answer, or Node's code of what befell the connection; empty when there is neither. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+/** Whether the server said this itself and goes on listening: any other fault leaves the connection useless. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && !/^(08|57P)/.test(codeOf(error))
+}
+
+/** Whether another server may do better: this one refused neither the user nor the database, and had room. */
+export function isServerAtFault(error: unknown): boolean {
+  return !/^(28|3D|42|53)/.test(codeOf(error)) && !isPoolExhausted(error)
+}
+
+/** The setting of a new connection that a PgBouncer does not let through; undefined: it was something else. */
+export function refusedParameter(error: unknown): string | undefined {
+  return error instanceof Error
+    ? /unsupported startup parameter(?: in options)?: (\w+)/.exec(error.message)?.[1]
+    : undefined
+}
+
+/** Every connection was in use until the time limit; the words are those of the package pg-pool. */
+function isPoolExhausted(error: unknown): boolean {
+  return error instanceof Error && error.message === 'timeout exceeded when trying to connect'
+}
+
+/** Why the server cannot be used, free of its address and credentials. */
+export function sentence(error: unknown): string {
+  const code = codeOf(error)
+  const message = error instanceof Error ? error.message : ''
+  const at = 'The PostgreSQL of STORE_URL'
+  if (code === 'ECONNREFUSED')
+    return `${at} refused the connection: check that it runs, and its host and port.`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${at} has a host name that does not resolve.`
+  if (code === '28P01' || code === '28000') return `${at} refused the user or the password.`
+  if (code === '3D000') return `${at} has no such database: create it, or correct the name in STORE_URL.`
+  if (code === '42501')
+    return `${at} does not let this user create the schema "platformctl": grant CREATE on the database.`
+  if (code === '53300')
+    return `${at} has no connection left: lower STORE_POOL_SIZE, or raise max_connections.`
+  if (code === READ_ONLY)
+    return `${at} can only be read: name the primary, or all servers, separated by commas, to find it among them.`
+  const parameter = refusedParameter(error)
+  if (parameter !== undefined)
+    return `${at} is behind a PgBouncer that refuses the start-up parameter "${parameter}": remove it from STORE_URL, or add it to ignore_startup_parameters of PgBouncer.`
+  if (code === '57014')
+    return `${at} ended a statement that took too long: check its load, and what holds its locks.`
+  if (isPoolExhausted(error))
+    return `${at} has every connection of this process in use: raise STORE_POOL_SIZE, or check the server's load.`
+  if (/SSL|certificate|self.signed/i.test(`${code} ${message}`))
+    return `${at} does not speak TLS as asked: check sslmode in STORE_URL and the server's certificate.`
+  if (
+    code === 'ETIMEDOUT' ||
+    error instanceof SilentServerError ||
+    /^(Connection t|t)[a-z ]*timeout/i.test(message)
+  )
+    return `${at} did not answer within ${CONNECT_MS / 1000} s: check the network and its load.`
+  return `${at} cannot be used (${code || 'no reason given'}).`
+}

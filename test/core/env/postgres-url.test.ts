@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { postgresServers, serverLocation } from '../../../src/core/env/postgres-url.ts'
+
+test('an address may name several servers, each with its port, and each gets the rest of the address', () => {
+  expect(postgresServers('postgres://u:p@a.example:5433,[::1]:5434,c/db?sslmode=require')).toEqual([
+    'postgres://u:p@a.example:5433/db?sslmode=require',
+    'postgres://u:p@[::1]:5434/db?sslmode=require',
+    'postgres://u:p@c/db?sslmode=require',
+  ])
+  expect(postgresServers('postgresql://a,b')?.map(serverLocation)).toEqual(['a:5432', 'b:5432'])
+})
+
+test.each([
+  'postgress://a/db',
+  'postgres:a/db',
+  'postgres:///db',
+  'postgres://u@/db',
+  'postgres://a,,b/db',
+  'postgres://a:1,b:x/db',
+  'postgres://a/db#x',
+  'postgres://u:p#w@a/db',
+  'postgres://a b/db',
+  'postgres://a/db?target_session_attrs=standby',
+  'mysql://a/db',
+  '',
+])('%j is refused', (value) => {
+  expect(postgresServers(value)).toBeUndefined()
+})

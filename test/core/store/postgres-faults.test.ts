@@ -1,0 +1,151 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { secret } from '../../../src/core/secret.ts'
+import { openStore } from '../../../src/core/store/open.ts'
+import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
+import { migrate } from '../../../src/core/store/postgres/migrate.ts'
+import { blackhole } from '../../support/blackhole.ts'
+import { startPostgres } from '../../support/postgres.ts'
+import { relayTo } from '../../support/relay.ts'
+import { openTestStore, postgresServer } from '../../support/stores.ts'
+
+const LIMIT_MS = 200
+
+async function database() {
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  return { url, port: Number(new URL(url).port), query: (sql: string) => server.query(url, sql) }
+}
+
+/** The same database by another way: `postgres://…@127.0.0.1:1,127.0.0.1:2/database`. */
+const by = (url: string, ...ports: number[]) =>
+  url.replace(/127\.0\.0\.1:\d+/, ports.map((port) => `127.0.0.1:${port}`).join(','))
+
+function poolOf(url: string, size = 4, limitMs = LIMIT_MS) {
+  const pool = createPool({ url: secret(url), size, limitMs, connectMs: 1000, onIdleFault: () => {} })
+  onTestFinished(() => pool.end())
+  return pool
+}
+
+test('connections that go silent cost one time limit, and are replaced by new ones', async () => {
+  const { url, port } = await database()
+  const relay = await relayTo(port)
+  const pool = poolOf(by(url, relay.port))
+  const some = () => Promise.allSettled(Array.from({ length: 4 }, () => pool.query('SELECT pg_sleep(0.01)')))
+  await some()
+  expect(relay.open()).toBe(4)
+  relay.silence('present')
+  await expect(pool.query('SELECT 1')).rejects.toThrow('the server did not answer in time')
+  expect((await some()).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'))
+  // Those that nobody can say goodbye to are closed without one.
+  await expect.poll(() => relay.open()).toBeLessThanOrEqual(4)
+})
+
+test('a transaction whose connection goes silent between two statements ends in time, and so does closing the pool', async () => {
+  const { url, port } = await database()
+  const relay = await relayTo(port)
+  const pool = poolOf(by(url, relay.port), 1)
+  const cut = transaction(pool, async (on) => {
+    await on.query('SELECT 1')
+    relay.silence('present')
+    await on.query('SELECT 2')
+  })
+  await expect(cut).rejects.toThrow('the server did not answer in time')
+  expect((await pool.query('SELECT 1')).rowCount).toBe(1)
+  relay.silence('all')
+  await pool.end()
+  await expect.poll(() => relay.open()).toBe(0)
+})
+
+test('health asks a silent store over one connection at a time, and the pool is whole when the store is back', async () => {
+  const { url, port } = await database()
+  const relay = await relayTo(port)
+  const store = await openStore({ kind: 'postgres', url: secret(by(url, relay.port)) }, { poolSize: 2 })
+  onTestFinished(() => store.close())
+  await store.ping()
+  relay.silence('all')
+  const before = relay.open()
+  const pings = await Promise.allSettled(Array.from({ length: 50 }, () => store.ping()))
+  expect(new Set(pings.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  expect(relay.open()).toBeLessThanOrEqual(before + 2)
+  relay.heal()
+  await expect.poll(() => store.ping().then(() => 'back'), { timeout: 10_000 }).toBe('back')
+  expect(await store.course.backlog(0)).toMatchObject({ due: 0 })
+})
+
+test('a statement that waits too long for a lock is ended by the server, and the connection is kept', async () => {
+  const { url, query } = await database()
+  await query('CREATE TABLE held (n integer)')
+  const [holder, pool] = [poolOf(url, 1, 10_000), poolOf(url, 1)]
+  await transaction(holder, async (on) => {
+    await on.query('LOCK TABLE held')
+    await expect(pool.query('SELECT * FROM held')).rejects.toMatchObject({ code: '57014' })
+    await expect(transaction(pool, (it) => it.query('SELECT * FROM held'))).rejects.toMatchObject({
+      code: '57014',
+    })
+    expect((await pool.query('SELECT 1')).rowCount).toBe(1)
+  })
+})
+
+test('a migration takes the time it needs, whatever limit requests and the database have', async () => {
+  const { url, query } = await database()
+  await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '100ms'`)
+  const pool = poolOf(url, 1)
+  const step = `CREATE TABLE platformctl.meta (name text PRIMARY KEY, value text); SELECT pg_sleep(${(LIMIT_MS * 3) / 1000})`
+  await migrate(pool, [step])
+  const { rows } = await query('SELECT version FROM platformctl.schema_version')
+  expect(rows).toEqual([{ version: 1 }])
+})
+
+test('a primary that was demoted and kept its connections is left for a new connection, and no write is lost', async () => {
+  const { url, query } = await database()
+  const name = new URL(url).pathname.slice(1)
+  await query('CREATE TABLE written (n integer)')
+  await query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  const pool = poolOf(url)
+  // Connections of a time in which the server could only be read.
+  await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
+  await expect(pool.query('INSERT INTO written VALUES (0)')).rejects.toMatchObject({ code: '25006' })
+  await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
+  await (await postgresServer()).query(
+    url.replace(name, 'postgres'),
+    `ALTER DATABASE ${name} RESET default_transaction_read_only`,
+  )
+  await pool.query('INSERT INTO written VALUES (1)')
+  await transaction(pool, (on) => on.query('INSERT INTO written VALUES (2)'))
+  expect((await query('SELECT n FROM written ORDER BY n')).rows).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+test('of several servers the one that can be written is found, and found again when another takes its place', async () => {
+  const [first, second] = [await startPostgres(), await startPostgres()]
+  onTestFinished(async () => void (await Promise.all([first.stop(), second.stop()])))
+  const [one, two] = [await first.createDatabase(), await second.createDatabase()]
+  const ports = [one, two].map((url) => Number(new URL(url).port))
+  const name = new URL(one).pathname.slice(1)
+  const readOnly = async (server: typeof first, url: string, on: boolean) => {
+    const admin = url.replace(name, 'postgres')
+    await server.query(
+      admin,
+      `ALTER DATABASE ${name} SET default_transaction_read_only = ${on ? 'on' : 'off'}`,
+    )
+  }
+  await readOnly(first, one, true)
+  const dead = 1
+  const pool = poolOf(by(one, dead, await blackhole('127.0.0.1'), ...ports))
+  const where = async () => {
+    const { rows } = await pool.query<{ port: number }>('SELECT inet_server_port() AS port')
+    return rows[0]?.port
+  }
+  expect(await where()).toBe(ports[1])
+  await readOnly(first, one, false)
+  await second.stop()
+  await expect.poll(() => where().catch(() => 'nowhere'), { timeout: 20_000 }).toBe(ports[0])
+}, 40_000)
+
+test('servers of which none can be written are one sentence with the fix', async () => {
+  const { url, query, port } = await database()
+  await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`)
+  for (const address of [url, by(url, port, port), `${url}?target_session_attrs=primary`])
+    await expect(openTestStore({ kind: 'postgres', url: secret(address) })).rejects.toThrow(
+      /The PostgreSQL of STORE_URL can only be read: name the primary, or all servers/,
+    )
+})
