@@ -1,0 +1,130 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BREAKER, breach } from '../../../../src/core/mail/feedback/breaker.ts'
+import { FEEDBACK_KINDS, type FeedbackKind } from '../../../../src/core/mail/feedback/event.ts'
+import {
+  afterFeedback,
+  type MailboxRecord,
+  mayMail,
+  newMailbox,
+  SOFT_BOUNCES,
+} from '../../../../src/core/mail/feedback/mailbox.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+const START = Date.parse('2026-11-22T00:00:00Z')
+const replay = (events: readonly (readonly [kind: FeedbackKind, at: number])[]) =>
+  events.reduce<{ mailbox: MailboxRecord; effects: string[] }>(
+    ({ mailbox, effects }, [kind, at]) => {
+      const next = afterFeedback(mailbox, { kind, at, reason: 'why' }, 'ses')
+      return { mailbox: next.mailbox, effects: [...effects, next.effect] }
+    },
+    { mailbox: newMailbox('ada@example.com'), effects: [] },
+  )
+const soft = (...at: readonly number[]) => at.map((one) => ['soft-bounce', START + one] as const)
+
+describe('a mailbox', () => {
+  test('is suppressed by one hard bounce', () => {
+    expect(replay([['hard-bounce', START]])).toEqual({
+      mailbox: {
+        ...newMailbox('ada@example.com'),
+        suppression: { cause: 'hard-bounce', at: START, source: 'ses', reason: 'why' },
+      },
+      effects: ['end-dead'],
+    })
+  })
+
+  test.each([
+    ['four over four days', soft(0, DAY, 2 * DAY, 4 * DAY), undefined],
+    ['five within three days less a millisecond', soft(0, 1, 2, 3, 3 * DAY - 1), undefined],
+    ['five over exactly three days', soft(0, 1, 2, 3, 3 * DAY), 'hard-bounce'],
+    ['five reported in another order', soft(3 * DAY, 2, 1, 3, 0), 'hard-bounce'],
+    ['a sixth after three days', soft(0, 1, 2, 3, 4, 3 * DAY), 'hard-bounce'],
+  ])('with %s soft bounces is suppressed for %s', (_, events, cause) => {
+    expect(replay(events).mailbox.suppression?.cause).toBe(cause)
+  })
+
+  test('starts to count anew after a delivery', () => {
+    const { mailbox } = replay([...soft(0, 1, 2, 3), ['delivered', START + DAY], ...soft(3 * DAY)])
+    expect(mailbox).toMatchObject({ softBounces: 1, softSince: START + 3 * DAY, suppression: undefined })
+  })
+
+  test('counts no soft bounce from before its last delivery, however late the news comes', () => {
+    const { mailbox } = replay([['delivered', START + DAY], ...soft(0, 1, 2, 3, DAY)])
+    expect(mailbox).toMatchObject({ softBounces: 0, suppression: undefined })
+  })
+
+  test('keeps its soft bounces when an older delivery is reported late', () => {
+    const { mailbox } = replay([...soft(DAY, DAY + 1), ['delivered', START]])
+    expect(mailbox.softBounces).toBe(2)
+  })
+
+  test('takes no bounces together that a delivery lies between, however late the news of it comes', () => {
+    const { mailbox } = replay([...soft(0, 1, 2, 4 * DAY), ['delivered', START + DAY], ...soft(5 * DAY)])
+    expect(mailbox.suppression).toBeUndefined()
+  })
+
+  test('is unsubscribed, and not suppressed, by an unsubscribe at the provider', () => {
+    const { mailbox, effects } = replay([['unsubscribed', START]])
+    expect([mailbox.suppression, effects]).toEqual([undefined, ['unsubscribe']])
+  })
+
+  test('once suppressed is never free again by an event, and a hard bounce stays over a complaint', () => {
+    const event = fc.tuple(
+      fc.constantFrom(...FEEDBACK_KINDS),
+      fc.integer({ min: START, max: START + 30 * DAY }),
+    )
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), fc.array(event, { maxLength: 5 }), (before, then) => {
+        const first = replay(before).mailbox.suppression
+        const last = replay([...before, ...then]).mailbox.suppression
+        if (first !== undefined) expect(last).toBeDefined()
+        if (first?.cause === 'hard-bounce') expect(last).toEqual(first)
+      }),
+    )
+  })
+})
+
+describe('a suppressed address', () => {
+  test.each([
+    [undefined, true, true],
+    ['manual', true, true],
+    ['complaint', true, true],
+    ['hard-bounce', true, false],
+    ['manual', false, false],
+    ['complaint', false, false],
+    ['hard-bounce', false, false],
+  ] as const)('for %s: sign-in mail %s → may be mailed: %s', (cause, signIn, may) => {
+    expect(mayMail(cause && { cause }, { signIn })).toBe(may)
+  })
+})
+
+describe('the breaker', () => {
+  const day = (deliveries: number, hardBounces: number, complaints: number) =>
+    breach({ deliveries, hardBounces, complaints })
+
+  test('says nothing with fewer than 50 deliveries', () => {
+    expect(day(BREAKER.fewest - 1, 49, 49)).toBeUndefined()
+  })
+
+  test('pauses at 5% hard bounces and not one below', () => {
+    expect(day(100, 4, 0)).toBeUndefined()
+    expect(day(100, 5, 0)).toBe(
+      '5 of 100 messages of the last day bounced hard; providers block senders at 5%',
+    )
+  })
+
+  test('pauses at 0.1% complaints and not one below', () => {
+    expect(day(2001, 0, 2)).toBeUndefined()
+    expect(day(2000, 0, 2)).toBe(
+      '2 of 2000 messages of the last day were reported as spam; providers block senders at 0.1%',
+    )
+  })
+
+  test('pauses for a single complaint on a small day', () => {
+    expect(day(50, 0, 1)).toBeDefined()
+  })
+})
+
+test('five soft bounces over three days are what the contract says', () => {
+  expect(SOFT_BOUNCES).toEqual({ most: 5, overMs: 3 * DAY })
+})
