@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { VARIABLES } from '../src/core/env/table.ts'
+import { VARIABLES } from '../test/support/learning.ts'
 import type { Benchmark, Contender } from './harness.ts'
 import { wholeProcess } from './process.ts'
 

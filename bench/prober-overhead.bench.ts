@@ -22,7 +22,15 @@ export const benchmark: Benchmark = {
       return performance.now() - began
     }
     const probe = () =>
-      probeRemote({ service: 'web', url, deep: false, token: undefined, timeoutMs: 5000, clock: systemClock })
+      probeRemote({
+        service: 'web',
+        health: '/api/health',
+        url,
+        deep: false,
+        token: undefined,
+        timeoutMs: 5000,
+        clock: systemClock,
+      })
     return {
       contenders: [
         {

@@ -40,6 +40,7 @@ export const benchmark: Benchmark = {
             rate(async () => {
               const health = await probeRemote({
                 service: 'web',
+                health: '/api/health',
                 url,
                 deep: false,
                 token: undefined,

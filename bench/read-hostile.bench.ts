@@ -1,5 +1,6 @@
 import { portability } from '../src/core/env/portability.ts'
 import { parseEnvFile } from '../src/core/env/reader.ts'
+import { contract } from '../test/support/learning.ts'
 import type { Benchmark, Contender } from './harness.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -25,7 +26,8 @@ function reading(name: string, role: Contender['role'], megabytes: number): Cont
     role,
     measure: async () => {
       const started = performance.now()
-      for (const text of all) portability(text, '.env', parseEnvFile(text, '.env').assignments)
+      for (const text of all)
+        portability(contract, text, '.env', parseEnvFile(contract, text, '.env').assignments)
       return performance.now() - started
     },
   }

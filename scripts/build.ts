@@ -90,7 +90,7 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/core\/(?:env\/(?:contract|quantities|rules|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|mail\/address|service|finding|secret)/,
+        test: /src\/presets\/|src\/core\/(?:env\/(?:contract|rule|breach|quantities|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/(?:address|compiled)\.ts|service|finding|secret)/,
       },
       {
         name: 'cli',

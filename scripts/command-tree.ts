@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { buildProgram } from '../src/cli/program.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { systemRandom } from '../src/core/random.ts'
+import { learning } from '../src/presets/learning/platform.ts'
 
 /** One command as its help shows it, for pages that are made from the command tree. */
 export interface DocumentedCommand {
@@ -45,6 +46,7 @@ export async function documentedTree(): Promise<DocumentedCommand> {
   }
   const program = await buildProgram(
     {
+      platform: learning,
       env: {},
       cwd: '/',
       stdin: (async function* () {})(),

@@ -8,9 +8,11 @@ import { parseSync } from 'oxc-parser'
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/core': ['src/core', 'templates/compiled'],
-  'src/daemon': ['src/daemon', 'src/core'],
-  'src/cli': ['src/cli', 'src/daemon', 'src/core', 'package.json'],
-  'src/env.ts': ['src/core'],
+  'src/presets/base': ['src/presets/base', 'src/core'],
+  'src/presets/learning': ['src/presets', 'src/core', 'templates/compiled'],
+  'src/daemon': ['src/daemon', 'src/core', 'src/presets'],
+  'src/cli': ['src/cli', 'src/daemon', 'src/core', 'src/presets', 'package.json'],
+  'src/env.ts': ['src/core', 'src/presets'],
   'src/reporting.ts': ['src/core/reporting'],
   'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting'],
 }

@@ -1,11 +1,11 @@
 import { variablesOf } from '../src/core/env/breach.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../src/core/env/explanations.ts'
-import { RULES } from '../src/core/env/rules.ts'
 import { LINT_RULES } from '../src/core/mail/lint/rules.ts'
+import { learning } from '../src/presets/learning/platform.ts'
 
 /** `docs/reference/findings.md`: every finding by its id, each with an anchor of its own. */
 export function findingsPage(): string {
-  const errors = [...RULES]
+  const errors = [...learning.contract.rules]
     .sort((a, b) => a.id.localeCompare(b.id))
     .map(
       (rule) =>

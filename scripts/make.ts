@@ -11,6 +11,7 @@ import { mailReference } from '../src/core/mail/reference.ts'
 import { metricsReference } from '../src/daemon/metrics/reference.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { errorReference, httpReference } from '../src/daemon/openapi/reference.ts'
+import { learning } from '../src/presets/learning/platform.ts'
 import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { eventsPage } from './events-page.ts'
@@ -22,25 +23,25 @@ import { COMPILED_MAILS, compiledMailsFile } from './mails.ts'
  */
 const root = fileURLToPath(new URL('..', import.meta.url))
 const MADE: Record<string, () => string | Promise<string>> = {
-  '.env.example': exampleFile,
+  '.env.example': () => exampleFile(learning.contract),
   'docs/reference/api.md': () => apiReference({ root, exports: packageJson.exports }),
   'docs/reference/errors.md': errorReference,
   'docs/reference/http.md': () =>
     httpReference(
-      openapiDocument({
-        web: 'http://localhost:3000',
-        api: 'http://127.0.0.1:8000',
-        agent: 'http://127.0.0.1:8100',
+      openapiDocument(learning, (service) => {
+        const port = learning.services.find(({ name }) => name === service)?.port
+        return `http://${service === 'web' ? 'localhost' : '127.0.0.1'}:${port}`
       }),
     ),
   'docs/reference/events.md': eventsPage,
-  'docs/reference/variables.md': referencePage,
-  'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(), null, 2)}\n`,
+  'docs/reference/variables.md': () => referencePage(learning.contract),
+  'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(learning.contract), null, 2)}\n`,
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
   'docs/reference/health.md': healthReference,
-  'docs/reference/health.schema.json': () => `${JSON.stringify(healthDocumentSchema(), null, 2)}\n`,
+  'docs/reference/health.schema.json': () =>
+    `${JSON.stringify(healthDocumentSchema(learning.contract.services), null, 2)}\n`,
   'docs/reference/mail.md': mailReference,
   'docs/reference/metrics.md': metricsReference,
   [COMPILED_MAILS]: compiledMailsFile,

@@ -4,22 +4,24 @@ import { parseEnvFile } from './core/env/reader.ts'
 import type { Environment } from './core/env/settings.ts'
 import { type Report, validate } from './core/env/validate.ts'
 import type { Finding } from './core/finding.ts'
-import { SERVICES } from './core/service.ts'
+import { learningEnvironment } from './presets/learning/contract.ts'
 
 export type { Dialect } from './core/env/dialects/read.ts'
-export type { Environment, GroupName, GroupState } from './core/env/settings.ts'
+export type { Environment, GroupState } from './core/env/settings.ts'
 export type { Report } from './core/env/validate.ts'
 export type { Finding, Location, Severity } from './core/finding.ts'
 export type { Service } from './core/service.ts'
 
+const { contract } = learningEnvironment
+
 /** Validates what the web service reads (CONTRACT §2). */
-export const validateWeb = (env: Environment): Report => validate(env, ['web'])
+export const validateWeb = (env: Environment): Report => validate(contract, env, ['web'])
 /** Validates what the API reads. */
-export const validateApi = (env: Environment): Report => validate(env, ['api'])
+export const validateApi = (env: Environment): Report => validate(contract, env, ['api'])
 /** Validates what the agent reads. */
-export const validateAgent = (env: Environment): Report => validate(env, ['agent'])
+export const validateAgent = (env: Environment): Report => validate(contract, env, ['agent'])
 /** Validates for all three services in one report. */
-export const validateAll = (env: Environment): Report => validate(env, SERVICES)
+export const validateAll = (env: Environment): Report => validate(contract, env)
 
 /**
  * For a web framework's instrumentation: validates the process's environment and throws one Error that names
@@ -34,7 +36,7 @@ export function register(env: Environment = process.env): Report {
       .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
   if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
   for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
-  if (readSettings(env).site.corsOrigins === undefined) {
+  if (readSettings(learningEnvironment, env).site.corsOrigins === undefined) {
     process.emitWarning(
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
       'RuntimeWarning',
@@ -55,7 +57,7 @@ export function readEnv(
   readonly findings: readonly Finding[]
   readonly rejected: boolean
 } {
-  const { assignments, findings } = parseEnvFile(text, options.file ?? '.env')
+  const { assignments, findings } = parseEnvFile(contract, text, options.file ?? '.env')
   if (options.dialect === undefined) {
     return { values: new Map(assignments.map(({ name, value }) => [name, value])), findings, rejected: false }
   }

@@ -1,5 +1,6 @@
 import { ROUTES } from '../../src/core/routes.ts'
-import { SERVICES, type Service } from '../../src/core/service.ts'
+import type { Service } from '../../src/core/service.ts'
+import { healthPath, SERVICES } from '../../test/support/learning.ts'
 import { CONTENT_TYPES, HEADERS, JSON_CORPUS, METHODS, PATHS } from './corpus.ts'
 import { type Dice, dice } from './random.ts'
 
@@ -24,7 +25,8 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   const random = dice((seed ^ Math.imul(index + 1, 0x9e3779b1)) >>> 0)
   const service = random.chance(0.8) ? 'web' : random.pick(SERVICES)
   if (random.chance(0.04)) return garbage(random, service)
-  const route = random.pick(Object.values(ROUTES).filter((one) => one.service === service))
+  const route =
+    service === 'web' ? random.pick(Object.values(ROUTES)) : { path: healthPath(service), methods: ['GET'] }
   const ownPath = random.chance(0.7)
   const path = ownPath ? mutatePath(random, route.path.replace(':day', '1')) : random.pick(PATHS)
   const method = ownPath && random.chance(0.7) ? random.pick<string>(route.methods) : random.pick(METHODS)

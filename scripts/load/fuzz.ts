@@ -4,7 +4,8 @@ import path from 'node:path'
 import { Ajv } from 'ajv'
 import { SignJWT } from 'jose'
 import { ERRORS } from '../../src/core/errors.ts'
-import { SERVICES, type Service } from '../../src/core/service.ts'
+import type { Service } from '../../src/core/service.ts'
+import { SERVICES } from '../../test/support/learning.ts'
 import { type BadRequest, badRequest } from './bad-request.ts'
 import { type Answer, connection, type Outcome } from './connection.ts'
 import { spawnDaemon } from './daemon.ts'
@@ -60,7 +61,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       ANALYTICS_DATASTORE_TABLE: 'events',
     },
   })
-  const port = (service: Service) => Number(new URL(daemon.urls[service]).port)
+  const port = (service: Service) => Number(new URL(daemon.urls[service as keyof typeof daemon.urls]).port)
   const credentials = { dispatch: DISPATCH_SECRET, identity }
   const faults: { index: number; what: string }[] = []
   const statuses: Record<number, number> = {}
@@ -75,14 +76,13 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
   })
 
   async function client(until: number): Promise<void> {
-    const open = Object.fromEntries(
-      SERVICES.map((service) => [service, connection(port(service))]),
-    ) as Record<Service, ReturnType<typeof connection>>
+    const opened = new Map(SERVICES.map((service) => [service, connection(port(service))]))
+    const open = (service: Service) => opened.get(service) ?? connection(port(service))
     while (next < until && alive && faults.length < MOST_FAULTS) {
       const index = next
       next += 1
       const request = badRequest(seed, index, credentials)
-      const outcome = await open[request.service].send(request.bytes, {
+      const outcome = await open(request.service).send(request.bytes, {
         head: request.method === 'HEAD',
         // What is left of a badly framed request would be read as the beginning of the next.
         keep: request.framed,
@@ -100,7 +100,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       if (what !== undefined && alive) faults.push({ index, what })
       if (index % 1000 === 0) onProgress?.(index - from)
     }
-    for (const one of Object.values(open)) one.close()
+    for (const one of opened.values()) one.close()
   }
   const clients = (until: number) => Promise.all(Array.from({ length: CLIENTS }, () => client(until)))
 

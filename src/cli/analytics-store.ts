@@ -15,7 +15,7 @@ export type FoundAnalytics =
 /** Opens the table of analytics; makes no file, so that a mistyped path does not read as "no events". */
 export async function findAnalytics(context: Context, env: Environment): Promise<FoundAnalytics> {
   const address = storeAddress(context, env, undefined)
-  const { table } = readSettings(env).analytics
+  const { table } = readSettings(context.platform, env).analytics
   if (table === undefined) return { kind: 'off' }
   const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
   if (address.kind === 'sqlite' && !existsSync(location)) return { kind: 'empty', location }

@@ -1,6 +1,6 @@
+import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
-import { findVariable } from '../core/env/table.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { isInstalled } from '../core/installed.ts'
@@ -27,8 +27,9 @@ const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning:
 /** Loads, validates, writes: `preflight` and `env check` differ only in what they look at. */
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
   const { deep, services } = input
+  const { contract } = context.platform
   const loaded = await loadEnvironment(context, input.files, input)
-  const report = validate(loaded.env, services, loaded.origin)
+  const report = validate(contract, loaded.env, services, loaded.origin)
   // What the validators cannot know, because they only read: is what the environment asks for installed here?
   const packages = input.withProcess
     ? missingPackages({ report, services, origin: loaded.origin, isInstalled })
@@ -37,7 +38,10 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
     throw new CommandError(EXIT.failed, 'the live checks were interrupted, so nothing is said of them.')
-  const ofFiles = loaded.findings.map((finding) => ({ ...finding, services: concerned(finding, services) }))
+  const ofFiles = loaded.findings.map((finding) => ({
+    ...finding,
+    services: concerned(contract, finding, services),
+  }))
   const findings = [...report.findings, ...ofFiles, ...packages, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )
@@ -51,9 +55,13 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
 }
 
 /** Of the services asked for, those that read what the finding names; all of them when none does. */
-function concerned({ present }: Finding, services: readonly Service[]): readonly Service[] {
+function concerned(
+  contract: Contract,
+  { present }: Finding,
+  services: readonly Service[],
+): readonly Service[] {
   const readers = services.filter((service) =>
-    present.some((name) => findVariable(name)?.services.includes(service)),
+    present.some((name) => contract.find(name)?.services.includes(service)),
   )
   return readers.length > 0 ? readers : services
 }

@@ -1,6 +1,5 @@
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
-import { findVariable } from '../core/env/table.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -17,8 +16,10 @@ export async function compareDialects(
   const text = await readText(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   // Names that our own reader finds, and names of ours: what else another takes for a name may be a line of somebody's key.
-  const found = parseEnvFile(text, file).assignments.map(({ name }) => name)
-  const known = read.flatMap(({ values }) => [...values.keys()].filter((name) => findVariable(name)))
+  const found = parseEnvFile(context.platform.contract, text, file).assignments.map(({ name }) => name)
+  const known = read.flatMap(({ values }) =>
+    [...values.keys()].filter((name) => context.platform.contract.find(name)),
+  )
   const names = [...new Set([...found, ...known])].sort()
   const rows = names.map((name) => ({
     name,

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Network } from '../core/live/network.ts'
+import type { Platform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
@@ -24,6 +25,8 @@ export function columnsOf(output: Output): number {
  * environment and clock. Only the asked-for document goes to `stdout`; all else to `stderr` (CONTRACT §7).
  */
 export interface Context {
+  /** Which platform this is: the definition, or the default one. */
+  readonly platform: Platform
   readonly env: Environment
   readonly cwd: string
   readonly stdin: AsyncIterable<Uint8Array | string>

@@ -1,6 +1,4 @@
-import { groupStates, rawValue } from '../core/env/read-settings.ts'
-import { GROUPS } from '../core/env/settings.ts'
-import { findVariable } from '../core/env/table.ts'
+import { judge, rawValue } from '../core/env/read-settings.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -12,6 +10,7 @@ export async function diffEnvironments(
   files: readonly [string, string],
   format: 'text' | 'json',
 ): Promise<ExitCode> {
+  const { contract } = context.platform
   const [a, b] = [await envOf(context, files[0]), await envOf(context, files[1])]
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()
   const variables = names.flatMap((name) => {
@@ -19,14 +18,12 @@ export async function diffEnvironments(
     if (inA === inB) return []
     const state =
       inA === undefined ? 'only in the second' : inB === undefined ? 'only in the first' : 'different values'
-    return [{ name, state, known: findVariable(name) !== undefined }] as const
+    return [{ name, state, known: contract.find(name) !== undefined }] as const
   })
-  const [statesA, statesB] = [groupStates(a), groupStates(b)]
-  const groups = GROUPS.filter((group) => statesA[group] !== statesB[group]).map((name) => ({
-    name,
-    first: statesA[name],
-    second: statesB[name],
-  }))
+  const [statesA, statesB] = [judge(contract, a).states, judge(contract, b).states]
+  const groups = contract.groups
+    .map(({ name }) => ({ name, first: statesA.get(name), second: statesB.get(name) }))
+    .filter(({ first, second }) => first !== second)
   if (format === 'json') {
     context.stdout.write(
       (await import('./output/json.ts')).jsonText({

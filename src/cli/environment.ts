@@ -6,7 +6,6 @@ import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Origin } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
-import { SERVICES } from '../core/service.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT } from './exit.ts'
 
@@ -46,11 +45,11 @@ export async function loadEnvironment(
   const placed = new Map<string, Assignment>()
   for (const file of files) {
     const text = await readText(context, file)
-    const read = parseEnvFile(text, file)
+    const read = parseEnvFile(context.platform.contract, text, file)
     findings.push(...read.findings)
     if (!readsAlike(text, read.assignments)) {
       const { portability } = await import('../core/env/portability.ts')
-      findings.push(...portability(text, file, read.assignments, readers))
+      findings.push(...portability(context.platform.contract, text, file, read.assignments, readers))
     }
     const assignments =
       dialect === undefined
@@ -59,7 +58,7 @@ export async function loadEnvironment(
     for (const assignment of assignments) {
       const earlier = placed.get(assignment.name)
       if (earlier && earlier.location.file !== file)
-        findings.push(shadowed(earlier, `line ${assignment.location.line} of ${file}`))
+        findings.push(shadowed(context, earlier, `line ${assignment.location.line} of ${file}`))
       placed.set(assignment.name, assignment)
     }
   }
@@ -68,7 +67,8 @@ export async function loadEnvironment(
     for (const [name, value] of Object.entries(context.env)) {
       if (value === undefined || value.trim() === '') continue
       const inFile = placed.get(name)
-      if (inFile && inFile.value !== value) findings.push(shadowed(inFile, 'the process environment'))
+      if (inFile && inFile.value !== value)
+        findings.push(shadowed(context, inFile, 'the process environment'))
       if (inFile) placed.delete(name)
       values.set(name, value)
     }
@@ -110,11 +110,11 @@ function machineOf(env: Environment): Record<string, string> {
   )
 }
 
-function shadowed(loser: Assignment, winner: string): Finding {
+function shadowed(context: Context, loser: Assignment, winner: string): Finding {
   return {
     id: 'shadowed-value',
     severity: 'warning',
-    services: SERVICES,
+    services: context.platform.contract.services,
     group: 'file',
     present: [loser.name],
     missing: [],

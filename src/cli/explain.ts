@@ -1,8 +1,6 @@
 import { variablesOf } from '../core/env/breach.ts'
+import type { Contract } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
-import { RULES } from '../core/env/rules.ts'
-import { GROUPS } from '../core/env/settings.ts'
-import { findVariable, GROUP_MEANING, VARIABLES } from '../core/env/table.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import type { Context } from './context.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -20,12 +18,13 @@ interface Explanation {
 
 /** Explains a variable, a group or the id of a finding; anything else is wrong usage that names the nearest. */
 export async function explain(context: Context, name: string): Promise<ExitCode> {
-  const found = ofVariable(name) ?? ofGroup(name) ?? ofFinding(name)
+  const { contract } = context.platform
+  const found = ofVariable(contract, name) ?? ofGroup(contract, name) ?? ofFinding(contract, name)
   if (found === undefined)
     throw unknownName({
       kind: 'variable, group or finding',
       name,
-      known: [...VARIABLES.map((variable) => variable.name), ...GROUPS, ...IDS],
+      known: [...contract.variables.map((variable) => variable.name), ...idsOf(contract)],
       otherwise: 'Run platformctl env list to see the variables.',
     })
   const paint = await loadPaint(context.colour.stdout)
@@ -41,23 +40,24 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
   return EXIT.passed
 }
 
-const IDS = [
-  ...RULES.map(({ id }) => id),
+const idsOf = (contract: Contract) => [
+  ...contract.groups.map((group) => group.name),
+  ...contract.rules.map(({ id }) => id),
   ...Object.keys(WARNINGS),
   ...Object.keys(LIVE_FINDINGS),
   ...Object.keys(LINT_RULES),
 ]
 
-function ofVariable(name: string): Explanation | undefined {
-  const variable = findVariable(name)
+function ofVariable(contract: Contract, name: string): Explanation | undefined {
+  const variable = contract.find(name)
   if (variable === undefined) return undefined
-  const { unlocks, absent } = GROUP_MEANING[variable.group]
-  const rules = RULES.filter((rule) => variablesOf(rule).includes(name))
+  const group = contract.group(variable.group)
+  const rules = contract.rules.filter((rule) => variablesOf(rule).includes(name))
   return {
     title: variable.name,
-    sentences: [variable.summary],
+    sentences: variable.summary === '' ? [] : [variable.summary],
     rows: [
-      ['group', `${variable.group}: unlocks ${unlocks}; when absent, ${absent}`],
+      ['group', `${variable.group}: unlocks ${group?.unlocks}; when absent, ${group?.absent}`],
       ['read by', variable.services.join(', ')],
       ['secret', variable.secret ? 'yes' : 'no'],
       ...(variable.example === '' ? [] : [['example', variable.example] as const]),
@@ -66,30 +66,23 @@ function ofVariable(name: string): Explanation | undefined {
   }
 }
 
-function ofGroup(name: string): Explanation | undefined {
-  const group = GROUPS.find((one) => one === name)
+function ofGroup(contract: Contract, name: string): Explanation | undefined {
+  const group = contract.group(name)
   if (group === undefined) return undefined
-  const { unlocks, absent } = GROUP_MEANING[group]
+  const { unlocks, absent, variables, rules } = group
   return {
-    title: group,
+    title: name,
     kind: 'a group of variables',
     sentences: [`Unlocks ${unlocks}.`, `When absent: ${absent}.`],
     rows: [
-      [
-        'variables',
-        VARIABLES.filter((variable) => variable.group === group)
-          .map((one) => one.name)
-          .join(', '),
-      ],
-      ...RULES.filter((rule) => rule.group === group).map(
-        ({ id, cause }) => ['rule', `${id}: ${cause}`] as const,
-      ),
+      ['variables', variables.map((one) => one.name).join(', ')],
+      ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
     ],
   }
 }
 
-function ofFinding(id: string): Explanation | undefined {
-  const rule = RULES.find((one) => one.id === id)
+function ofFinding(contract: Contract, id: string): Explanation | undefined {
+  const rule = contract.rules.find((one) => one.id === id)
   if (rule)
     return {
       title: id,

@@ -1,6 +1,4 @@
-import { groupStates, rawValue, usableValue } from '../core/env/read-settings.ts'
-import { GROUPS } from '../core/env/settings.ts'
-import { VARIABLES } from '../core/env/table.ts'
+import { judge, rawValue } from '../core/env/read-settings.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -12,14 +10,15 @@ export async function listVariables(
   options: { readonly envFile: readonly string[]; readonly format: 'text' | 'json' },
 ): Promise<ExitCode> {
   const { env } = await loadEnvironment(context, options.envFile)
-  const states = groupStates(env)
-  const groups = GROUPS.map((name) => ({
+  const { contract } = context.platform
+  const { states, usable } = judge(contract, env)
+  const groups = contract.groups.map(({ name, variables }) => ({
     name,
-    state: states[name],
-    variables: VARIABLES.filter((variable) => variable.group === name).map((variable) => ({
+    state: states.get(name) ?? 'absent',
+    variables: variables.map((variable) => ({
       name: variable.name,
       set: rawValue(env, variable.name) !== undefined,
-      malformed: rawValue(env, variable.name) !== undefined && usableValue(env, variable.name) === undefined,
+      malformed: rawValue(env, variable.name) !== undefined && !usable.has(variable.name),
       services: variable.services,
       summary: variable.summary,
     })),

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { readSettings, usableValue } from '../core/env/read-settings.ts'
+import { readSettings } from '../core/env/read-settings.ts'
 import type { StoreAddress } from '../core/env/settings.ts'
 import type { Finding } from '../core/finding.ts'
 import { liveFindings } from '../core/live/findings.ts'
@@ -31,16 +31,17 @@ export async function liveChecks(
   context: Context,
   { loaded: { env, origin }, services, timeoutMs, dkimSelectors }: LiveInput,
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
-  const settings = readSettings(env)
+  const settings = readSettings(context.platform, env)
   const mailer = openMailer({ mail: settings.mail })
   const progress = await openProgress(context, 'live checks')
   try {
     const targets = liveTargets(
       {
+        ...context.platform,
         settings,
         network: context.network ?? openNetwork(),
         now: context.clock.now(),
-        isSet: (name) => usableValue(env, name) !== undefined,
+        isSet: (name) => settings.value(name) !== undefined,
         verifyMail: (signal) => mailer.verify(signal),
         storeSchema: () => schemaOf(context, settings.store.address),
         dkimSelectors,

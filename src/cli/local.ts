@@ -14,7 +14,7 @@ export function storeAddress(context: Context, env: Environment, data: string | 
   if (malformedStores(env).includes('STORE_URL'))
     throw new CommandError(EXIT.usage, malformedStoreSentence('STORE_URL'))
   const file = path.join(dataFolder(context, data), 'platform.sqlite')
-  const address = readSettings(env).store.address ?? { kind: 'sqlite', file }
+  const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
   return address.kind === 'sqlite'
     ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
     : address
@@ -50,7 +50,13 @@ export async function openLocal(
   const store = await openStore(address).catch((error: unknown) => {
     throw storeFault(address, error)
   })
-  const platform = openPlatform({ env, store, clock: context.clock, random: context.random })
+  const platform = openPlatform({
+    env,
+    platform: context.platform,
+    store,
+    clock: context.clock,
+    random: context.random,
+  })
   return {
     platform,
     async close() {

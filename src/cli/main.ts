@@ -1,5 +1,6 @@
 import { systemClock } from '../core/clock.ts'
 import { systemRandom } from '../core/random.ts'
+import { learning } from '../presets/learning/platform.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
 import { reportFault, runProgram } from './program.ts'
@@ -41,6 +42,7 @@ export async function start(): Promise<void> {
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
   const context: Context = {
+    platform: learning,
     env: process.env,
     cwd: process.cwd(),
     get stdin() {

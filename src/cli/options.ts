@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Dialect } from '../core/env/dialects/read.ts'
-import { isService, SERVICES, type Service } from '../core/service.ts'
+import type { Service } from '../core/service.ts'
 import { choiceOption, unknownName } from './suggest.ts'
 
 /** Collects a repeatable option into a list. */
@@ -24,19 +24,22 @@ export function durationOption(flags: string, description: string, byDefault: st
 }
 
 /** `--service S`, repeatable; also `web,api`. */
-export function serviceOption(): Option {
-  return new Option('--service <service>', 'web, api or agent; repeatable; all when not given').argParser(
-    parseServices,
-  )
+export function serviceOption(services: readonly Service[]): Option {
+  const parse = (value: string, before: readonly Service[] = []): readonly Service[] => {
+    const named = value.split(',').map((word) => word.trim())
+    for (const name of named)
+      if (!services.includes(name)) throw unknownName({ kind: 'service', name, known: services })
+    return services.filter((service) => before.includes(service) || named.includes(service))
+  }
+  return new Option(
+    '--service <service>',
+    `${alternatives(services)}; repeatable; all when not given`,
+  ).argParser(parse)
 }
 
-function parseServices(value: string, before: readonly Service[] = []): readonly Service[] {
-  const named = value.split(',').map((word) => {
-    const service = word.trim()
-    if (!isService(service)) throw unknownName({ kind: 'service', name: service, known: SERVICES })
-    return service
-  })
-  return SERVICES.filter((service) => before.includes(service) || named.includes(service))
+/** `web`, `web or api`, `web, api or agent`. */
+export function alternatives(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
 
 export function formatOption<Format extends string>(formats: readonly [Format, ...Format[]]): Option {

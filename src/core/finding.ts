@@ -1,5 +1,3 @@
-import type { Service } from './service.ts'
-
 export type Severity = 'error' | 'warning' | 'notice'
 
 /** Where a finding points: 1-based line and column of a file, as compilers print it. */
@@ -16,7 +14,7 @@ export interface Location {
 export interface Finding {
   readonly id: string
   readonly severity: Severity
-  readonly services: readonly Service[]
+  readonly services: readonly string[]
   /** The group of variables concerned (`mail`), or the room that speaks (`template`). */
   readonly group: string
   readonly present: readonly string[]

@@ -6,6 +6,8 @@ export interface ServiceDefinition {
   readonly name: string
   /** For people; made from the name when left out. */
   readonly label?: string
+  /** What its health looks at, for documents. */
+  readonly summary?: string
   /** Variables that hold its address, the first one set wins. */
   readonly address?: readonly string[]
   /** The path of its health. */
@@ -16,11 +18,8 @@ export interface ServiceDefinition {
   readonly port?: number
 }
 
-/** The three services of the platform, in the order in which they are always shown. */
-export const SERVICES = ['web', 'api', 'agent'] as const
+/** The name of a service of the platform. */
+export type Service = string
 
-export type Service = (typeof SERVICES)[number]
-
-export function isService(value: string): value is Service {
-  return (SERVICES as readonly string[]).includes(value)
-}
+/** The service that serves the routes; every platform has it. */
+export const WEB = 'web'

@@ -1,9 +1,9 @@
-import { readSettings } from '../core/env/read-settings.ts'
+import { type Described, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, Settings } from '../core/env/settings.ts'
 import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Log } from '../core/log.ts'
-import type { Service } from '../core/service.ts'
+import { type Service, WEB } from '../core/service.ts'
 
 /** The environment is half-configured: nothing listens. */
 export class InvalidEnvironmentError extends Error {
@@ -18,15 +18,17 @@ export class InvalidEnvironmentError extends Error {
 
 /** Validates the environment before anything is opened, and logs what is degraded or absent (CONTRACT §1); throws when it is half-configured. */
 export function announceEnvironment({
+  platform,
   env,
   services,
   log,
 }: {
+  readonly platform: Described
   readonly env: Environment
   readonly services: readonly Service[]
   readonly log: Log
 }): Settings {
-  const report = validate(env, services)
+  const report = validate(platform.contract, env, services)
   if (!report.ok)
     throw new InvalidEnvironmentError(report.findings.filter(({ severity }) => severity === 'error'))
   for (const finding of report.findings) {
@@ -38,17 +40,22 @@ export function announceEnvironment({
       log.info('group_absent', `not configured: ${group.name}`, { group: group.name, means: group.meaning })
   }
 
-  const settings = readSettings(env)
+  const settings = readSettings(platform, env)
   const { site, sharedStore } = settings
-  if (services.includes('api') && site.corsOrigins === undefined) {
+  const readersOf = (name: string) => platform.contract.find(name)?.services ?? []
+  // Once, by the first service that browsers call from pages of another.
+  const called = readersOf('CORS_ALLOWED_ORIGINS').find((service) => service !== WEB)
+  if (site.corsOrigins === undefined && called !== undefined && services.includes(called)) {
     log.warn(
       'cors_at_localhost',
       'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
       { warning: 'RuntimeWarning' },
     )
   }
-  // The agent does not read it.
-  if (sharedStore === undefined && services.some((service) => service !== 'agent'))
+  if (
+    sharedStore === undefined &&
+    services.some((service) => readersOf('SHAREDSTORE_REST_URL').includes(service))
+  )
     log.warn('limiter_in_process', 'SHAREDSTORE_REST_URL is not set: rate limits count in this process only')
   return settings
 }

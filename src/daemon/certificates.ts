@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { type Network, openNetwork } from '../core/live/network.ts'
 import type { Log } from '../core/log.ts'
+import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
 const EVERY_MS = 60 * 60 * 1000
@@ -12,8 +13,7 @@ const WARN_DAYS = 14
 
 export interface CertificateOptions {
   readonly settings: Settings
-  /** Is the site's own address set, or the default? */
-  readonly hasSite: boolean
+  readonly services: readonly ServiceDefinition[]
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Pick<Metrics, 'certificate'>
@@ -23,7 +23,7 @@ export interface CertificateOptions {
 /** Looks at the certificate behind every configured https or mail address, at the start and once an hour. */
 export function watchCertificates({
   settings,
-  hasSite,
+  services,
   clock,
   log,
   metrics,
@@ -63,7 +63,7 @@ export function watchCertificates({
   }
 
   async function run(): Promise<void> {
-    const places = placesOf(settings, hasSite)
+    const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
       await clock.sleep(EVERY_MS, stopping.signal).catch(() => {})
@@ -86,12 +86,12 @@ interface Place {
 }
 
 /** Each host and port once, under the first variable that leads there. */
-function placesOf(settings: Settings, hasSite: boolean): readonly Place[] {
-  const { site, datastore, payments, sharedStore, mail } = settings
+function placesOf(settings: Settings, services: readonly ServiceDefinition[]): readonly Place[] {
+  const { addresses: known, datastore, payments, sharedStore, mail } = settings
   const addresses: readonly (readonly [variable: string, url: string | undefined])[] = [
-    ['NEXT_PUBLIC_SITE_URL', hasSite ? site.siteUrl : undefined],
-    ['API_URL', site.apiUrl],
-    ['AGENT_URL', site.agentUrl],
+    ...services.flatMap(({ name, address: [variable] = [] }) =>
+      variable === undefined ? [] : [[variable, known.get(name)] as const],
+    ),
     ['NEXT_PUBLIC_DATASTORE_URL', datastore?.url],
     ['PAYMENTS_API_URL', payments?.apiUrl],
     ['SHAREDSTORE_REST_URL', sharedStore?.url],

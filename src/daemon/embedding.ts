@@ -12,6 +12,7 @@ import type { Log } from '../core/log.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
+import type { Platform as Definition } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
@@ -23,6 +24,8 @@ import type { Metrics } from './metrics/metrics.ts'
 export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
   readonly env: Environment
+  /** Which platform this is; the default one when left out. */
+  readonly platform?: Definition
   /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
   readonly store?: Store
   /** A mail transport of your own, in place of the configured one. */
@@ -42,8 +45,14 @@ export interface Handler {
   readonly fetch: (request: Request, environment?: unknown) => Promise<Response>
 }
 
-/** The platform as plain handlers (CONTRACT §8). */
-export interface Platform extends Readonly<Record<Service, Handler>> {
+/** The services of the default platform that are served by its process. */
+type DefaultServices = 'web' | 'api' | 'agent'
+
+/** The platform as plain handlers, one for each service that it serves (CONTRACT §8). */
+export type Platform<Services extends string = DefaultServices> = Operations &
+  Readonly<Record<Services, Handler>>
+
+export interface Operations {
   /** Never throws. */
   readonly sendEmail: SendEmail
   dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
@@ -53,12 +62,18 @@ export interface Platform extends Readonly<Record<Service, Handler>> {
   close(): Promise<void>
 }
 
+export interface ServedService {
+  readonly handler: Handler
+  readonly health: Health
+  /** The short way for polls of its health. */
+  readonly poll: Poll
+}
+
 /** What the daemon and the CLI use beyond the public handlers. */
-export interface OpenedPlatform extends Platform {
+export interface OpenedPlatform extends Operations {
+  /** Those that this process serves, by name. */
+  readonly services: ReadonlyMap<Service, ServedService>
   readonly metrics: Metrics
-  /** The short way for polls of a service's health. */
-  readonly polls: Readonly<Record<Service, Poll>>
-  readonly healthOf: Readonly<Record<Service, Health>>
   /** Builds of the services elsewhere, as their answers told them. */
   readonly neighbours: Map<Service, string | null>
   /** Loads what sending needs: a file that is missing or replaced later cannot matter then. */

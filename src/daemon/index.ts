@@ -19,18 +19,21 @@ export { nodeListener } from './node-listener.ts'
 
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
+import { learning } from '../presets/learning/platform.ts'
 import type { Platform, PlatformOptions } from './embedding.ts'
-import { openPlatform as open } from './platform.ts'
+import { handlersOf, openPlatform as open } from './platform.ts'
 
 /**
  * Opens the platform as Request → Response handlers (CONTRACT §8). Never throws for a half-configured
  * environment: the group is off, `validate()` says so, and its probe is degraded.
  */
 export function openPlatform(options: PlatformOptions): Platform {
-  return open(options)
+  const platform = open({ platform: learning, ...options })
+  // One for each service of the platform that was given; the type names those of the default one.
+  return { ...platform, ...handlersOf(platform) } as unknown as Platform
 }
 
 /** Whether mails would be sent: the key is set, and with it a sender and one address to send by (CONTRACT §2). */
 export function isEmailConfigured(env: Environment): boolean {
-  return readSettings(env).mail !== undefined
+  return readSettings(learning, env).mail !== undefined
 }

@@ -9,7 +9,8 @@ import type { TransactionalMail } from '../core/mail/transactional.ts'
 import type { Checkout } from '../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../core/payments/events.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
-import type { Service } from '../core/service.ts'
+import type { Platform } from '../core/platform.ts'
+import type { Labels } from '../core/status/words.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { StatusSource } from './status.ts'
 
@@ -28,9 +29,10 @@ export interface Parts {
   readonly clock: Clock
   readonly log: Log
   readonly ingest: Ingest
-  readonly health: Readonly<Record<Service, Health>>
+  readonly platform: Platform
+  readonly labels: Labels
+  /** Of the web service. */
+  readonly health: Health
   readonly status: StatusSource
   readonly metrics: Metrics
-  /** What it means that a probe is not configured. */
-  readonly meaningOf: (probe: string) => string | undefined
 }

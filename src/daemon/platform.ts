@@ -9,50 +9,49 @@ import { createIngest, type Destination } from '../core/analytics/ingest.ts'
 import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
 import { systemClock } from '../core/clock.ts'
 import { openCourse } from '../core/course/open.ts'
-import { judge, readSettings } from '../core/env/read-settings.ts'
+import { readSettings } from '../core/env/read-settings.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../core/env/store-address.ts'
 import { validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
 import { announced } from '../core/health/announced.ts'
+import type { ProbeParts, StoreProbe } from '../core/health/definition.ts'
+import { openProbes } from '../core/health/open-probes.ts'
 import { createHealth } from '../core/health/runner.ts'
-import {
-  agentProbes,
-  apiProbes,
-  type ProbeDependencies,
-  type StoreProbe,
-  webProbes,
-} from '../core/health/services.ts'
 import { isInstalled } from '../core/installed.ts'
 import { silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
 import { openMailer } from '../core/mail/open.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
+import type { Platform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
 import { ROUTES } from '../core/routes.ts'
 import { secret } from '../core/secret.ts'
-import { SERVICES, type Service } from '../core/service.ts'
+import { type Service, type ServiceDefinition, WEB } from '../core/service.ts'
+import { createLabels } from '../core/status/words.ts'
 import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import { type Store, StoreOpenError } from '../core/store/store.ts'
-import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from './embedding.ts'
+import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions, ServedService } from './embedding.ts'
 import { createApp } from './http/app.ts'
 import { bodyMemory } from './http/body-memory.ts'
 import { createGate } from './http/gate.ts'
 import { createPoll } from './http/poll.ts'
-import { meaningOf } from './meaning.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { once } from './once.ts'
 import type { Parts } from './parts.ts'
-import { agentTable } from './services/agent.ts'
-import { apiTable } from './services/api.ts'
+import { healthRoute } from './routes/health.ts'
+import { metricsRoute } from './routes/metrics.ts'
 import { webTable } from './services/web.ts'
 import { statusSource } from './status.ts'
 
+/** As `PlatformOptions`, but somebody has decided which platform it is. */
+export type OpenOptions = PlatformOptions & DaemonParts & { readonly platform: Platform }
+
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
-export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlatform {
-  const { env, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
-  const settings = readSettings(env)
+export function openPlatform(options: OpenOptions): OpenedPlatform {
+  const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
+  const settings = readSettings(platform, env)
   const startedAt = clock.now()
   const mailer = openMailer({ mail: settings.mail, transport: options.mailer })
 
@@ -159,12 +158,11 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     return address === undefined ? store() : openStore(address, { poolSize: 1, log, onLost })
   })
   const neighbours = new Map<Service, string | null>()
-  const dependencies: ProbeDependencies = {
+  const probeParts: ProbeParts = {
     settings,
     counting: limiter.counting,
     random,
     clock,
-    brokenRules: judge(env).broken.map(({ rule }) => rule.id),
     store: storeProbe(store),
     jobStore: storeProbe(jobStore),
     verifyMail: (signal) => mailer.verify(signal),
@@ -176,18 +174,13 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
   }
-  const probes = {
-    web: webProbes(dependencies),
-    api: apiProbes(dependencies),
-    agent: agentProbes(dependencies),
-  }
   let stopping = false
   const healthOf = (service: Service) =>
     metrics.health(
       announced(
         createHealth({
           service,
-          probes: probes[service],
+          probes: openProbes(platform.probes, service, probeParts),
           clock,
           build: settings.site.buildStamp,
           startedAt,
@@ -196,7 +189,6 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
         log,
       ),
     )
-  const health = { web: healthOf('web'), api: healthOf('api'), agent: healthOf('agent') }
   const { payments } = settings
   const checkout =
     payments &&
@@ -208,7 +200,10 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
         log,
       }),
     )
+  const webHealth = healthOf(WEB)
   const parts: Parts = {
+    platform,
+    labels: createLabels(platform),
     settings,
     course,
     identify,
@@ -219,49 +214,65 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
     ingest,
     clock,
     log,
-    health,
+    health: webHealth,
     status: statusSource(options.history),
     metrics,
-    meaningOf,
   }
   const clientOf = clientKey(settings.site.trustProxy)
   const bodies = bodyMemory(settings.budgets.bodyBytesInFlight)
-  const handler = (service: Service, table: typeof webTable): Handler => ({
-    fetch: createApp({
-      service,
-      table: table(parts),
-      // SHAREDSTORE_REST_* belongs to web and api (CONTRACT §2): the agent counts for itself.
-      gate: createGate({ limiter: service === 'agent' ? local : limiter, local, policies }),
+  const reads = (service: Service, name: string) => platform.contract.find(name)?.services.includes(service)
+  const serve = ({ name, health: path }: ServiceDefinition): ServedService => {
+    const health = name === WEB ? webHealth : healthOf(name)
+    const table =
+      name === WEB
+        ? webTable(parts)
+        : { serviceHealth: healthRoute(health, false), metrics: metricsRoute(metrics) }
+    const fetch = createApp({
+      service: name,
+      table,
+      healthPath: path,
+      // One that does not read SHAREDSTORE_REST_* counts for itself.
+      gate: createGate({
+        limiter: reads(name, 'SHAREDSTORE_REST_URL') ? limiter : local,
+        local,
+        policies,
+      }),
       clientOf,
       bodies,
-      pagesAt: service === 'web' ? '' : settings.site.siteUrl,
-      allowsOrigin: service === 'web' ? undefined : originPolicy(settings.site.corsOrigins),
+      pagesAt: name === WEB ? '' : settings.site.siteUrl,
+      allowsOrigin: name === WEB ? undefined : originPolicy(settings.site.corsOrigins),
       log,
       monotonic: clock.monotonic,
       onAnswer: metrics.answered,
-    }),
-  })
-
-  let closing: Promise<void> | undefined
-  const pollOf = (service: Service) =>
-    createPoll({
-      service,
-      path: ROUTES[`${service}Health`].path,
-      health: health[service],
+    })
+    const poll = createPoll({
+      service: name,
+      path: name === WEB ? ROUTES.webHealth.path : path,
+      health,
       monotonic: clock.monotonic,
       log,
       onAnswer: metrics.answered,
     })
+    return { handler: { fetch }, health, poll }
+  }
+  const services = new Map(
+    platform.services.flatMap((service) =>
+      service.port === undefined ? [] : [[service.name, serve(service)] as const],
+    ),
+  )
 
+  let closing: Promise<void> | undefined
   return {
-    web: handler('web', webTable),
-    api: handler('api', apiTable),
-    agent: handler('agent', agentTable),
+    services,
     sendEmail: createSendEmail(mailer, clock),
     dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
       (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
-    health: (service, { deep = false } = {}) => health[service].check({ deep }),
-    validate: () => validate(env, SERVICES),
+    async health(service, { deep = false } = {}) {
+      const served = services.get(service)
+      if (served === undefined) throw new RangeError(`this process does not serve ${service}`)
+      return served.health.check({ deep })
+    },
+    validate: () => validate(platform.contract, env),
     close() {
       // What stands on another ends before it. A store or a mailer that was given belongs to who gave it.
       closing ??= closeAll([
@@ -288,8 +299,6 @@ export function openPlatform(options: PlatformOptions & DaemonParts): OpenedPlat
         () => {},
       )
     },
-    healthOf: health,
-    polls: { web: pollOf('web'), api: pollOf('api'), agent: pollOf('agent') },
     neighbours,
     metrics,
   }
@@ -326,7 +335,7 @@ function destinationOf(
     }
   }
   const reason =
-    settings.groups.analytics === 'half-configured'
+    settings.groups.get('analytics') === 'half-configured'
       ? 'a table is named, but the store is not persistent'
       : 'no table is named, so events are counted by nobody'
   return { store: undefined, reason }
@@ -334,4 +343,9 @@ function destinationOf(
 
 function storeProbe(open: () => Promise<Store>): StoreProbe {
   return { kind: async () => (await open()).kind, ping: async (options) => (await open()).ping(options) }
+}
+
+/** A handler for each service that the platform serves, by name. */
+export function handlersOf({ services }: OpenedPlatform): Readonly<Record<Service, Handler>> {
+  return Object.fromEntries([...services].map(([name, { handler }]) => [name, handler]))
 }

@@ -1,7 +1,6 @@
 import { ERRORTRACK_SDK } from '../core/env/packages.ts'
-import { readSettings } from '../core/env/read-settings.ts'
+import { type Described, readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
-import { VARIABLES } from '../core/env/table.ts'
 import type { Log } from '../core/log.ts'
 import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
 
@@ -10,18 +9,20 @@ import { openErrortrack, type Reporting } from '../core/reporting/errortrack.ts'
  * a line in the log and no reason not to start.
  */
 export async function openReporting({
+  platform,
   env,
   log,
 }: {
+  readonly platform: Described
   readonly env: Environment
   readonly log: Log
 }): Promise<Reporting> {
-  const { errortrack, site } = readSettings(env)
+  const { errortrack, site } = readSettings(platform, env)
   const reporting = await openErrortrack({
     dsn: errortrack?.dsn,
     build: site.buildStamp,
     environment: site.environment,
-    secrets: VARIABLES.flatMap(({ name, secret }) => (secret && env[name]?.trim()) || []),
+    secrets: platform.contract.variables.flatMap(({ name, secret }) => (secret && env[name]?.trim()) || []),
   })
   if (reporting.outcome === 'missing') {
     log.warn(

@@ -1,13 +1,14 @@
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { readSettings, usableValue } from '../core/env/read-settings.ts'
+import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { Log } from '../core/log.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
+import type { Platform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
-import type { Service } from '../core/service.ts'
+import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import { type OnLost, openHistory, openStore } from '../core/store/open.ts'
 import { StoreOpenError } from '../core/store/store.ts'
@@ -19,9 +20,10 @@ import { startSchedule } from './schedule.ts'
 
 export interface DaemonOptions {
   readonly env: Environment
+  readonly platform: Platform
   readonly services: readonly Service[]
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 takes a free one; of a service that is not named, the one of its definition. */
   readonly ports: Readonly<Record<Service, number>>
   /** Holds `history.sqlite`, and `platform.sqlite` unless STORE_URL names another store. */
   readonly dataFolder: string
@@ -35,7 +37,7 @@ export interface DaemonOptions {
 
 export interface RunningDaemon {
   /** Where each service listens; a service that does not run here is absent. */
-  readonly urls: Readonly<Partial<Record<Service, string>>>
+  readonly urls: Readonly<Record<Service, string>>
   /** Resolves when a disk did not confirm a write: whoever started this ends it, for a new process to open its files anew. */
   readonly storeLost: Promise<void>
   /**
@@ -60,16 +62,9 @@ export class ListenError extends Error {
   }
 }
 
-/** Each service's address variables: set from the listener where the environment leaves them open. */
-const ADDRESSES: Readonly<Record<Service, readonly string[]>> = {
-  web: ['NEXT_PUBLIC_SITE_URL'],
-  api: ['API_URL'],
-  agent: ['AGENT_URL'],
-}
-
 /** Validates, opens the store, listens, serves, and (unless told not to) runs the hourly schedule. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
-  const { services, host, ports, clock, random, log } = options
+  const { platform: definition, services, host, ports, clock, random, log } = options
   const [malformed] = malformedStores(options.env)
   if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
   const { store: configured } = announceEnvironment(options)
@@ -119,10 +114,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       ])
     })
     for (const service of services) {
+      const port = ports[service] ?? definition.services.find(({ name }) => name === service)?.port ?? 0
       listeners.set(
         service,
-        await listen({ host, port: ports[service] }).catch((error: unknown) => {
-          throw new ListenError(service, ports[service], error)
+        await listen({ host, port }).catch((error: unknown) => {
+          throw new ListenError(service, port, error)
         }),
       )
     }
@@ -131,9 +127,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         service,
         `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
       ]),
-    ) as RunningDaemon['urls']
+    )
     const platform = openPlatform({
-      env: { ...ownAddresses(urls), ...present(options.env) },
+      env: { ...ownAddresses(definition, urls), ...present(options.env) },
+      platform: definition,
       store,
       clock,
       random,
@@ -144,14 +141,18 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
     // A table that cannot be made is told now, not to the first visitor.
-    if (services.includes('web')) {
+    if (services.includes(WEB)) {
       await platform.analytics?.()
       await platform.prepareMail()
     }
-    for (const [service, listener] of listeners) listener.serve(platform[service], platform.polls[service])
+    const served = [...listeners].flatMap(([name, listener]) => {
+      const service = platform.services.get(name)
+      return service === undefined ? [] : [{ ...service, listener }]
+    })
+    for (const { listener, handler, poll } of served) listener.serve(handler, poll)
     platform.metrics.expectRounds(services)
     recorder = startRecorder({
-      health: services.map((service) => platform.healthOf[service]),
+      health: served.map(({ health }) => health),
       neighbours: platform.neighbours,
       history,
       clock,
@@ -160,18 +161,18 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
-    if (services.includes('web')) {
+    if (services.includes(WEB)) {
       const { watchCertificates } = await import('./certificates.ts')
       const certificates = watchCertificates({
-        settings: readSettings(options.env),
-        hasSite: usableValue(options.env, 'NEXT_PUBLIC_SITE_URL') !== undefined,
+        settings: readSettings(definition, options.env),
+        services: definition.services,
         clock,
         log,
         metrics: platform.metrics,
       })
       opened.push(() => certificates.stop())
     }
-    if (options.schedule && services.includes('web')) {
+    if (options.schedule && services.includes(WEB)) {
       schedule = startSchedule({
         store,
         clock,
@@ -236,11 +237,13 @@ async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLos
   })
 }
 
-function ownAddresses(urls: RunningDaemon['urls']): Record<string, string> {
+/** Of each service that listens here, its first variable: where the environment leaves it open, the listener says it. */
+function ownAddresses({ services }: Platform, urls: RunningDaemon['urls']): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(urls).flatMap(([service, url]) =>
-      ADDRESSES[service as Service].map((name) => [name, url]),
-    ),
+    services.flatMap(({ name, address: [variable] = [] }) => {
+      const url = urls[name]
+      return url === undefined || variable === undefined ? [] : [[variable, url]]
+    }),
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Settings } from '../core/env/settings.ts'
+import type { Platform } from '../core/platform.ts'
 import type { History, Recorded } from '../core/status/history.ts'
 
 /** What the status routes know of the recorded health. */
@@ -36,19 +37,13 @@ export function statusSource(history: History | undefined): StatusSource {
 }
 
 /** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */
-export function targetOf(
-  { site, datastore, payments, sharedStore, models }: Settings,
-  probe: string,
-): string | undefined {
-  const targets: Readonly<Record<string, string | undefined>> = {
-    api: site.apiUrl,
-    agent: site.agentUrl,
-    datastore: datastore?.url,
-    payments: payments?.apiUrl,
-    sharedstore: sharedStore?.url,
-    limiter: sharedStore?.url,
-    cloudmodel: models.cloudmodel?.endpoint,
-  }
-  const url = targets[probe]
+export function targetOf({ probes }: Platform, settings: Settings, probe: string): string | undefined {
+  const url = probes.find(({ name, target }) => name === probe && target !== undefined)?.target?.(settings)
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).origin
+}
+
+/** What it means that a probe, or a whole group, is not configured. */
+export function meaningOf({ probes, contract }: Platform, name: string): string | undefined {
+  const probe = probes.find((one) => one.name === name)
+  return probe?.meaning ?? contract.group(probe?.group ?? name)?.absent
 }

@@ -5,7 +5,7 @@ import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { listen } from '../../src/daemon/listen.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
+import { openLearning } from '../support/learning.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
@@ -21,7 +21,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   async function serve(state: 'ok' | 'degraded' | 'failing'): Promise<string> {
     const history = await openHistory(undefined)
     await recordDays(history, NOW, { state })
-    const platform = openPlatform({
+    const platform = openLearning({
       env: { HEALTH_DEEP_TOKEN: TOKEN },
       clock: { ...systemClock, now: () => NOW },
       history,

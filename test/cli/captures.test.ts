@@ -8,6 +8,7 @@ import { CAUSES, type CauseCode } from '../../src/core/health/causes.ts'
 import type { RemoteHealth } from '../../src/core/health/prober.ts'
 import { verdictOf } from '../../src/core/health/verdict.ts'
 import { testContext } from '../support/context.ts'
+import { ASKS } from '../support/learning.ts'
 
 const phases = { total: 12.4, tcp: 0.4, firstByte: 8.1 }
 
@@ -69,7 +70,7 @@ function capture(
   columns: number,
   paint: Awaited<ReturnType<typeof loadPaint>>,
 ) {
-  const verdict = verdictOf(results, { strict: false, expectBuild: undefined })
+  const verdict = verdictOf(results, { strict: false, expectBuild: undefined, asks: ASKS })
   return healthText({ verdict, passed: verdict.outcome === 'passed', paint, columns })
 }
 

@@ -9,6 +9,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { serve } from '../support/servers.ts'
@@ -63,6 +64,7 @@ test('a drain through the endpoint is one run of several calls, and sends nobody
   const { data, inbox, env } = await due(25)
   const secret = 'a-secret-of-sixteen-or-more'
   const daemon = await startDaemon({
+    platform: learning,
     env: { ...env, EMAIL_DISPATCH_SECRET: secret },
     services: ['web'],
     host: '127.0.0.1',
@@ -85,6 +87,7 @@ test('a caller that goes away stops nothing: the service finishes the call and r
   const { data, inbox, env } = await due(60)
   const secret = 'a-secret-of-sixteen-or-more'
   const daemon = await startDaemon({
+    platform: learning,
     env: { ...env, EMAIL_DISPATCH_SECRET: secret },
     services: ['web'],
     host: '127.0.0.1',

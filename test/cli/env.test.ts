@@ -3,10 +3,9 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../src/core/env/explanations.ts'
-import { RULES } from '../../src/core/env/rules.ts'
-import { VARIABLES } from '../../src/core/env/table.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { RULES, VARIABLES } from '../support/learning.ts'
 
 async function run(args: string[], parts: Parameters<typeof testContext>[0] = {}) {
   const { context, stdout, stderr } = testContext(parts)

@@ -2,9 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { VARIABLES } from '../../src/core/env/table.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { VARIABLES } from '../support/learning.ts'
 
 async function preflight(
   file: string | Uint8Array | undefined,

@@ -6,8 +6,8 @@ import { EVENT_KINDS } from '../../src/core/analytics/events.ts'
 import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Log } from '../../src/core/log.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
@@ -17,7 +17,7 @@ async function platform(env: Record<string, string> = {}) {
   const time = { now: NOW }
   const logged: string[] = []
   const note: Log['info'] = (...line) => void logged.push(JSON.stringify(line))
-  const opened = openPlatform({
+  const opened = openLearning({
     env: {
       STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
       ANALYTICS_DATASTORE_TABLE: 'visits',

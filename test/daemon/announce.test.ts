@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Log } from '../../src/core/log.ts'
-import { SERVICES, type Service } from '../../src/core/service.ts'
+import type { Service } from '../../src/core/service.ts'
 import { announceEnvironment } from '../../src/daemon/announce.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { SERVICES } from '../support/learning.ts'
 
 /** The events of a start, each with its level and its kind of warning. */
 function announced(env: Record<string, string>, services: readonly Service[] = SERVICES): string[] {
@@ -11,7 +13,7 @@ function announced(env: Record<string, string>, services: readonly Service[] = S
     (event, _message, fields) =>
       void events.push([level, event, fields?.warning].filter(Boolean).join(' '))
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  announceEnvironment({ env, services, log })
+  announceEnvironment({ platform: learning, env, services, log })
   return events.filter((event) => event.startsWith('warn'))
 }
 

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
-import { ROUTES, type RouteName } from '../../src/core/routes.ts'
-import { SERVICES, type Service } from '../../src/core/service.ts'
+import { ROUTES } from '../../src/core/routes.ts'
+import type { Service } from '../../src/core/service.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { prefersHtml } from '../../src/daemon/http/accept.ts'
-import { openPlatform } from '../../src/daemon/index.ts'
+import { healthPath, openLearning, SERVICES } from '../support/learning.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY']
@@ -54,21 +54,20 @@ function patientClock() {
 }
 
 function paths(service: Service): string[] {
-  return (Object.keys(ROUTES) as RouteName[])
-    .filter((name) => ROUTES[name].service === service)
-    .map((name) => ROUTES[name].path.replace(':day', '9'))
+  if (service !== 'web') return [healthPath(service)]
+  return Object.values(ROUTES).map(({ path }) => path.replace(':day', '9'))
 }
 
 test.each(SERVICES)(
   'on %s a person never meets raw JSON or a blank page for an error, and a program never meets HTML',
   async (service) => {
-    const platform = openPlatform({ env: {}, clock: patientClock() })
+    const platform = openLearning({ env: {}, clock: patientClock() })
     onTestFinished(() => platform.close())
     let errors = 0
     for (const path of [...paths(service), ...NOWHERE]) {
       for (const method of METHODS) {
         const ask = async (accept: string) => {
-          const response = await platform[service].fetch(
+          const response = await platform[service as 'web'].fetch(
             new Request(`http://platform.example${path}`, { method, headers: { Accept: accept } }),
           )
           return { response, type: response.headers.get('content-type') ?? '', text: await response.text() }
@@ -105,7 +104,7 @@ test('a fault of the platform is a page with the number that finds it in the log
   onTestFinished(() => store.close())
   const lines: string[] = []
   const note = (...line: unknown[]) => void lines.push(JSON.stringify(line))
-  const platform = openPlatform({
+  const platform = openLearning({
     env: {},
     // A host's own store with a fault of its own.
     store: {
@@ -135,7 +134,7 @@ test('a fault of the platform is a page with the number that finds it in the log
 })
 
 test('a page of a route says more than the code where it can', async () => {
-  const platform = openPlatform({ env: {} })
+  const platform = openLearning({ env: {} })
   onTestFinished(() => platform.close())
   const page = async (path: string) =>
     (
@@ -151,11 +150,11 @@ test('a page of a route says more than the code where it can', async () => {
 })
 
 test('the links of an error page lead to the web service, on whichever service it stands', async () => {
-  const platform = openPlatform({ env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' } })
+  const platform = openLearning({ env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' } })
   onTestFinished(() => platform.close())
   const links = async (service: Service) => {
     const request = new Request('http://platform.example/nowhere', { headers: { Accept: BROWSER } })
-    const html = await (await platform[service].fetch(request)).text()
+    const html = await (await platform[service as 'web'].fetch(request)).text()
     return [...html.matchAll(/<a href="([^"]*)"/g)].map(([, href]) => href)
   }
   expect(await links('web')).toEqual(['/'])

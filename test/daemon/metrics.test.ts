@@ -10,8 +10,8 @@ import type { Outcome } from '../../src/core/mail/transport.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
@@ -21,7 +21,7 @@ async function platform({
   now = { ms: Date.UTC(2026, 10, 21) },
 } = {}) {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
-  const opened = openPlatform({
+  const opened = openLearning({
     env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
     store,
     clock: { ...systemClock, now: () => now.ms },
@@ -133,7 +133,7 @@ test('with a store that does not answer the metrics are still 200, say so, and c
 })
 
 test('a scrape opens nothing: without a store there are no figures of one', async () => {
-  const opened = openPlatform({ env: {} })
+  const opened = openLearning({ env: {} })
   onTestFinished(() => opened.close())
   const text = await (await opened.web.fetch(new Request('http://web.example/metrics'))).text()
   expect(text).not.toMatch(/^platformctl_(store|lessons|subscriptions)\S* /m)

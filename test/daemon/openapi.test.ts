@@ -7,10 +7,12 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
 import { ROUTES } from '../../src/core/routes.ts'
-import { SERVICES, type Service } from '../../src/core/service.ts'
+import type { Service } from '../../src/core/service.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { openapiDocument } from '../../src/daemon/openapi/document.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { NOW, token } from '../support/accounts.ts'
+import { SERVICES } from '../support/learning.ts'
 
 const SECRETS = {
   EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-b',
@@ -42,7 +44,7 @@ const urls = {
   api: 'https://api.example.com',
   agent: 'https://agent.example.com',
 }
-const document = openapiDocument(urls)
+const document = openapiDocument(learning, (service) => urls[service as keyof typeof urls])
 // The document is JSON; the validator below says that it has the form of OpenAPI.
 const paths = document.paths as unknown as Record<string, Record<string, Operation>>
 const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -114,8 +116,8 @@ async function send(
   }
   const needed = operation.security.flatMap((one) => Object.keys(one))
   const [type = ''] = Object.keys(operation.requestBody?.content ?? {})
-  const response = await platform[service].fetch(
-    new Request(`${urls[service]}${target}${query.size > 0 ? `?${query}` : ''}`, {
+  const response = await platform[service as keyof typeof urls].fetch(
+    new Request(`${urls[service as keyof typeof urls]}${target}${query.size > 0 ? `?${query}` : ''}`, {
       method,
       headers: {
         Accept: accept,
@@ -153,11 +155,10 @@ test('the document is valid OpenAPI 3.1', async () => {
 })
 
 test('every route and method that is served is described, with its own server, and nothing else', () => {
-  const served = Object.values(ROUTES)
-    .flatMap(({ service, methods, path }) =>
-      methods.map((method) => `${service} ${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
-    )
-    .sort()
+  const ofWeb = Object.values(ROUTES).flatMap(({ methods, path }) =>
+    methods.map((method) => `web ${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+  )
+  const served = [...ofWeb, 'api GET /api/health', 'agent GET /api/agent/health'].sort()
   const told = operations
     .flatMap(({ path, method, operation }) =>
       operation.servers.map(({ description }) => `${description} ${method} ${path}`),

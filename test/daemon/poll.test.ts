@@ -5,18 +5,18 @@ import { createHealth } from '../../src/core/health/runner.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createPoll } from '../../src/daemon/http/poll.ts'
 import { listen } from '../../src/daemon/listen.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
+import { openLearning } from '../support/learning.ts'
 
 /** One service behind two listeners: with the short way for polls, and without it. */
 async function both() {
-  const platform = openPlatform({ env: { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' } })
+  const platform = openLearning({ env: { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes' } })
   const [short, long] = [
     await listen({ host: '127.0.0.1', port: 0 }),
     await listen({ host: '127.0.0.1', port: 0 }),
   ]
   let taken = 0
   short.serve(platform.api, (incoming, outgoing, beforeAnswer) => {
-    const ours = platform.polls.api(incoming, outgoing, beforeAnswer)
+    const ours = platform.services.get('api')?.poll(incoming, outgoing, beforeAnswer) === true
     if (ours) taken += 1
     return ours
   })

@@ -11,10 +11,11 @@ import { type Log, silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { DAY_MS, DAYS_KEPT, type History, WHOLE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
@@ -42,7 +43,7 @@ async function newHistory(record: (history: History) => Promise<void>): Promise<
 }
 
 async function site({ env = {}, history }: { env?: Record<string, string>; history?: History } = {}) {
-  const platform = openPlatform({
+  const platform = openLearning({
     env,
     clock: { ...systemClock, now: () => NOW },
     ...(history && { history }),
@@ -292,6 +293,7 @@ test('a history file that cannot be opened keeps no service from running, and is
   const events: string[] = []
   const daemon = await startDaemon({
     env: {},
+    platform: learning,
     services: ['web'],
     host: '127.0.0.1',
     ports: { web: 0, api: 0, agent: 0 },

@@ -21,6 +21,7 @@ test('a daemon whose event loop stands still is told from one that is gone, and 
   const ask = (timeoutMs: number) =>
     probeRemote({
       service: 'api',
+      health: '/api/health',
       url: daemon.urls.api,
       deep: false,
       token: undefined,

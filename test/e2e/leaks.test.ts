@@ -1,8 +1,8 @@
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { VARIABLES } from '../../src/core/env/table.ts'
 import { bin } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { VARIABLES } from '../support/learning.ts'
 
 /** Values that nothing can use, so that the daemon starts and says of each that it is malformed. */
 const CANARIES = Object.fromEntries(

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { VARIABLES } from '../../src/core/env/table.ts'
 import { startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { VARIABLES } from '../support/learning.ts'
 
 /** A mail provider that keeps what it was sent, and answers every third request with an error that quotes its key. */
 async function provider() {

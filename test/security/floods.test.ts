@@ -6,8 +6,8 @@ import { createBudget } from '../../src/core/analytics/budget.ts'
 import type { AnalyticsUsage } from '../../src/core/analytics/store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
-import { openPlatform } from '../../src/daemon/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
 
 const DAY = 86_400_000
 const MB = 1024 * 1024
@@ -16,7 +16,7 @@ const MB = 1024 * 1024
 async function platform(env: Record<string, string> = {}) {
   const folder = await emptyFolder()
   const time = { now: Date.UTC(2026, 10, 21, 12), passed: 0 }
-  const opened = openPlatform({
+  const opened = openLearning({
     env: {
       STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
       ANALYTICS_DATASTORE_TABLE: 'visits',

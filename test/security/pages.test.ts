@@ -97,7 +97,7 @@ test('no route redirects, whatever it is asked to', async () => {
   const wishes = ['next', 'url', 'redirect', 'return_to', 'continue']
     .map((name) => `${name}=//evil.example/`)
     .join('&')
-  for (const route of Object.values(ROUTES).filter(({ service }) => service === 'web')) {
+  for (const route of Object.values(ROUTES)) {
     for (const method of route.methods) {
       for (const target of [
         `${route.path.replace(':day', '1')}?${wishes}`,

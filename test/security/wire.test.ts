@@ -4,6 +4,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 
 let daemon: RunningDaemon
 let port: number
@@ -11,6 +12,7 @@ let port: number
 beforeAll(async () => {
   daemon = await startDaemon({
     env: { STORE_URL: 'sqlite::memory:', RATE_LIMIT_PER_MINUTE: '100000' },
+    platform: learning,
     services: ['web'],
     host: '127.0.0.1',
     ports: { web: 0, api: 0, agent: 0 },

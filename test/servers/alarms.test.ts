@@ -13,6 +13,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openCare, openStore } from '../../src/core/store/open.ts'
 import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { authority } from '../support/outside.ts'
 import { hasProgram } from '../support/programs.ts'
@@ -72,6 +73,7 @@ async function daemon({
   const folder = await emptyFolder()
   const hand = handClock()
   const running = await startDaemon({
+    platform: learning,
     env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
     services,
     host: '127.0.0.1',
@@ -402,6 +404,7 @@ describe.runIf(here)('with promtool', () => {
       )
     const hand = handClock()
     const api = await startDaemon({
+      platform: learning,
       env: { BUILD_STAMP: 'two' },
       services: ['api'],
       host: '127.0.0.1',

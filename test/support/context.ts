@@ -1,6 +1,7 @@
 import type { Context } from '../../src/cli/context.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { systemRandom } from '../../src/core/random.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 
 /** A context with captured streams and an empty environment; any part can be given. */
 export function testContext(parts: Partial<Context> = {}): {
@@ -17,6 +18,7 @@ export function testContext(parts: Partial<Context> = {}): {
   })
   return {
     context: {
+      platform: learning,
       env: {},
       cwd: process.cwd(),
       stdin: (async function* () {})(),

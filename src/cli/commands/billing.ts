@@ -49,7 +49,7 @@ async function smokeTest(context: Context, options: Options): Promise<ExitCode> 
   const { readSettings } = await import('../../core/env/read-settings.ts')
   const { keyModeOf, smoke } = await import('../../core/payments/smoke.ts')
   const { env } = await loadEnvironment(context, options.envFile)
-  const { payments, site } = readSettings(env)
+  const { payments, site } = readSettings(context.platform, env)
   if (payments === undefined)
     throw new CommandError(
       EXIT.usage,

@@ -1,6 +1,6 @@
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { LogFields } from '../../core/log.ts'
-import { SERVICES, type Service } from '../../core/service.ts'
+import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { LoadedEnvironment } from '../environment.ts'
@@ -16,9 +16,6 @@ const REPORT_MS = 1000
 interface Options {
   readonly service?: readonly Service[]
   readonly host: string
-  readonly webPort: number
-  readonly apiPort: number
-  readonly agentPort: number
   readonly data?: string
   readonly envFile: readonly string[]
   readonly schedule: boolean
@@ -27,15 +24,22 @@ interface Options {
 }
 
 export const configure: Configure = (command, context, settle) => {
+  const { platform } = context
+  const own = platform.services.filter((service) => service.port !== undefined)
+  const ports = own.map((service) => ({
+    name: service.name,
+    option: new Option(`--${service.name}-port <port>`, `port of ${service.name}; 0 takes a free one`)
+      .argParser(port)
+      .default(service.port),
+  }))
   command
     .description(
       'Run the services, the store and the hourly schedule in one process. The environment is validated before anything listens; logs are JSON lines on standard output, one of which says where each service listens.',
     )
-    .addOption(serviceOption())
+    .addOption(serviceOption(own.map(({ name }) => name)))
     .option('--host <host>', 'the address to listen on', '127.0.0.1')
-    .option('--web-port <port>', 'port of the web service; 0 takes a free one', port, 3000)
-    .option('--api-port <port>', 'port of the API; 0 takes a free one', port, 8000)
-    .option('--agent-port <port>', 'port of the agent; 0 takes a free one', port, 8100)
+  for (const { option } of ports) command.addOption(option)
+  command
     .option(
       '--data <folder>',
       'where the SQLite file lives when STORE_URL is not set (default: .platformctl)',
@@ -73,8 +77,8 @@ Examples:
       const { readSettings } = await import('../../core/env/read-settings.ts')
       const loaded = await loadEnvironment(context, options.envFile)
       const { env } = loaded
-      const services = options.service ?? SERVICES
-      const { logLevel, buildStamp } = readSettings(env).site
+      const services = options.service ?? own.map(({ name }) => name)
+      const { logLevel, buildStamp } = readSettings(platform, env).site
       const log = createLog({
         write: await (await import('../log-output.ts')).logOutput(context),
         level: logLevel,
@@ -82,7 +86,7 @@ Examples:
       })
       const { openReporting } = await import('../../daemon/reporting.ts')
       const { reportError } = await import('../../core/reporting/facade.ts')
-      const reporting = await openReporting({ env, log })
+      const reporting = await openReporting({ platform, env, log })
       context.onFault?.(async (error) => {
         log.error('fault', 'the daemon met a fault that nothing handled, and ends', faultFields(error))
         log.flush()
@@ -92,9 +96,12 @@ Examples:
       try {
         const daemon = await startDaemon({
           env,
+          platform,
           services,
           host: options.host,
-          ports: { web: options.webPort, api: options.apiPort, agent: options.agentPort },
+          ports: Object.fromEntries(
+            ports.map(({ name, option }) => [name, command.getOptionValue(option.attributeName())]),
+          ),
           dataFolder: dataFolder(context, options.data),
           schedule: options.schedule,
           clock: context.clock,
@@ -158,7 +165,7 @@ async function explain(
     const paint = await loadPaint(context.colour.stderr)
     const { validate } = await import('../../core/env/validate.ts')
     // The same findings once more: the services know the values, only this command in which file they stand.
-    const { findings } = validate(loaded.env, services, loaded.origin)
+    const { findings } = validate(context.platform.contract, loaded.env, services, loaded.origin)
     for (const finding of findings.filter(({ severity }) => severity === 'error'))
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)
     throw new CommandError(
@@ -180,7 +187,7 @@ async function explain(
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
     const { readSettings } = await import('../../core/env/read-settings.ts')
-    const store = readSettings(loaded.env).store.address
+    const store = readSettings(context.platform, loaded.env).store.address
     if (store !== undefined) throw (await import('../local.ts')).storeFault(store, error)
     throw new CommandError(EXIT.usage, error.message)
   }

@@ -214,7 +214,12 @@ async function sendTest(
   if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
   const { env } = await loadEnvironment(context, options.envFile)
   const { slots } = (await compiledMails())[name]
-  const platform = openPlatform({ env, clock: context.clock, random: context.random })
+  const platform = openPlatform({
+    env,
+    platform: context.platform,
+    clock: context.clock,
+    random: context.random,
+  })
   try {
     const about = `test.${Buffer.from(context.random.bytes(12)).toString('base64url')}`
     const result = await platform.sendEmail({

@@ -1,5 +1,4 @@
 import type { Dialect } from '../../core/env/dialects/read.ts'
-import { SERVICES } from '../../core/service.ts'
 import { EXIT } from '../exit.ts'
 import { baselineOption, dialectOption, envFileOption, formatOption, readersOption } from '../options.ts'
 import type { Configure } from '../program.ts'
@@ -40,7 +39,7 @@ export const configure: Configure = (command, context, settle) => {
           await checkEnvironment(context, {
             ...options,
             name: 'env check',
-            services: SERVICES,
+            services: context.platform.contract.services,
             files: [file],
             withProcess: false,
           }),
@@ -60,8 +59,8 @@ export const configure: Configure = (command, context, settle) => {
     )
     .action(async ({ report }: { report?: true }) => {
       const schema = report
-        ? (await import('../../core/live/report-schema.ts')).reportSchema()
-        : (await import('../../core/env/schema.ts')).environmentSchema()
+        ? (await import('../../core/live/report-schema.ts')).reportSchema(context.platform.contract)
+        : (await import('../../core/env/schema.ts')).environmentSchema(context.platform.contract)
       context.stdout.write((await import('../output/json.ts')).jsonText(schema))
       settle(EXIT.passed)
     })
@@ -131,7 +130,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText('after', '\nExamples:\n  platformctl env example > .env')
     .action(async () => {
       const { exampleFile } = await import('../../core/env/example.ts')
-      context.stdout.write(exampleFile())
+      context.stdout.write(exampleFile(context.platform.contract))
       settle(EXIT.passed)
     })
 }

@@ -4,6 +4,8 @@ import { collect, duration, envFileOption, formatOption, serviceOption, wholeNum
 import type { Configure } from '../program.ts'
 
 export const configure: Configure = (command, context, settle) => {
+  const [, second] = context.platform.services
+  const example = second === undefined ? '' : ` ${second.name}=…`
   command
     .description(
       'Ask the running services for their health. With --wait and --expect-build it is the smoke test of a deployment, with --watch a live view.',
@@ -12,12 +14,12 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(
       new Option(
         '--url <service=url...>',
-        'addresses, as web=https://www.example.com api=…; else those of the env files, else this machine',
+        `addresses, as web=https://www.example.com${example}; else those of the env files, else this machine`,
       )
         .argParser(collect)
         .default([], 'none'),
     )
-    .addOption(serviceOption())
+    .addOption(serviceOption(context.platform.contract.services))
     .addOption(envFileOption())
     .option(
       '--token-env <name>',

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
-import { SERVICES, type Service } from '../../core/service.ts'
+import type { Service } from '../../core/service.ts'
 import {
   baselineOption,
   collect,
@@ -30,7 +30,7 @@ export const configure: Configure = (command, context, settle) => {
       'Run the validators of all three services, as they run at boot: half-configuration is an error, all else at most a warning.',
     )
     .addOption(envFileOption())
-    .addOption(serviceOption())
+    .addOption(serviceOption(context.platform.contract.services))
     .addOption(dialectOption())
     .addOption(readersOption())
     .option(
@@ -72,7 +72,7 @@ Examples:
         await checkEnvironment(context, {
           ...options,
           name: 'preflight',
-          services: options.service ?? SERVICES,
+          services: options.service ?? context.platform.contract.services,
           files: options.envFile,
           withProcess: true,
           deep: options.deep && { timeoutMs: options.timeout, dkimSelectors: options.dkimSelector },

@@ -5,7 +5,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { rowsText } from './text.ts'
 
 export async function copy({ context, options, address }: Job): Promise<ExitCode> {
-  const to = readSettings({ STORE_URL: options.to }).store.address
+  const to = readSettings(context.platform, { STORE_URL: options.to }).store.address
   if (to?.kind !== 'postgres')
     throw new CommandError(
       EXIT.usage,

@@ -1,32 +1,34 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import type { Service } from '../../core/service.ts'
+import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 
-const USUAL = { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000', agent: 'http://127.0.0.1:8100' }
 const PREVIEW_PORT = 8026
 
 export interface NextStepsInput {
+  readonly services: readonly ServiceDefinition[]
   readonly urls: Readonly<Partial<Record<Service, string>>>
   readonly env: Context['env']
   /** Free ports for a daemon and a preview beside this demo. */
-  readonly free: Readonly<Record<Service | 'preview', number>>
+  readonly free: { readonly services: Readonly<Record<Service, number>>; readonly preview: number }
 }
 
 /** Commands to try after the demo, each with what it does. They run as printed, while the demo keeps its ports. */
 export function nextSteps({
+  services,
   urls,
   env,
   free,
 }: NextStepsInput): readonly (readonly [command: string, what: string])[] {
   const name = isOnPath(env) ? 'platformctl' : 'npx platformctl'
   // `health` asks the usual port of a service that is not named.
-  const moved = (['api', 'agent'] as const).filter((service) => urls[service] !== USUAL[service])
-  const addresses = (['web', ...moved] as const).map(
-    (service) => `${service}=${urls[service] ?? USUAL[service]}`,
-  )
+  const addresses = services.flatMap((service) => {
+    const usual = `http://127.0.0.1:${service.port}`
+    const url = urls[service.name] ?? usual
+    return service.name === WEB || url !== usual ? [`${service.name}=${url}`] : []
+  })
   const preview = free.preview === PREVIEW_PORT ? '' : ` --port ${free.preview}`
-  const ports = (['web', 'api', 'agent'] as const).map((service) => `--${service}-port ${free[service]}`)
+  const ports = Object.entries(free.services).map(([service, port]) => `--${service}-port ${port}`)
   return [
     [`${name} health --url ${addresses.join(' ')}`, 'Check the running services:'],
     [`${name} email preview${preview}`, 'Look at every mail, edit the templates, see them reload:'],

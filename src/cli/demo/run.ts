@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { silentLog } from '../../core/log.ts'
 import { ROUTES } from '../../core/routes.ts'
+import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { History } from '../../core/status/history.ts'
 import { openHistory } from '../../core/store/open.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
@@ -36,7 +37,7 @@ const OFF_IN_DEMO = [
   'model_c',
   'cloudmodel',
 ]
-const WANTED = { web: 3000, api: 8000, agent: 8100, inbox: 8025 } as const
+const INBOX_PORT = 8025
 
 export interface DemoOptions {
   /** The address to subscribe; nothing leaves this machine, so any will do. */
@@ -77,10 +78,12 @@ export async function runDemo(context: Context, options: DemoOptions): Promise<E
 
 async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unknown>)[]) {
   stage.wait('starting the services and the inbox')
-  const ports = await choosePorts(stage)
+  const { platform } = context
+  const own = platform.services.filter(({ port }) => port !== undefined)
+  const { ports, inboxPort } = await choosePorts(own, stage)
   const data = await mkdtemp(path.join(tmpdir(), 'platformctl-demo-'))
   cleanup.push(() => rm(data, { recursive: true, force: true, maxRetries: 3 }))
-  const inbox = await openInbox({ pagePort: ports.inbox })
+  const inbox = await openInbox({ pagePort: inboxPort })
   cleanup.push(() => inbox.close())
 
   const clock = steppingClock()
@@ -94,18 +97,15 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
   const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
   const daemon: RunningDaemon = await startDaemon({
     env: {
-      NEXT_PUBLIC_SITE_URL: `http://127.0.0.1:${ports.web}`,
-      NEXT_PUBLIC_API_URL: `http://127.0.0.1:${ports.api}`,
-      API_URL: `http://127.0.0.1:${ports.api}`,
-      NEXT_PUBLIC_AGENT_URL: `http://127.0.0.1:${ports.agent}`,
-      AGENT_URL: `http://127.0.0.1:${ports.agent}`,
+      ...addressesOf(own, ports),
       BUILD_STAMP: 'demo',
       MAILER_API_KEY: secret,
       MAILER_SMTP_URL: inbox.smtpUrl,
-      MAILER_FROM: 'Quantum Course <course@example.com>',
+      MAILER_FROM: platform.contract.find('MAILER_FROM')?.example ?? '',
       EMAIL_DISPATCH_SECRET: secret,
     },
-    services: ['web', 'api', 'agent'],
+    platform,
+    services: own.map(({ name }) => name),
     host: '127.0.0.1',
     ports,
     dataFolder: data,
@@ -116,36 +116,59 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
     log: silentLog,
   })
   cleanup.push(() => daemon.close())
-  stage.done('three services on an SQLite file, and an inbox with a real SMTP server')
+  stage.done(
+    `${own.map(({ name }) => name).join(', ')} on an SQLite file, and an inbox with a real SMTP server`,
+  )
   stage.open([
     ['inbox', inbox.pageUrl, 'the mails as they arrive'],
     ['status', `${daemon.urls.web}${ROUTES.status.path}`, 'what runs, with sample history'],
     ['lessons', `${daemon.urls.web}${ROUTES.lesson.path.replace(':day', '1')}`, 'the course as pages'],
     ['insights', `${daemon.urls.web}${ROUTES.insights.path}`, 'what you did on the pages'],
-    ['api', `${daemon.urls.api}${ROUTES.apiHealth.path}`, 'health of the API'],
-    ['agent', `${daemon.urls.agent}${ROUTES.agentHealth.path}`, 'health of the agent'],
+    ...own.flatMap(({ name, health }) =>
+      name === WEB ? [] : [[name, `${daemon.urls[name]}${health}`, `health of ${name}`] as const],
+    ),
   ])
   stage.note(`store and data: ${data}`)
   return { secret, clock, inbox, daemon }
 }
 
-async function choosePorts(stage: Stage): Promise<Record<keyof typeof WANTED, number>> {
-  const chosen: number[] = []
-  for (const [name, wanted] of Object.entries(WANTED)) {
-    const port = await freePort(wanted, chosen)
-    if (port !== wanted) stage.note(`port ${wanted} is taken: ${name} listens on ${port}`)
-    chosen.push(port)
+async function choosePorts(
+  services: readonly ServiceDefinition[],
+  stage: Stage,
+): Promise<{ readonly ports: Readonly<Record<string, number>>; readonly inboxPort: number }> {
+  const chosen = new Map<string, number>()
+  const wanted = [
+    ...services.map(({ name, port = 0 }) => [name, port] as const),
+    ['inbox', INBOX_PORT] as const,
+  ]
+  for (const [name, want] of wanted) {
+    const port = await freePort(want, [...chosen.values()])
+    if (port !== want) stage.note(`port ${want} is taken: ${name} listens on ${port}`)
+    chosen.set(name, port)
   }
-  const [web = 0, api = 0, agent = 0, inbox = 0] = chosen
-  return { web, api, agent, inbox }
+  const inboxPort = chosen.get('inbox') ?? 0
+  chosen.delete('inbox')
+  return { ports: Object.fromEntries(chosen), inboxPort }
+}
+
+/** Every variable that holds an address of these services, as this machine's. */
+function addressesOf(
+  services: readonly ServiceDefinition[],
+  ports: Readonly<Record<string, number>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    services.flatMap(({ name, address = [] }) =>
+      address.map((variable) => [variable, `http://127.0.0.1:${ports[name]}`]),
+    ),
+  )
 }
 
 /** Where the next commands can listen while the demo goes on. */
-async function portsBeside() {
-  const web = await freePort(WANTED.web)
-  const api = await freePort(WANTED.api, [web])
-  const agent = await freePort(WANTED.agent, [web, api])
-  return { web, api, agent, preview: await freePort(8026) }
+async function portsBeside(services: readonly ServiceDefinition[]) {
+  const chosen: Record<string, number> = {}
+  for (const { name, port } of services)
+    if (port !== undefined) chosen[name] = await freePort(port, Object.values(chosen))
+  return { services: chosen, preview: await freePort(8026) }
 }
 
 interface Course {
@@ -193,7 +216,12 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   }
   stage.finale(
     `seven lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
-    nextSteps({ urls, env: context.env, free: await portsBeside() }),
+    nextSteps({
+      services: context.platform.services,
+      urls,
+      env: context.env,
+      free: await portsBeside(context.platform.services),
+    }),
     inbox.pageUrl,
   )
 }

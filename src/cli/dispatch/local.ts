@@ -15,7 +15,9 @@ export async function localSource(
   return {
     call: async (onProgress) =>
       (await platform.course()).dispatch({
-        limit: options.drain ? Number.POSITIVE_INFINITY : (options.limit ?? readSettings(env).dispatch.limit),
+        limit: options.drain
+          ? Number.POSITIVE_INFINITY
+          : (options.limit ?? readSettings(context.platform, env).dispatch.limit),
         signal: context.signal,
         onProgress,
       }),

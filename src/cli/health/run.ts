@@ -1,3 +1,4 @@
+import { asksOf } from '../../core/health/diagnosis.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
 import type { Service } from '../../core/service.ts'
@@ -39,7 +40,7 @@ export async function runHealth(context: Context, options: HealthOptions): Promi
     options.envFile.length === 0
       ? undefined
       : (await (await import('../environment.ts')).loadEnvironment(context, options.envFile)).env
-  const targets = targetsOf(options, fileEnv)
+  const targets = targetsOf(context.platform.services, options, fileEnv)
   const token = options.deep ? await readToken(context, options, fileEnv ?? context.env, targets) : undefined
   const ask = asker(context, options, targets, token)
   if (options.watch) {
@@ -79,6 +80,7 @@ function asker(
   targets: readonly Target[],
   token: string | undefined,
 ): Ask {
+  const asks = asksOf(context.platform.probes, context.platform.services)
   return async (timeoutMs) =>
     verdictOf(
       await Promise.all(
@@ -93,7 +95,7 @@ function asker(
           }),
         ),
       ),
-      { strict: options.strict === true, expectBuild: options.expectBuild },
+      { strict: options.strict === true, expectBuild: options.expectBuild, asks },
     )
 }
 

@@ -1,4 +1,4 @@
-import type { Rule } from './rules.ts'
+import type { Rule } from './rule.ts'
 
 /** The variables a rule speaks of. */
 export function variablesOf(rule: Rule): readonly string[] {
@@ -38,11 +38,19 @@ export function brokenBy(rule: Rule, value: (name: string) => string | undefined
     }
     case 'at-least-one':
       return rule.when.every(has) && !rule.of.some(has) ? { present: rule.when, missing: rule.of } : undefined
-    case 'exclusive':
-      return rule.variables.every(has) ? { present: rule.variables, missing: [] } : undefined
+    case 'exclusive': {
+      const present = rule.variables.filter(has)
+      return present.length > 1 ? { present, missing: [] } : undefined
+    }
     case 'forbidden-value': {
       const set = value(rule.variable)
-      return set !== undefined && rule.forbids(set) ? { present: [rule.variable], missing: [] } : undefined
+      return set !== undefined && forbids(rule.value, set)
+        ? { present: [rule.variable], missing: [] }
+        : undefined
     }
   }
+}
+
+function forbids(forbidden: string | RegExp, value: string): boolean {
+  return typeof forbidden === 'string' ? value === forbidden : value.search(forbidden) !== -1
 }

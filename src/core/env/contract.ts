@@ -11,6 +11,8 @@ export interface Variable {
   readonly secret: boolean
   readonly chosen: boolean
   readonly adjusts: boolean
+  readonly rotates: boolean
+  readonly base: boolean
   readonly summary: string
   readonly example: string
   readonly default?: string
@@ -59,13 +61,18 @@ export function createContract(definition: {
     }
   })
   const variables = groups.flatMap((group) => group.variables)
+  const rules = groups.flatMap((group) => group.rules)
   const byName = new Map(variables.map((variable) => [variable.name, variable]))
   const byGroup = new Map(groups.map((group) => [group.name, group]))
   return {
     services,
     groups,
     variables,
-    rules: groups.flatMap((group) => group.rules),
+    // What is missing is told before what is wrong with a value.
+    rules: [
+      ...rules.filter(({ kind }) => kind !== 'forbidden-value'),
+      ...rules.filter(({ kind }) => kind === 'forbidden-value'),
+    ],
     find: (name) => byName.get(name),
     group: (name) => byGroup.get(name),
   }
@@ -91,6 +98,8 @@ function resolveVariable(
     secret: rest.secret ?? rest.kind === 'secret',
     chosen: rest.chosen ?? false,
     adjusts: rest.adjusts ?? false,
+    rotates: rest.rotates ?? false,
+    base: rest.base ?? false,
     summary: rest.summary ?? '',
     example: rest.example ?? exampleOf(rest),
     ...(unset === undefined ? {} : { default: String(unset) }),

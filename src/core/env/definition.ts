@@ -53,6 +53,10 @@ export interface VariableDefinition {
   readonly secret?: boolean
   /** A secret that operators make themselves: its strength is checked. */
   readonly chosen?: boolean
+  /** Two values separated by a comma are accepted while it is rotated; the first is used. */
+  readonly rotates?: boolean
+  /** An address that paths are put behind: it takes no query and no fragment. */
+  readonly base?: boolean
   /** Set alone it leaves its group absent: it only adjusts what another variable switches on. */
   readonly adjusts?: boolean
   /** Bounds of a number, both included. */

@@ -1,9 +1,8 @@
 import type { Finding } from '../finding.ts'
-import { SERVICES } from '../service.ts'
+import type { Contract } from './contract.ts'
 import { type Dialect, readAs } from './dialects/read.ts'
 import { differenceIn, list } from './difference.ts'
 import { type Assignment, MASK } from './reader.ts'
-import { findVariable } from './table.ts'
 
 /** The readers that a deployment of ours goes through, unless it says otherwise. */
 const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'systemd']
@@ -13,6 +12,7 @@ const DEPLOYMENT_READERS: readonly Dialect[] = ['node', 'compose', 'docker', 'sy
  * every reader that accepts the file sees alike is portable, however oddly it is written.
  */
 export function portability(
+  contract: Contract,
   text: string,
   file: string,
   assignments: readonly Assignment[],
@@ -20,7 +20,7 @@ export function portability(
 ): Finding[] {
   const read = readers.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   const accepting = read.filter(({ rejected }) => !rejected)
-  const common = { severity: 'warning', services: SERVICES, group: 'file', missing: [] } as const
+  const common = { severity: 'warning', services: contract.services, group: 'file', missing: [] } as const
   const findings: Finding[] = []
   for (const [line, refusing] of Map.groupBy(
     read.filter(({ rejected }) => rejected),
@@ -52,7 +52,7 @@ export function portability(
   }
   // Names of ours that only others find, as between two quotes that ours takes for one value.
   for (const [index, line] of lines.entries()) {
-    const name = assigned(line)
+    const name = assigned(contract, line)
     if (name === undefined || last.has(name)) continue
     const sees = ({ values }: (typeof accepting)[number]) => (values.get(name)?.trim() ?? '') !== ''
     const seeing = accepting.filter(sees).map(({ dialect }) => dialect)
@@ -72,7 +72,7 @@ export function portability(
 }
 
 /** The name of ours that a line would assign, were it read by itself. */
-function assigned(line: string): string | undefined {
+function assigned(contract: Contract, line: string): string | undefined {
   const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
-  return name !== undefined && findVariable(name) ? name : undefined
+  return name !== undefined && contract.find(name) ? name : undefined
 }

@@ -1,16 +1,10 @@
 import { parseMailbox } from '../mail/address.ts'
 import { secret, secretPair } from '../secret.ts'
+import type { ServiceDefinition } from '../service.ts'
 import { type Breach, brokenBy } from './breach.ts'
-import { RULES, type Rule } from './rules.ts'
-import {
-  type Environment,
-  GROUPS,
-  type GroupName,
-  type GroupState,
-  type Settings,
-  type StoreAddress,
-} from './settings.ts'
-import { ADJUSTS, findVariable, VARIABLES } from './table.ts'
+import type { Contract } from './contract.ts'
+import type { Rule } from './rule.ts'
+import type { Environment, GroupState, Settings, StoreAddress } from './settings.ts'
 import {
   malformed,
   parseBaseUrl,
@@ -28,9 +22,9 @@ export function rawValue(env: Environment, name: string): string | undefined {
 }
 
 /** As `rawValue`, but a malformed value behaves as absent (CONTRACT §2). */
-export function usableValue(env: Environment, name: string): string | undefined {
+function usableValue(contract: Contract, env: Environment, name: string): string | undefined {
   const value = rawValue(env, name)
-  const variable = findVariable(name)
+  const variable = contract.find(name)
   return value === undefined || (variable !== undefined && malformed(variable, value) !== undefined)
     ? undefined
     : value
@@ -40,40 +34,42 @@ export function usableValue(env: Environment, name: string): string | undefined 
 export interface Judgement {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
   /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
-  readonly states: Readonly<Record<GroupName, GroupState>>
+  readonly states: ReadonlyMap<string, GroupState>
   /** The values that are set and well-formed, by name. */
   readonly usable: ReadonlyMap<string, string>
 }
 
 /** Applies every rule; each value is parsed once. */
-export function judge(env: Environment): Judgement {
+export function judge(contract: Contract, env: Environment): Judgement {
   const usable = new Map<string, string>()
-  const states = Object.fromEntries(GROUPS.map((group) => [group, 'absent'])) as Record<GroupName, GroupState>
-  for (const { name, group } of VARIABLES) {
-    const value = usableValue(env, name)
+  const states = new Map<string, GroupState>(contract.groups.map(({ name }) => [name, 'absent']))
+  for (const { name, group, adjusts } of contract.variables) {
+    const value = usableValue(contract, env, name)
     if (value === undefined) continue
     usable.set(name, value)
-    if (!ADJUSTS.has(name)) states[group] = 'configured'
+    if (!adjusts) states.set(group, 'configured')
   }
-  const broken = RULES.flatMap((rule) => {
+  const broken = contract.rules.flatMap((rule) => {
     const breach = brokenBy(rule, (name) =>
       rule.kind === 'forbidden-value' ? rawValue(env, name) : usable.get(name),
     )
     return breach ? [{ rule, ...breach }] : []
   })
-  for (const { rule } of broken) states[rule.group] = 'half-configured'
+  for (const { rule } of broken) states.set(rule.group, 'half-configured')
   return { broken, states, usable }
 }
 
-/** Every group's state. */
-export function groupStates(env: Environment): Judgement['states'] {
-  return judge(env).states
+/** What reading an environment needs to know of a platform. */
+export interface Described {
+  readonly contract: Contract
+  readonly services: readonly ServiceDefinition[]
 }
 
 /** Parses an environment into settings. Total: never throws; what cannot be used is absent and marked in `groups`. */
-export function readSettings(env: Environment): Settings {
-  const groups = groupStates(env)
-  const text = (name: string) => usableValue(env, name)
+export function readSettings({ contract, services }: Described, env: Environment): Settings {
+  const { broken, states: groups, usable } = judge(contract, env)
+  // A name that no group has is absent, whatever the environment holds.
+  const text = (name: string) => usable.get(name)
   const hidden = (name: string) => {
     const value = text(name)
     return value === undefined ? undefined : secret(value)
@@ -83,13 +79,13 @@ export function readSettings(env: Environment): Settings {
     const value = text(name)
     return value === undefined
       ? undefined
-      : findVariable(name)?.base
+      : contract.find(name)?.base
         ? parseBaseUrl(value)
         : parseHttpUrl(value)
   }
   const integer = (name: string) => {
     const value = text(name)
-    const [low, high] = findVariable(name)?.range ?? [0, Number.MAX_SAFE_INTEGER]
+    const [low, high] = contract.find(name)?.range ?? [0, Number.MAX_SAFE_INTEGER]
     return value === undefined ? undefined : parseInteger(value, low, high)
   }
   const store = (name: string): StoreAddress | undefined => {
@@ -101,25 +97,28 @@ export function readSettings(env: Environment): Settings {
     return parsed.ok ? parsed.mailbox : undefined
   }
   /** A group that is half-configured is off as a whole: half an integration is worse than none. */
-  const whole = <T>(group: GroupName, read: () => T | undefined): T | undefined =>
-    groups[group] === 'half-configured' ? undefined : read()
-  const model = (letter: string) => {
-    const key = hidden(`MODEL_${letter}_API_KEY`)
-    return key && { key, model: text(`MODEL_${letter}_MODEL`) }
-  }
-
+  const whole = <T>(group: string, read: () => T | undefined): T | undefined =>
+    groups.get(group) === 'half-configured' ? undefined : read()
   return {
     groups,
+    broken: broken.map(({ rule }) => rule.id),
+    value: text,
+    addresses: new Map(
+      services.flatMap(({ name, address = [] }) => {
+        const set = address.map(url).find((one) => one !== undefined)
+        return set === undefined ? [] : [[name, set]]
+      }),
+    ),
     site: {
       siteUrl: url('NEXT_PUBLIC_SITE_URL') ?? 'http://localhost:3000',
-      apiUrl: url('API_URL') ?? url('NEXT_PUBLIC_API_URL') ?? 'http://127.0.0.1:8000',
-      agentUrl: url('AGENT_URL') ?? url('NEXT_PUBLIC_AGENT_URL') ?? 'http://127.0.0.1:8100',
       buildStamp: text('BUILD_STAMP'),
       logLevel: logLevel(text('LOG_LEVEL')),
       trustProxy: parseProxies(text('TRUST_PROXY') ?? '') ?? [],
       environment: text('DEPLOY_ENVIRONMENT'),
       corsOrigins:
-        groups.site === 'half-configured' ? undefined : parseOrigins(text('CORS_ALLOWED_ORIGINS') ?? ''),
+        groups.get('site') === 'half-configured'
+          ? undefined
+          : parseOrigins(text('CORS_ALLOWED_ORIGINS') ?? ''),
     },
     store: {
       address: store('STORE_URL'),
@@ -139,12 +138,6 @@ export function readSettings(env: Environment): Settings {
     }),
     payments: whole('payments', () => {
       const [secretKey, webhookSecret] = [hidden('PAYMENTS_SECRET_KEY'), rotating('PAYMENTS_WEBHOOK_SECRET')]
-      const prices = {
-        'pro-monthly': text('PAYMENTS_PRICE_PRO_MONTHLY'),
-        'pro-yearly': text('PAYMENTS_PRICE_PRO_YEARLY'),
-        'team-monthly': text('PAYMENTS_PRICE_TEAM_MONTHLY'),
-        'team-yearly': text('PAYMENTS_PRICE_TEAM_YEARLY'),
-      }
       return (
         secretKey &&
         webhookSecret && {
@@ -152,63 +145,10 @@ export function readSettings(env: Environment): Settings {
           webhookSecret,
           publishableKey: text('NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY'),
           apiUrl: url('PAYMENTS_API_URL') ?? 'https://api.stripe.com',
-          prices: Object.fromEntries(Object.entries(prices).filter(([, id]) => id !== undefined)),
+          prices: pricesIn(contract, text),
         }
       )
     }),
-    models: {
-      a: model('A'),
-      b: model('B'),
-      c: model('C'),
-      cloudmodel: (() => {
-        const [key, endpoint, deployment] = [
-          hidden('CLOUDMODEL_API_KEY'),
-          url('CLOUDMODEL_API_ENDPOINT'),
-          text('CLOUDMODEL_API_DEPLOYMENT'),
-        ]
-        return key && endpoint && deployment
-          ? { key, endpoint, deployment, version: text('CLOUDMODEL_API_VERSION') }
-          : undefined
-      })(),
-    },
-    hardware: {
-      a: (() => {
-        const [token, instance] = [hidden('HARDWARE_A_TOKEN'), text('HARDWARE_A_INSTANCE')]
-        return token && instance ? { token, instance } : undefined
-      })(),
-      cloudb: (() => {
-        const [accessKeyId, secretAccessKey, region] = [
-          text('CLOUDB_ACCESS_KEY_ID'),
-          hidden('CLOUDB_SECRET_ACCESS_KEY'),
-          text('CLOUDB_REGION'),
-        ]
-        return accessKeyId && secretAccessKey && region
-          ? { accessKeyId, secretAccessKey, region, resultsBucket: text('CLOUDB_RESULTS_BUCKET') }
-          : undefined
-      })(),
-      cloudqpu: (() => {
-        const [subscriptionId, resourceGroup, workspace] = [
-          text('CLOUDQPU_SUBSCRIPTION_ID'),
-          text('CLOUDQPU_RESOURCE_GROUP'),
-          text('CLOUDQPU_WORKSPACE'),
-        ]
-        const [location, tenantId, clientId] = [
-          text('CLOUDQPU_LOCATION'),
-          text('CLOUDQPU_TENANT_ID'),
-          text('CLOUDQPU_CLIENT_ID'),
-        ]
-        const clientSecret = hidden('CLOUDQPU_CLIENT_SECRET')
-        return subscriptionId &&
-          resourceGroup &&
-          workspace &&
-          location &&
-          tenantId &&
-          clientId &&
-          clientSecret
-          ? { subscriptionId, resourceGroup, workspace, location, tenantId, clientId, clientSecret }
-          : undefined
-      })(),
-    },
     sharedStore: whole('sharedstore', () => {
       const [address, token] = [url('SHAREDSTORE_REST_URL'), hidden('SHAREDSTORE_REST_TOKEN')]
       return address !== undefined && token ? { url: address, token } : undefined
@@ -231,14 +171,12 @@ export function readSettings(env: Environment): Settings {
     linkSecret: hidden('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {
       const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
-      return dsn === undefined ? undefined : { dsn, authToken: hidden('ERRORTRACK_AUTH_TOKEN') }
+      return dsn === undefined ? undefined : { dsn }
     }),
     analytics: {
-      endpoint: url('NEXT_PUBLIC_ANALYTICS_ENDPOINT'),
       table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')),
     },
     health: { deepToken: rotating('HEALTH_DEEP_TOKEN') },
-    agent: { courseIndexPath: text('COURSE_INDEX_PATH') },
     limits: { perMinute: integer('RATE_LIMIT_PER_MINUTE') },
     identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
     budgets: {
@@ -251,6 +189,17 @@ export function readSettings(env: Environment): Settings {
 }
 
 const MB = 1024 * 1024
+const PRICE = 'PAYMENTS_PRICE_'
+
+/** `PAYMENTS_PRICE_PRO_MONTHLY` is the price `pro-monthly`. */
+function pricesIn(contract: Contract, text: (name: string) => string | undefined): Record<string, string> {
+  return Object.fromEntries(
+    contract.variables.flatMap(({ name }) => {
+      const id = name.startsWith(PRICE) ? text(name) : undefined
+      return id === undefined ? [] : [[name.slice(PRICE.length).toLowerCase().replaceAll('_', '-'), id]]
+    }),
+  )
+}
 
 function logLevel(value: string | undefined): Settings['site']['logLevel'] {
   const level = value?.toLowerCase()

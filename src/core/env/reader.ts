@@ -1,6 +1,5 @@
 import type { Finding, Location } from '../finding.ts'
-import { SERVICES } from '../service.ts'
-import { findVariable } from './table.ts'
+import type { Contract } from './contract.ts'
 
 /** One assignment of an env file, with where it stands. */
 export interface Assignment {
@@ -26,7 +25,7 @@ export const MASK = '••••'
  * `#` comments, a BOM, CRLF. Nothing is executed and nothing is expanded. Each character is looked at a bounded
  * number of times, so the cost is linear. Lines that are not assignments become findings and lose nothing else.
  */
-export function parseEnvFile(text: string, file: string): EnvFile {
+export function parseEnvFile(contract: Contract, text: string, file: string): EnvFile {
   const assignments: Assignment[] = []
   const findings: Finding[] = []
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
@@ -39,9 +38,10 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     const name = NAME.exec(rest)?.[0]
     const equals = name === undefined ? undefined : /^[ \t]*=[ \t]*/.exec(rest.slice(name.length))?.[0]
     if (name === undefined || equals === undefined) {
-      const ours = name !== undefined && findVariable(name) ? name : undefined
+      const ours = name !== undefined && contract.find(name) ? name : undefined
       findings.push(
         complaint(
+          contract,
           'unreadable-line',
           location,
           'This line is not an assignment, and readers skip or refuse it.',
@@ -59,6 +59,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     if (end > index) {
       findings.push(
         complaint(
+          contract,
           'unquoted-lines',
           location,
           `The value of ${name} has several lines and no quotes, so only its first line is read.`,
@@ -81,6 +82,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     if (quoted === undefined) {
       findings.push(
         complaint(
+          contract,
           'unterminated-quote',
           location,
           `The value of ${name} opens a quote that nothing closes.`,
@@ -97,6 +99,7 @@ export function parseEnvFile(text: string, file: string): EnvFile {
       const several = quoted.lastLine > index
       findings.push(
         complaint(
+          contract,
           'text-after-quote',
           location,
           several
@@ -113,7 +116,10 @@ export function parseEnvFile(text: string, file: string): EnvFile {
     assignments.push({ name, value: quoted.value, location, excerpt })
     index = quoted.lastLine
   }
-  return { assignments, findings: [...findings, ...duplicates(assignments), ...runtimeNames(assignments)] }
+  return {
+    assignments,
+    findings: [...findings, ...duplicates(contract, assignments), ...runtimeNames(contract, assignments)],
+  }
 }
 
 /** Where a key in PEM (RFC 7468) that begins here ends; the line itself when it does not. */
@@ -160,7 +166,7 @@ function unescapeDouble(raw: string): string {
   )
 }
 
-function duplicates(assignments: readonly Assignment[]): Finding[] {
+function duplicates(contract: Contract, assignments: readonly Assignment[]): Finding[] {
   const seen = new Map<string, Assignment>()
   const findings: Finding[] = []
   for (const assignment of assignments) {
@@ -168,6 +174,7 @@ function duplicates(assignments: readonly Assignment[]): Finding[] {
     if (earlier) {
       findings.push(
         complaint(
+          contract,
           'duplicate-name',
           assignment.location,
           `${assignment.name} is set again: line ${earlier.location.line} of the same file is overridden.`,
@@ -183,11 +190,12 @@ function duplicates(assignments: readonly Assignment[]): Finding[] {
 }
 
 /** Names that Node itself obeys where a reader passes the file on to it: NODE_OPTIONS can make it run any code. */
-function runtimeNames(assignments: readonly Assignment[]): Finding[] {
+function runtimeNames(contract: Contract, assignments: readonly Assignment[]): Finding[] {
   return assignments
     .filter(({ name }) => name.startsWith('NODE_'))
     .map(({ name, location, excerpt }) => ({
       ...complaint(
+        contract,
         'runtime-variable',
         location,
         `${name} configures Node and not the platform: platformctl ignores it here, but Docker, systemd and node --env-file pass it to Node.`,
@@ -201,6 +209,7 @@ function runtimeNames(assignments: readonly Assignment[]): Finding[] {
 }
 
 function complaint(
+  contract: Contract,
   id: string,
   location: Location,
   cause: string,
@@ -211,7 +220,7 @@ function complaint(
   return {
     id,
     severity: 'warning',
-    services: SERVICES,
+    services: contract.services,
     group: 'file',
     present: name === undefined ? [] : [name],
     missing: [],

@@ -1,19 +1,14 @@
+import type { Contract } from './contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from './explanations.ts'
-import { RULES } from './rules.ts'
-import { GROUPS } from './settings.ts'
-import { GROUP_MEANING, VARIABLES } from './table.ts'
 
 /** docs/reference/variables.md: made from the contract's table and rules. */
-export function referencePage(): string {
-  const groups = GROUPS.map((group) => {
-    const { unlocks, absent } = GROUP_MEANING[group]
-    const rows = VARIABLES.filter((variable) => variable.group === group).map(
+export function referencePage(contract: Contract): string {
+  const groups = contract.groups.map(({ name: group, unlocks, absent, ...of }) => {
+    const rows = of.variables.map(
       ({ name, services, summary, secret }) =>
         `| \`${name}\` | ${services.join(', ')} | ${secret ? 'yes' : ''} | ${summary} |`,
     )
-    const rules = RULES.filter((rule) => rule.group === group).map(
-      (rule) => `- \`${rule.id}\`: ${rule.cause} ${rule.fix}`,
-    )
+    const rules = of.rules.map((rule) => `- \`${rule.id}\`: ${rule.cause} ${rule.fix}`)
     const errors = rules.length === 0 ? '' : `\nErrors:\n\n${rules.join('\n')}\n`
     return `## ${group}\n\nUnlocks ${unlocks}. When absent: ${absent}.\n\n| Variable | Read by | Secret | What it is |\n|---|---|---|---|\n${rows.join('\n')}\n${errors}`
   })
@@ -21,5 +16,5 @@ export function referencePage(): string {
   const live = Object.entries(LIVE_FINDINGS).map(
     ([id, { meaning, fix }]) => `| \`${id}\` | ${meaning} ${fix} |`,
   )
-  return `# Variables and findings\n\nMade from \`src/core/env/contract.ts\` and \`rules.ts\` by \`npm run make\`; not edited by hand.\n\nNone of the ${VARIABLES.length} variables is required. Unset, empty and white space mean the same: absent. A malformed value behaves as absent.\n\n${groups.join('\n')}\n## Warnings\n\n| Finding | What it means |\n|---|---|\n${warnings.join('\n')}\n\n## Live checks (\`platformctl preflight --deep\`)\n\n| Finding | What it means, and the fix |\n|---|---|\n${live.join('\n')}\n`
+  return `# Variables and findings\n\nMade from \`src/presets\` by \`npm run make\`; not edited by hand.\n\nNone of the ${contract.variables.length} variables is required. Unset, empty and white space mean the same: absent. A malformed value behaves as absent.\n\n${groups.join('\n')}\n## Warnings\n\n| Finding | What it means |\n|---|---|\n${warnings.join('\n')}\n\n## Live checks (\`platformctl preflight --deep\`)\n\n| Finding | What it means, and the fix |\n|---|---|\n${live.join('\n')}\n`
 }

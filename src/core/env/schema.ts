@@ -1,28 +1,31 @@
-import { RULES, type Rule } from './rules.ts'
-import { VARIABLES } from './table.ts'
+import type { Contract } from './contract.ts'
+import type { Rule } from './rule.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
 /** The contract as a JSON Schema (2020-12) of an environment; a variable that is empty or white space is absent. */
-export function environmentSchema(): Schema {
+export function environmentSchema(contract: Contract): Schema {
+  const forbidden = new Map(
+    contract.rules.flatMap((rule) => (rule.kind === 'forbidden-value' ? [[rule.variable, rule.value]] : [])),
+  )
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Environment of the platform',
     description: 'None of these is required; the conditions say what is half-configured.',
     type: 'object',
     properties: Object.fromEntries(
-      VARIABLES.map(({ name, summary, secret, range }) => [
+      contract.variables.map(({ name, kind, summary, secret, range }) => [
         name,
         {
           type: 'string',
           description: summary,
           ...(secret ? { writeOnly: true } : {}),
-          ...(range ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
-          ...(name === 'CORS_ALLOWED_ORIGINS' ? { not: { pattern: '\\*' } } : {}),
+          ...(range && kind === 'integer' ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
+          ...refused(forbidden.get(name)),
         },
       ]),
     ),
-    allOf: RULES.flatMap((rule) =>
+    allOf: contract.rules.flatMap((rule) =>
       conditions(rule).map((condition) => ({ $comment: `${rule.id}: ${rule.cause}`, ...condition })),
     ),
   }
@@ -47,9 +50,18 @@ function conditions(rule: Rule): Schema[] {
     case 'at-least-one':
       return [implies(allOf(rule.when), anyOf(rule.of))]
     case 'exclusive':
-      return [{ not: allOf(rule.variables) }]
+      return pairs(rule.variables).map((pair) => ({ not: allOf(pair) }))
     case 'forbidden-value':
       // Stands with its property.
       return []
   }
+}
+
+function pairs(names: readonly string[]): string[][] {
+  return names.flatMap((one, index) => names.slice(index + 1).map((other) => [one, other]))
+}
+
+function refused(value: string | RegExp | undefined): Schema {
+  if (value === undefined) return {}
+  return { not: typeof value === 'string' ? { const: value } : { pattern: value.source } }
 }

@@ -6,27 +6,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type GroupState = 'absent' | 'configured' | 'half-configured'
 
-/** The groups of CONTRACT §2, then those that were added since (§9.8), in the order in which they are shown. */
-export const GROUPS = [
-  'site',
-  'store',
-  'datastore',
-  'payments',
-  'models',
-  'hardware',
-  'sharedstore',
-  'mail',
-  'errortrack',
-  'analytics',
-  'health',
-  'agent',
-  'limits',
-  'identity',
-  'budgets',
-] as const
-
-export type GroupName = (typeof GROUPS)[number]
-
 export type StoreAddress =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: Secret }
@@ -39,22 +18,22 @@ export type TokenVerification =
   | { readonly kind: 'secret'; readonly secret: SecretPair }
   | { readonly kind: 'jwks'; readonly url: string }
 
-export interface ModelSettings {
-  readonly key: Secret
-  readonly model: string | undefined
-}
-
 /**
  * The environment parsed once into types that cannot be wrong afterwards. A half-configured group is
  * undefined here and `half-configured` in `groups`; a malformed value behaves as absent.
  */
 export interface Settings {
-  readonly groups: Readonly<Record<GroupName, GroupState>>
+  /** By name. */
+  readonly groups: ReadonlyMap<string, GroupState>
+  /** Ids of the rules that the environment breaks. */
+  readonly broken: readonly string[]
+  /** A usable value of the contract, for probes of the platform's own. A secret too: never print it. */
+  readonly value: (name: string) => string | undefined
+  /** Addresses of the services by name, without a trailing slash; a service whose address is not set has none. */
+  readonly addresses: ReadonlyMap<string, string>
   readonly site: {
     /** Without a trailing slash; `http://localhost:3000` when absent. */
     readonly siteUrl: string
-    readonly apiUrl: string
-    readonly agentUrl: string
     readonly buildStamp: string | undefined
     readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
     /** CIDR ranges or addresses of the proxies in front; empty trusts none. */
@@ -82,47 +61,10 @@ export interface Settings {
         readonly publishableKey: string | undefined
         readonly webhookSecret: SecretPair
         readonly apiUrl: string
-        /** The configured ones only. */
-        readonly prices: Readonly<
-          Partial<Record<'pro-monthly' | 'pro-yearly' | 'team-monthly' | 'team-yearly', string>>
-        >
+        /** The configured ones only, by name: `pro-monthly`. */
+        readonly prices: Readonly<Record<string, string>>
       }
     | undefined
-  readonly models: {
-    readonly a: ModelSettings | undefined
-    readonly b: ModelSettings | undefined
-    readonly c: ModelSettings | undefined
-    readonly cloudmodel:
-      | {
-          readonly key: Secret
-          readonly endpoint: string
-          readonly deployment: string
-          readonly version: string | undefined
-        }
-      | undefined
-  }
-  readonly hardware: {
-    readonly a: { readonly token: Secret; readonly instance: string } | undefined
-    readonly cloudb:
-      | {
-          readonly accessKeyId: string
-          readonly secretAccessKey: Secret
-          readonly region: string
-          readonly resultsBucket: string | undefined
-        }
-      | undefined
-    readonly cloudqpu:
-      | {
-          readonly subscriptionId: string
-          readonly resourceGroup: string
-          readonly workspace: string
-          readonly location: string
-          readonly tenantId: string
-          readonly clientId: string
-          readonly clientSecret: Secret
-        }
-      | undefined
-  }
   readonly sharedStore: { readonly url: string; readonly token: Secret } | undefined
   readonly mail:
     | {
@@ -137,10 +79,9 @@ export interface Settings {
     readonly limit: number
   }
   readonly linkSecret: Secret | undefined
-  readonly errortrack: { readonly dsn: string; readonly authToken: Secret | undefined } | undefined
-  readonly analytics: { readonly endpoint: string | undefined; readonly table: string | undefined }
+  readonly errortrack: { readonly dsn: string } | undefined
+  readonly analytics: { readonly table: string | undefined }
   readonly health: { readonly deepToken: SecretPair | undefined }
-  readonly agent: { readonly courseIndexPath: string | undefined }
   readonly limits: {
     /** Undefined: the default threshold of each policy. */ readonly perMinute: number | undefined
   }

@@ -1,4 +1,4 @@
-import { VARIABLES } from './table.ts'
+import type { Contract } from './contract.ts'
 
 /** Names that CI systems, shells and frameworks set and that lie one edit from one of ours: no slip of the pen. */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
@@ -7,14 +7,22 @@ const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LE
  * The known name that `name` is most likely a misspelling of: one edit away (insertion, deletion, substitution,
  * transposition), or the same but for case and separators. Undefined when there is none.
  */
-export function nearestName(name: string): string | undefined {
+export function nearestName(contract: Contract, name: string): string | undefined {
   if (NOT_OURS.has(name) || name.length < 5) return undefined
-  byFolded ??= new Map(VARIABLES.map((variable) => [fold(variable.name), variable.name]))
-  return byFolded.get(fold(name)) ?? VARIABLES.find((variable) => withinOneEdit(name, variable.name))?.name
+  return (
+    foldedNames(contract).get(fold(name)) ??
+    contract.variables.find((variable) => withinOneEdit(name, variable.name))?.name
+  )
 }
 
 /** Made when first asked for: most environments hold no name that is not known. */
-let byFolded: ReadonlyMap<string, string> | undefined
+const folded = new WeakMap<Contract, ReadonlyMap<string, string>>()
+
+function foldedNames(contract: Contract): ReadonlyMap<string, string> {
+  const known = folded.get(contract) ?? new Map(contract.variables.map(({ name }) => [fold(name), name]))
+  folded.set(contract, known)
+  return known
+}
 
 function fold(name: string): string {
   return name.toUpperCase().replace(/[^A-Z0-9]/g, '')

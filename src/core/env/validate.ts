@@ -1,10 +1,10 @@
 import type { Finding, Location } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
-import { SERVICES, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
+import type { Contract } from './contract.ts'
 import { judge, rawValue } from './read-settings.ts'
-import { type Environment, GROUPS, type GroupName, type GroupState } from './settings.ts'
+import type { Environment, GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
-import { findVariable, GROUP_MEANING, VARIABLES } from './table.ts'
 import { looksSecret, valueWarnings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
@@ -14,7 +14,7 @@ export interface Report {
   readonly ok: boolean
   readonly services: readonly Service[]
   readonly groups: readonly {
-    readonly name: GroupName
+    readonly name: string
     readonly state: GroupState
     readonly present: readonly string[]
     /** What the group unlocks, or what its absence means. */
@@ -31,24 +31,29 @@ export type Origin = (name: string) => { readonly location: Location; readonly e
  * Never throws and never looks at anything but `env`.
  */
 export function validate(
+  contract: Contract,
   env: Environment,
-  services: readonly Service[] = SERVICES,
+  services: readonly Service[] = contract.services,
   origin: Origin = () => undefined,
 ): Report {
   const findings: Finding[] = []
-  const relevant = VARIABLES.filter((variable) =>
+  const placeOf = (present: readonly string[]) => present.map(origin).find((place) => place !== undefined)
+  const relevant = contract.variables.filter((variable) =>
     variable.services.some((service) => services.includes(service)),
   )
   const names = new Set(relevant.map((variable) => variable.name))
   const add = (finding: Omit<Finding, 'services'>, about: readonly string[]) => {
     const concerned = services.filter((service) =>
-      about.some((name) => findVariable(name)?.services.includes(service)),
+      about.some((name) => contract.find(name)?.services.includes(service)),
     )
-    const where = finding.present.map(origin).find((place) => place !== undefined)
-    findings.push({ ...finding, services: concerned.length > 0 ? concerned : services, ...where })
+    findings.push({
+      ...finding,
+      services: concerned.length > 0 ? concerned : services,
+      ...placeOf(finding.present),
+    })
   }
 
-  const { broken, states, usable } = judge(env)
+  const { broken, states, usable } = judge(contract, env)
   for (const { rule, present, missing } of broken) {
     // Whoever reads nothing of what is set has nothing half-configured, though it may read what is missing.
     if (!present.some((name) => names.has(name))) continue
@@ -70,13 +75,21 @@ export function validate(
       ])
     }
   }
-  for (const secret of services.includes('web') ? publicSecrets(env) : []) {
-    add({ severity: 'warning', group: 'site', missing: [], ...secret }, ['NEXT_PUBLIC_SITE_URL'])
+  for (const secret of services.includes('web') ? publicSecrets(contract, env) : []) {
+    // Browsers get it from web, whoever else reads its twin.
+    findings.push({
+      severity: 'warning',
+      group: 'site',
+      missing: [],
+      services: ['web'],
+      ...secret,
+      ...placeOf(secret.present),
+    })
   }
   for (const name of Object.keys(env)) {
-    if (rawValue(env, name) === undefined || findVariable(name)) continue
-    const near = nearestName(name)
-    const meant = near === undefined ? undefined : findVariable(near)
+    if (rawValue(env, name) === undefined || contract.find(name)) continue
+    const near = nearestName(contract, name)
+    const meant = near === undefined ? undefined : contract.find(near)
     if (meant === undefined || !names.has(meant.name)) continue
     const both = rawValue(env, meant.name) !== undefined
     add(
@@ -95,19 +108,16 @@ export function validate(
     )
   }
 
-  const groups = GROUPS.filter((group) => relevant.some((variable) => variable.group === group)).map(
-    (name) => {
-      const present = relevant.filter(
-        (variable) => variable.group === name && rawValue(env, variable.name) !== undefined,
-      )
-      return {
-        name,
-        state: states[name],
-        present: present.map((variable) => variable.name),
-        meaning: states[name] === 'configured' ? GROUP_MEANING[name].unlocks : GROUP_MEANING[name].absent,
-      }
-    },
-  )
+  const groups = contract.groups
+    .filter((group) => relevant.some((variable) => variable.group === group.name))
+    .map(({ name, unlocks, absent }) => ({
+      name,
+      state: states.get(name) ?? 'absent',
+      present: relevant
+        .filter((variable) => variable.group === name && rawValue(env, variable.name) !== undefined)
+        .map((variable) => variable.name),
+      meaning: states.get(name) === 'configured' ? unlocks : absent,
+    }))
   for (const group of groups.filter(({ state }) => state === 'absent')) {
     const missing = relevant
       .filter(({ name, group: of }) => of === group.name && rawValue(env, name) === undefined)
@@ -119,8 +129,8 @@ export function validate(
         group: group.name,
         present: [],
         missing,
-        cause: `The group ${group.name} is not configured: ${GROUP_MEANING[group.name].absent}.`,
-        fix: `Nothing to do, unless you want ${GROUP_MEANING[group.name].unlocks}.`,
+        cause: `The group ${group.name} is not configured: ${group.meaning}.`,
+        fix: `Nothing to do, unless you want ${contract.group(group.name)?.unlocks}.`,
       },
       missing,
     )
@@ -131,9 +141,12 @@ export function validate(
 }
 
 /** Secrets under a public name that is not one of ours, or that stand under a public and a secret name alike. */
-function publicSecrets(env: Environment): Pick<Finding, 'id' | 'present' | 'cause' | 'fix'>[] {
+function publicSecrets(
+  contract: Contract,
+  env: Environment,
+): Pick<Finding, 'id' | 'present' | 'cause' | 'fix'>[] {
   const secrets = new Map(
-    VARIABLES.flatMap(({ name, secret, rotates }) => {
+    contract.variables.flatMap(({ name, secret, rotates }) => {
       const value = (secret ? rawValue(env, name) : undefined) ?? ''
       return (rotates ? splitSecrets(value) : [value]).flatMap((one) => (one === '' ? [] : [[one, name]]))
     }),
@@ -142,8 +155,8 @@ function publicSecrets(env: Environment): Pick<Finding, 'id' | 'present' | 'caus
     const value = name.startsWith('NEXT_PUBLIC_') ? rawValue(env, name) : undefined
     if (value === undefined) return []
     const twin = secrets.get(value)
-    const known = findVariable(name) !== undefined
-    const namesake = findVariable(name.slice('NEXT_PUBLIC_'.length))?.secret === true
+    const known = contract.find(name) !== undefined
+    const namesake = contract.find(name.slice('NEXT_PUBLIC_'.length))?.secret === true
     if (twin === undefined && (known || !(namesake || looksSecret(value)))) return []
     return [
       {

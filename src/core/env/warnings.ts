@@ -1,6 +1,6 @@
 import type { Finding } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
-import type { Variable } from './table.ts'
+import type { Variable } from './contract.ts'
 import { malformed } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
@@ -30,14 +30,6 @@ const SHORTEST_SECRET = 16
 
 /** Of keys that a provider made, only what cannot be a whole one. */
 const SHORTEST_KEY = 8
-
-/** Secrets that we choose ourselves, so that their strength is ours to judge; a provider's key is as long as it is. */
-const CHOSEN_BY_US = new Set([
-  'EMAIL_DISPATCH_SECRET',
-  'EMAIL_LINK_SECRET',
-  'HEALTH_DEEP_TOKEN',
-  'DATASTORE_JWT_SECRET',
-])
 
 /** Keys that are secret whatever variable they stand in. */
 const SECRET_KEY =
@@ -101,7 +93,7 @@ function warningsOf(input: Valued): Warning[] {
   } else if (variable.prefixes) {
     warnings.push(...prefixWarnings(name, value, variable.prefixes, environment))
   }
-  if (CHOSEN_BY_US.has(name) && (value.length < SHORTEST_SECRET || new Set(value).size < 6)) {
+  if (variable.chosen && (value.length < SHORTEST_SECRET || new Set(value).size < 6)) {
     warnings.push({
       id: 'weak-secret',
       cause: `${name} is too short or too regular to resist guessing.`,

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import { WEB } from '../service.ts'
 import type { HealthReport } from './probe.ts'
 import { type Health, LIFECYCLE } from './runner.ts'
 
@@ -14,7 +15,7 @@ export function announced(health: Health, log: Log): Health {
       // A daemon that stops says so itself; that is no fault of any probe.
       if (Object.hasOwn(report.probes, LIFECYCLE)) return report
       // Only web has two kinds of health.
-      const depth = options.deep && report.service === 'web' ? 'deep' : 'shallow'
+      const depth = options.deep && report.service === WEB ? 'deep' : 'shallow'
       if (report.state !== before[depth]) announce(report, depth, before[depth], log)
       before[depth] = report.state
       return report

@@ -6,8 +6,8 @@ import type { ProbeContext, ProbeResult } from './probe.ts'
 
 export interface StoreProbe {
   readonly kind: () => Promise<'memory' | 'sqlite' | 'postgres'>
-  /** A real write and a real read. */
-  readonly ping: () => Promise<void>
+  /** A real write and a real read, and with `pages` a look at every page. */
+  readonly ping: (options: { readonly pages: boolean }) => Promise<void>
 }
 
 /** What probes ask of the process they run in; each is a port, so that a test gives its own. */
@@ -22,6 +22,8 @@ export interface ProbeParts {
   readonly jobStore: StoreProbe
   /** Reads from the table of analytics; nothing to read where none is named. */
   readonly pingAnalytics: () => Promise<void>
+  /** Why events are not stored now, as it was last seen. */
+  readonly analyticsFull?: () => string | undefined
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can this package be imported here? */
   readonly hasPackage: (name: string) => boolean

@@ -35,21 +35,31 @@ export function isRefused(health: RemoteHealth): boolean {
 
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
-/** Which services each one asks. Whatever an answer claims beyond this explains nothing, so blame never goes in circles. */
-const NEIGHBOURS: Readonly<Record<Service, readonly Service[]>> = {
-  web: ['api', 'agent'],
-  api: [],
-  agent: ['api'],
+/** Which other services each one asks; whatever an answer claims beyond this explains nothing, so blame never goes in circles. */
+export type Asks = ReadonlyMap<Service, readonly Service[]>
+
+/** A service asks those whose names its probes have. */
+export function asksOf(
+  probes: readonly { readonly name: string; readonly service: string }[],
+  services: readonly { readonly name: string }[],
+): Asks {
+  const names = new Set(services.map(({ name }) => name))
+  return new Map(
+    services.map(({ name }) => [
+      name,
+      probes.flatMap((probe) => (probe.service === name && names.has(probe.name) ? [probe.name] : [])),
+    ]),
+  )
 }
 
 /**
  * Tells origin from consequence: a probe that bears the name of another service which is itself in trouble is
  * explained by that one; whatever is left is a root cause.
  */
-export function diagnose(results: readonly RemoteHealth[]): Diagnosis {
+export function diagnose(results: readonly RemoteHealth[], asks: Asks): Diagnosis {
   const byService = new Map(results.map((health) => [health.service, health]))
   const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
-    const other = byService.get(NEIGHBOURS[service].find((name) => name === probe) ?? service)
+    const other = byService.get(asks.get(service)?.find((name) => name === probe) ?? service)
     return other && other.service !== service && RANK[stateOf(other)] >= RANK[state]
       ? other.service
       : undefined

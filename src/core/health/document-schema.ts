@@ -1,4 +1,3 @@
-import { SERVICES } from '../service.ts'
 import { CAUSES } from './causes.ts'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -16,32 +15,32 @@ const list = (items: Schema): Schema => ({ type: 'array', items })
 const text: Schema = { type: 'string', minLength: 1 }
 const stamp: Schema = { type: ['string', 'null'], description: 'BUILD_STAMP; null without one.' }
 const milliseconds: Schema = { type: 'number', minimum: 0 }
-const service: Schema = { enum: SERVICES }
 const cause: Schema = {
   enum: Object.keys(CAUSES),
   description: 'platformctl health explain CODE says what it means.',
 }
 
-const report = object({
-  service,
-  state: { enum: ['ok', 'degraded', 'failing'] },
-  build: stamp,
-  startedAt: { type: 'string' },
-  time: { type: 'string' },
-  latencyMs: milliseconds,
-  probes: {
-    type: 'object',
-    additionalProperties: object(
-      {
-        state: { enum: ['ok', 'degraded', 'failing', 'skipped'] },
-        checked: { type: 'boolean', description: 'False: nothing live was tried.' },
-      },
-      { reason: text, latencyMs: milliseconds },
-    ),
-  },
-})
+const reportOf = (service: Schema) =>
+  object({
+    service,
+    state: { enum: ['ok', 'degraded', 'failing'] },
+    build: stamp,
+    startedAt: { type: 'string' },
+    time: { type: 'string' },
+    latencyMs: milliseconds,
+    probes: {
+      type: 'object',
+      additionalProperties: object(
+        {
+          state: { enum: ['ok', 'degraded', 'failing', 'skipped'] },
+          checked: { type: 'boolean', description: 'False: nothing live was tried.' },
+        },
+        { reason: text, latencyMs: milliseconds },
+      ),
+    },
+  })
 
-const health = {
+const healthOf = (service: Schema) => ({
   ...object(
     {
       service,
@@ -62,7 +61,7 @@ const health = {
         validTo: { type: 'string', format: 'date-time' },
         daysLeft: { type: 'integer' },
       }),
-      report,
+      report: reportOf(service),
       cause,
       reason: text,
       fix: text,
@@ -72,10 +71,11 @@ const health = {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
   then: { required: ['report'], not: { required: ['cause'] } },
   else: { required: ['cause', 'reason', 'fix'], not: { required: ['report'] } },
-}
+})
 
 /** The document that `platformctl health --format json` writes, as a JSON Schema (2020-12). */
-export function healthDocumentSchema(): Schema {
+export function healthDocumentSchema(services: readonly string[]): Schema {
+  const service: Schema = { enum: services }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'What platformctl health --format json writes',
@@ -87,7 +87,7 @@ export function healthDocumentSchema(): Schema {
       outcome: { enum: ['passed', 'failed', 'unreached'] },
       sentence: { ...text, description: 'All of it in one line.' },
       time: { type: 'string', format: 'date-time' },
-      services: list(health),
+      services: list(healthOf(service)),
       rootCauses: list(
         object(
           {

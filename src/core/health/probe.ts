@@ -23,7 +23,7 @@ export interface ProbeContext {
 export interface Probe {
   readonly name: string
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
-  readonly budgetMs?: number
+  readonly deadlineMs?: number
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 

@@ -1,5 +1,4 @@
-import { ROUTES } from '../routes.ts'
-import type { Service } from '../service.ts'
+import { type Service, WEB } from '../service.ts'
 import { CAUSES, type CauseCode } from './causes.ts'
 import { get, type Network, type Phases } from './get.ts'
 import type { HealthReport } from './probe.ts'
@@ -16,13 +15,14 @@ export type RemoteHealth = {
   | { readonly reached: false; readonly cause: CauseCode; readonly reason: string; readonly fix: string }
 )
 
-const ENDPOINTS = { web: ROUTES.webHealth, api: ROUTES.apiHealth, agent: ROUTES.agentHealth } as const
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export interface ProbeInput {
   readonly service: Service
-  /** The service's root; the path of its health endpoint is added. */
+  /** The service's root; the path of its health is added. */
   readonly url: string
+  /** The path of its health. */
+  readonly health: string
   /** Live checks of what web depends on; the other services have one kind of health. */
   readonly deep: boolean
   /** Sent as Authorization with a deep request, to this very origin only; a redirect is never followed. */
@@ -36,9 +36,9 @@ export interface ProbeInput {
 /** Asks one service for its health. Never rejects, and is over in `timeoutMs` whatever hangs. */
 export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
   const { service, url, clock, token } = input
-  const deep = input.deep && service === 'web'
+  const deep = input.deep && service === WEB
   const target = new URL(url)
-  target.pathname = `${target.pathname.replace(/\/+$/, '')}${ENDPOINTS[service].path}`
+  target.pathname = `${target.pathname.replace(/\/+$/, '')}${input.health}`
   target.search = deep ? '?deep=1' : ''
   const outcome = await get({
     url: target,

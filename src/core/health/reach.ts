@@ -1,4 +1,4 @@
-import type { Service } from '../service.ts'
+import type { Service, ServiceDefinition } from '../service.ts'
 import { CAUSES } from './causes.ts'
 import { get, type Network } from './get.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
@@ -35,13 +35,14 @@ export async function reachable(options: ReachOptions, { signal }: ProbeContext)
 
 /** Another service of the platform, asked for its shallow health: reachable and not failing. */
 export async function serviceState(
-  service: Service,
+  { name: service, health: path }: Pick<ServiceDefinition, 'name' | 'health'>,
   options: ReachOptions,
   { signal }: ProbeContext,
 ): Promise<ProbeResult> {
   const health = await probeRemote({
     ...options,
     service,
+    health: path,
     deep: false,
     token: undefined,
     timeoutMs: LONG_MS,

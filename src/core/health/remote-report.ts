@@ -1,4 +1,4 @@
-import { SERVICES, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 import type { CauseCode } from './causes.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
 
@@ -51,7 +51,7 @@ export function readReport(
 function reportOf(value: unknown): HealthReport | undefined {
   if (!isRecord(value) || !isRecord(value.probes)) return undefined
   const { state } = value
-  const service = SERVICES.find((name) => name === value.service)
+  const service = text(value.service)
   if (service === undefined || (state !== 'ok' && state !== 'degraded' && state !== 'failing'))
     return undefined
   const entries = Object.entries(value.probes)

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Service } from '../service.ts'
+import { type Service, WEB } from '../service.ts'
 import { trailing } from '../trailing.ts'
 import { fold } from './fold.ts'
 import type { HealthReport, Probe, ProbeResult } from './probe.ts'
@@ -44,11 +44,11 @@ export function createHealth({
   stopping = () => false,
 }: HealthOptions): Health {
   const flights = probes.map((probe) => {
-    const budgetMs = Math.min(probe.budgetMs ?? deadlineMs / 2, deadlineMs / 2)
+    const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
     const shallow = run(false)
     // The other services have one kind of health: whoever asks for it deep must not make it run beside the other.
-    return { name: probe.name, shallow, deep: service === 'web' ? run(true) : shallow }
+    return { name: probe.name, shallow, deep: service === WEB ? run(true) : shallow }
   })
   return {
     async check({ deep }) {

@@ -1,5 +1,13 @@
 import type { Service } from '../service.ts'
-import { becauseOf, type Diagnosis, diagnose, isRefused, type RemoteState, stateOf } from './diagnosis.ts'
+import {
+  type Asks,
+  becauseOf,
+  type Diagnosis,
+  diagnose,
+  isRefused,
+  type RemoteState,
+  stateOf,
+} from './diagnosis.ts'
 import type { RemoteHealth } from './prober.ts'
 
 export interface Expectations {
@@ -7,6 +15,7 @@ export interface Expectations {
   readonly strict: boolean
   /** Every service must run this build. */
   readonly expectBuild: string | undefined
+  readonly asks: Asks
 }
 
 export interface Verdict {
@@ -23,8 +32,11 @@ export interface Verdict {
 const CERTIFICATE_DAYS = 14
 
 /** What one round of asking means. */
-export function verdictOf(results: readonly RemoteHealth[], { strict, expectBuild }: Expectations): Verdict {
-  const diagnosis = diagnose(results)
+export function verdictOf(
+  results: readonly RemoteHealth[],
+  { strict, expectBuild, asks }: Expectations,
+): Verdict {
+  const diagnosis = diagnose(results, asks)
   const states = results.map(stateOf)
   const otherBuild = [...diagnosis.builds].filter(
     ([, build]) => expectBuild !== undefined && build !== expectBuild,

@@ -1,19 +1,13 @@
 import type { LiveFindingId } from '../env/explanations.ts'
 import type { Service } from '../service.ts'
 
-/** What is looked at, under the names of the groups and services; `sender` is the domain that mail comes from. */
-export const LIVE_TARGETS = [
-  'datastore',
-  'payments',
-  'sharedstore',
-  'mail',
-  'sender',
-  'api',
-  'agent',
-  'store',
-  'site',
-] as const
-export type LiveTarget = (typeof LIVE_TARGETS)[number]
+/**
+ * What is looked at, under the names of the groups and services; `sender` is the domain that mail comes from. Of the
+ * services all but the first, which asks the others.
+ */
+export function liveTargetNames(services: readonly Service[]): readonly string[] {
+  return ['datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site']
+}
 
 export const LIVE_CHECKS = [
   'configuration',
@@ -42,7 +36,7 @@ export type Verdict =
   | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
 
 export type LiveResult = Verdict & {
-  readonly target: LiveTarget
+  readonly target: string
   readonly check: LiveCheck
   readonly services: readonly Service[]
   /** The variables that say what was checked. */
@@ -67,7 +61,7 @@ export interface Step {
  * the first step, then the others side by side.
  */
 export interface Target {
-  readonly name: LiveTarget
+  readonly name: string
   readonly services: readonly Service[]
   readonly variables: readonly string[]
   readonly order: 'chain' | 'fan'

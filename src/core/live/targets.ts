@@ -1,9 +1,9 @@
-import type { GroupName, Settings } from '../env/settings.ts'
-import { ROUTES } from '../routes.ts'
+import type { Contract } from '../env/contract.ts'
+import type { Settings } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
-import { SERVICES, type Service } from '../service.ts'
+import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import { endpointSteps, keyedEndpoint, keyStep, plainHttpIn } from './endpoint.ts'
-import type { LiveTarget, Step, Target, Verdict } from './live.ts'
+import type { Step, Target, Verdict } from './live.ts'
 import { mailSteps } from './mail.ts'
 import type { Network } from './network.ts'
 import { senderSteps } from './sender.ts'
@@ -11,6 +11,8 @@ import { siteSteps } from './site.ts'
 import { storeSteps } from './store.ts'
 
 export interface LiveDependencies {
+  readonly contract: Contract
+  readonly services: readonly ServiceDefinition[]
   readonly settings: Settings
   readonly network: Network
   /** UTC milliseconds. */
@@ -26,19 +28,23 @@ export interface LiveDependencies {
 }
 
 /** Everything that the configuration reaches out to, for the services asked for. */
-export function liveTargets(dependencies: LiveDependencies, services: readonly Service[]): readonly Target[] {
-  const { settings, network, isSet } = dependencies
-  const { datastore, payments, sharedStore, mail, store, site } = settings
+export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {
+  const { contract, services, settings, network, isSet } = dependencies
+  const { datastore, payments, sharedStore, mail, store } = settings
+  const readersOf = (names: readonly string[]) =>
+    contract.services.filter((service) =>
+      names.some((name) => contract.find(name)?.services.includes(service)),
+    )
   const targets: readonly Target[] = [
-    target('datastore', ['web'], 'NEXT_PUBLIC_DATASTORE_URL', absent(settings, 'datastore', datastore), () =>
+    target('datastore', [WEB], 'NEXT_PUBLIC_DATASTORE_URL', absent(settings, 'datastore', datastore), () =>
       datastore === undefined ? [] : datastoreSteps(dependencies, datastore),
     ),
-    target('payments', ['web'], 'PAYMENTS_API_URL', absent(settings, 'payments', payments), () =>
+    target('payments', [WEB], 'PAYMENTS_API_URL', absent(settings, 'payments', payments), () =>
       payments === undefined ? [] : paymentsSteps(dependencies, payments),
     ),
     target(
       'sharedstore',
-      ['web', 'api'],
+      readersOf(['SHAREDSTORE_REST_URL']),
       'SHAREDSTORE_REST_URL',
       absent(settings, 'sharedstore', sharedStore),
       () =>
@@ -55,55 +61,43 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
               }),
             ],
     ),
-    target('mail', ['web'], 'MAILER_SMTP_URL', absent(settings, 'mail', mail), () =>
+    target('mail', [WEB], 'MAILER_SMTP_URL', absent(settings, 'mail', mail), () =>
       mail === undefined ? [] : mailSteps(dependencies, mail.route),
     ),
     {
-      ...target('sender', ['web'], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
+      ...target('sender', [WEB], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
         mail === undefined ? [] : senderSteps(dependencies, mail.from.address),
       ),
       order: 'fan',
     },
-    neighbour(
-      'api',
-      ['web', 'agent'],
-      ['API_URL', 'NEXT_PUBLIC_API_URL'],
-      site.apiUrl,
-      ROUTES.apiHealth.path,
+    ...services.flatMap((service) =>
+      service.name === WEB || service.address === undefined ? [] : [neighbour(service, service.address)],
     ),
-    neighbour(
-      'agent',
-      ['web'],
-      ['AGENT_URL', 'NEXT_PUBLIC_AGENT_URL'],
-      site.agentUrl,
-      ROUTES.agentHealth.path,
-    ),
-    target('store', SERVICES, 'STORE_URL', store.address === undefined ? 'not configured' : undefined, () =>
-      storeSteps(dependencies),
+    target(
+      'store',
+      readersOf(['STORE_URL']),
+      'STORE_URL',
+      store.address === undefined ? 'not configured' : undefined,
+      () => storeSteps(dependencies),
     ),
     target(
       'site',
-      ['web'],
+      [WEB],
       'NEXT_PUBLIC_SITE_URL',
       isSet('NEXT_PUBLIC_SITE_URL') ? undefined : 'not configured',
       () => siteSteps(dependencies, plainHttpIn(settings)),
     ),
   ]
   return targets
-    .map((one) => ({ ...one, services: one.services.filter((service) => services.includes(service)) }))
+    .map((one) => ({ ...one, services: one.services.filter((service) => asked.includes(service)) }))
     .filter((one) => one.services.length > 0)
 
-  function neighbour(
-    name: 'api' | 'agent',
-    readers: readonly Service[],
-    variables: readonly string[],
-    url: string,
-    path: string,
-  ): Target {
+  function neighbour({ name, health }: ServiceDefinition, variables: readonly string[]): Target {
     const variable = variables.find(isSet)
+    const url = settings.addresses.get(name) ?? ''
     return target(
       name,
-      readers,
+      readersOf(variables),
       variable ?? variables[0] ?? '',
       variable ? undefined : 'not configured',
       () => [
@@ -113,14 +107,14 @@ export function liveTargets(dependencies: LiveDependencies, services: readonly S
           variable ?? '',
           variable?.startsWith('NEXT_PUBLIC_') ? plainHttpIn(settings) : 'allowed',
         ),
-        healthStep(network, `${url}${path}`, variable ?? ''),
+        healthStep(network, `${url}${health}`, variable ?? ''),
       ],
     )
   }
 }
 
 function target(
-  name: LiveTarget,
+  name: string,
   services: readonly Service[],
   variable: string,
   why: string | undefined,
@@ -129,8 +123,8 @@ function target(
   return { name, services, variables: [variable], order: 'chain', steps: why ?? steps() }
 }
 
-function absent(settings: Settings, group: GroupName, configured: unknown): string | undefined {
-  if (settings.groups[group] === 'half-configured') return 'half-configured, so it is off'
+function absent(settings: Settings, group: string, configured: unknown): string | undefined {
+  if (settings.groups.get(group) === 'half-configured') return 'half-configured, so it is off'
   return configured === undefined ? 'not configured' : undefined
 }
 

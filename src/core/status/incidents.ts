@@ -1,4 +1,4 @@
-import { isService, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 import type { Incident } from './history.ts'
 
 /** Two looks of a minute and their own time: who notices a fault of its neighbour notices it within this. */
@@ -12,10 +12,14 @@ export interface RootIncident extends Incident {
 }
 
 /** Tells causes from followers: `agent: api` while the API itself was failing says nothing of its own. */
-export function rootIncidents(incidents: readonly Incident[], now: number): RootIncident[] {
+export function rootIncidents(
+  incidents: readonly Incident[],
+  now: number,
+  services: readonly Service[],
+): RootIncident[] {
   const end = (incident: Incident) => incident.endedAt ?? now
   const causesOf = (follower: Incident) =>
-    isService(follower.probe)
+    services.includes(follower.probe)
       ? incidents.filter(
           (cause) =>
             cause.service === follower.probe &&

@@ -1,5 +1,5 @@
 import type { ProbeState } from '../health/probe.ts'
-import { SERVICES, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import { DAY_MS, DAYS_KEPT, type Period, type Recorded, type Series, WHOLE } from './history.ts'
 import { type RootIncident, rootIncidents } from './incidents.ts'
@@ -65,15 +65,15 @@ export interface Summary {
   readonly skew: boolean
 }
 
-export function summarise(recorded: Recorded, now: number): Summary {
+export function summarise(recorded: Recorded, now: number, names: readonly Service[]): Summary {
   const find = (service: Service, probe: string) =>
     recorded.series.find((series) => series.service === service && series.probe === probe)
   const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
 
-  const services = SERVICES.flatMap((service): ServiceStatus[] => {
+  const services = names.flatMap((service): ServiceStatus[] => {
     const own = find(service, WHOLE)
-    const observer = SERVICES.find((other) => other !== service && isFresh(find(other, service)))
-    const elsewhere = observer && find(observer, service)
+    const observer = names.find((other) => other !== service && isFresh(find(other, service)))
+    const elsewhere = observer === undefined ? undefined : find(observer, service)
     const series = isFresh(own) ? own : (elsewhere ?? own)
     if (series === undefined) return []
     const build = recorded.builds.find((one) => one.service === service && now - one.seenAt < FRESH_MS)
@@ -109,7 +109,7 @@ export function summarise(recorded: Recorded, now: number): Summary {
     since:
       recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
-    incidents: rootIncidents(recorded.incidents, now),
+    incidents: rootIncidents(recorded.incidents, now, names),
     skew: builds.size > 1,
   }
 }

@@ -1,29 +1,32 @@
-import type { Service } from '../service.ts'
+import type { ServiceDefinition } from '../service.ts'
 
-/** How services and probes are called on the status page. */
-export const SERVICE_LABEL: Readonly<Record<Service, string>> = {
-  web: 'Web',
-  api: 'API',
-  agent: 'Agent',
+/** How services and probes are called on pages. */
+export interface Labels {
+  readonly isService: (name: string) => boolean
+  readonly service: (name: string) => string
+  readonly probe: (name: string) => string
 }
 
-const LABEL: Readonly<Record<string, string>> = {
-  api: 'API',
-  datastore: 'Data store',
-  sharedstore: 'Shared store',
-  errortrack: 'Error reporting',
-  limiter: 'Rate limiter',
-  cloudb: 'Cloud B',
-  cloudqpu: 'Cloud QPU',
-  cloudmodel: 'Cloud model',
+export function createLabels({
+  services,
+  probes,
+}: {
+  readonly services: readonly ServiceDefinition[]
+  readonly probes: readonly { readonly name: string; readonly label?: string }[]
+}): Labels {
+  const ofServices = new Map(services.map(({ name, label }) => [name, label ?? titled(name)]))
+  const ofProbes = new Map(probes.flatMap(({ name, label }) => (label === undefined ? [] : [[name, label]])))
+  return {
+    isService: (name) => ofServices.has(name),
+    service: (name) => ofServices.get(name) ?? titled(name),
+    probe: (name) => ofServices.get(name) ?? ofProbes.get(name) ?? titled(name),
+  }
 }
 
-export function probeLabel(probe: string): string {
-  const words = probe.replaceAll('_', ' ')
-  return (
-    LABEL[probe] ??
-    words.slice(0, 1).toUpperCase() + words.slice(1).replace(/ [a-z]$/, (end) => end.toUpperCase())
-  )
+/** `job_store` is "Job store", `model_a` "Model A". */
+function titled(name: string): string {
+  const words = name.replaceAll(/[_-]/g, ' ')
+  return words.slice(0, 1).toUpperCase() + words.slice(1).replace(/ [a-z]$/, (end) => end.toUpperCase())
 }
 
 const UNITS: readonly (readonly [ms: number, name: string])[] = [

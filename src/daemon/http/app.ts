@@ -26,6 +26,8 @@ export interface AppOptions {
   /** What stands before a path of the web service in links: nothing on that service itself. */
   readonly pagesAt: string
   readonly table: RouteTable
+  /** The path of the service's health, where that is not a route of web. */
+  readonly healthPath: string
   readonly log: Log
   readonly monotonic: () => number
   /** Told of every answer, for the metrics. */
@@ -36,6 +38,7 @@ export interface AppOptions {
 export function createApp({
   service,
   table,
+  healthPath,
   gate,
   clientOf,
   bodies,
@@ -48,7 +51,7 @@ export function createApp({
   const app = new Hono<{ Bindings: Bindings }>()
   const methods = new Map<string, { readonly name: RouteName; readonly allowed: string[] }>()
   for (const [name, handler] of Object.entries(table) as [RouteName, NonNullable<RouteTable[RouteName]>][]) {
-    const route = ROUTES[name]
+    const route = routeOf(name, healthPath)
     const allowed = route.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
@@ -107,7 +110,7 @@ export function createApp({
         (await app.fetch(request, { facts, socket: incomingOf(environment)?.socket })))
     if (allowsOrigin) shareWith(request, response, allowsOrigin)
     const durationMs = monotonic() - began
-    const route = facts.route === undefined ? undefined : ROUTES[facts.route].path
+    const route = facts.route === undefined ? undefined : routeOf(facts.route, healthPath).path
     onAnswer({ service, method: request.method, route, status: response.status, durationMs })
     // Polls that find nothing wrong would be most of the log.
     const quiet = response.status === 200 && facts.route !== undefined && POLLED.has(facts.route)
@@ -123,7 +126,14 @@ export function createApp({
   }
 }
 
-const POLLED: ReadonlySet<RouteName> = new Set(['webHealth', 'apiHealth', 'agentHealth', 'metrics'])
+const POLLED: ReadonlySet<RouteName> = new Set(['webHealth', 'serviceHealth', 'metrics'])
+
+function routeOf(
+  name: RouteName,
+  healthPath: string,
+): { readonly methods: readonly string[]; readonly path: string } {
+  return name === 'serviceHealth' ? { methods: ['GET'], path: healthPath } : ROUTES[name]
+}
 
 /** What the listener gives beside a request; an embedding program has none. */
 interface Environment {

@@ -1,11 +1,13 @@
 import * as z from 'zod'
 import { policiesOf } from '../../core/access/limit/policy.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import { ROUTES, type RouteName } from '../../core/routes.ts'
-import type { Service } from '../../core/service.ts'
+import type { Platform } from '../../core/platform.ts'
+import { ROUTES, type RouteName, type WebRoute } from '../../core/routes.ts'
+import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
-import { ErrorAnswer } from './answers.ts'
+import { ErrorAnswer, SERVICE_MARK } from './answers.ts'
 import type { Answer, Body, Operation, Parameter, Security } from './operation.ts'
+import { healthOperation } from './operations/health.ts'
 import { OPERATIONS } from './operations.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -40,28 +42,40 @@ const SECURITY: Readonly<Record<Security, JsonObject>> = {
   },
 }
 
-/** OpenAPI 3.1 of all three services, made from the schemas that validate. */
-export function openapiDocument(urls: Readonly<Record<Service, string>>): Document {
+/** One route of one service: its operations by method. */
+interface DescribedRoute {
+  readonly id: string
+  readonly route: RouteName
+  readonly service: string
+  readonly path: string
+  readonly operations: readonly (readonly [method: string, operation: Operation])[]
+}
+
+/** OpenAPI 3.1 of every service that the platform serves, made from the schemas that validate. */
+export function openapiDocument(
+  { services, probes }: Pick<Platform, 'services' | 'probes'>,
+  addressOf: (service: string) => string,
+): Document {
   const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
   const paths: Record<string, Record<string, Json>> = {}
-  for (const [name, { path, service }] of Object.entries(ROUTES) as [
-    RouteName,
-    (typeof ROUTES)[RouteName],
-  ][]) {
+  const others = services.filter(({ name, port }) => name !== WEB && port !== undefined)
+  for (const { id, route, path, service, operations } of [
+    ...webRoutes(),
+    ...others.map((one) => healthRouteOf(one, probes)),
+  ]) {
     const template = path.replace(/:(\w+)/g, '{$1}')
-    const operations = Object.entries(OPERATIONS[name]) as [string, Operation][]
     for (const [method, operation] of operations) {
       paths[template] ??= {}
       const [item, key] = [paths[template], method.toLowerCase()]
-      const server = { url: urls[service], description: service }
+      const server = { url: addressOf(service), description: service }
       const same = item[key] as { readonly servers: readonly Json[]; readonly summary: string } | undefined
       // Two services may serve one path: it is described once, with the servers of both.
       item[key] = same
         ? { ...same, summary: `${same.summary}; ${operation.summary}`, servers: [...same.servers, server] }
-        : { ...describe(name, method, operation, schemas), servers: [server] }
+        : { ...describe(id, route, operation, schemas), servers: [server] }
     }
   }
-  return {
+  const document: Document = {
     openapi: '3.1.1',
     info: {
       title: 'platformctl',
@@ -70,25 +84,72 @@ export function openapiDocument(urls: Readonly<Record<Service, string>>): Docume
         'Errors have one shape everywhere; a person’s browser (`Accept: text/html`) gets a page instead. Every answer has `X-Request-Id`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: urls.web, description: 'web' }],
+    servers: [{ url: addressOf(WEB), description: WEB }],
     tags: [
       ...new Set(Object.values(OPERATIONS).flatMap((one) => Object.values(one).map(({ tag }) => tag))),
     ].map((name) => ({ name })),
     paths,
     components: { schemas, securitySchemes: SECURITY },
   }
+  return withNames(
+    document,
+    services.map(({ name }) => name),
+  ) as Document
+}
+
+function webRoutes(): readonly DescribedRoute[] {
+  return (Object.keys(ROUTES) as WebRoute[]).flatMap((route) => {
+    const { path, methods } = ROUTES[route]
+    const operations = Object.entries(OPERATIONS[route]) as [string, Operation][]
+    const id = (method: string) => `${route}${method[0]}${method.slice(1).toLowerCase()}`
+    return operations.map(([method, operation]) => ({
+      id: methods.length === 1 ? route : id(method),
+      route,
+      service: WEB,
+      path,
+      operations: [[method, operation] as const],
+    }))
+  })
+}
+
+function healthRouteOf(
+  { name, health, summary }: ServiceDefinition,
+  probes: Platform['probes'],
+): DescribedRoute {
+  const own = probes.filter(({ service }) => service === name)
+  const operation = healthOperation({
+    service: name,
+    summary: `Health of ${name}${summary === undefined ? '' : `: ${summary}`}`,
+    probe: own.find(({ group }) => group === undefined)?.name ?? own[0]?.name ?? 'store',
+    notConfigured: own.flatMap((probe) => (probe.group === undefined ? [] : [probe.name])).slice(0, 2),
+  })
+  return {
+    id: `${name}Health`,
+    route: 'serviceHealth',
+    service: name,
+    path: health,
+    operations: [['GET', operation]],
+  }
+}
+
+/** Where a schema asks for the name of a service, the names that there are. */
+function withNames(value: Json, names: readonly string[]): Json {
+  if (Array.isArray(value)) return value.map((one) => withNames(one, names))
+  if (typeof value !== 'object' || value === null) return value
+  const { [SERVICE_MARK]: marked, ...rest } = value as JsonObject
+  const entries = Object.entries(rest).map(([key, one]) => [key, withNames(one, names)])
+  return marked === true ? { ...Object.fromEntries(entries), enum: names } : Object.fromEntries(entries)
 }
 
 function describe(
-  name: RouteName,
-  method: string,
+  operationId: string,
+  route: RouteName,
   operation: Operation,
   schemas: Record<string, Json>,
 ): JsonObject {
   const { security, securityOptional = false, body, parameters = [], answers } = operation
-  const methods: readonly string[] = ROUTES[name].methods
   return {
-    operationId: methods.length === 1 ? name : `${name}${method[0]}${method.slice(1).toLowerCase()}`,
+    operationId,
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
@@ -97,7 +158,7 @@ function describe(
     ...(body ? { requestBody: bodyOf(body, schemas) } : {}),
     responses: {
       ...answersOf(answers, schemas),
-      ...errorsOf(name, operation, answers),
+      ...errorsOf(route, operation, answers),
       default: {
         description: 'Any other error.',
         content: {

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { ErrorCode } from '../../core/errors.ts'
-import type { ROUTES, RouteName } from '../../core/routes.ts'
+import type { ROUTES, WebRoute } from '../../core/routes.ts'
 
 export type Security = 'identity' | 'dispatchSecret' | 'deepToken' | 'webhookSignature'
 
@@ -50,5 +50,5 @@ export interface Operation {
 
 /** A row for each route and each of its methods: one that is missing does not compile. */
 export type Operations = {
-  readonly [Name in RouteName]: Readonly<Record<(typeof ROUTES)[Name]['methods'][number], Operation>>
+  readonly [Name in WebRoute]: Readonly<Record<(typeof ROUTES)[Name]['methods'][number], Operation>>
 }

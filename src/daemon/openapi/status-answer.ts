@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { SERVICES } from '../../core/service.ts'
+import { ServiceName } from './answers.ts'
 
 const seconds = z.int().min(0)
 const state = z
@@ -48,11 +48,10 @@ export const StatusAnswer = z.strictObject({
   skew: z.boolean().describe('The services run different builds.'),
   services: z.array(
     z.strictObject({
-      service: z.enum(SERVICES),
-      seenFrom: z
-        .enum(SERVICES)
-        .exactOptional()
-        .describe('It runs elsewhere: this is what that service’s probe of it saw.'),
+      service: ServiceName,
+      seenFrom: ServiceName.exactOptional().describe(
+        'It runs elsewhere: this is what that service’s probe of it saw.',
+      ),
       build: z.string().nullable(),
       buildSince: z.iso.datetime().exactOptional(),
       ...line,
@@ -61,13 +60,13 @@ export const StatusAnswer = z.strictObject({
   ),
   incidents: z.array(
     z.strictObject({
-      service: z.enum(SERVICES),
+      service: ServiceName,
       probe: z.string(),
       state: z.enum(['degraded', 'failing']).describe('The worst it came to.'),
       beganAt: z.iso.datetime(),
       endedAt: z.iso.datetime().nullable(),
       lengthSeconds: seconds,
-      feltBy: z.array(z.enum(SERVICES)),
+      feltBy: z.array(ServiceName),
       reason: z.string().nullable().exactOptional().describe('With the health token only.'),
     }),
   ),

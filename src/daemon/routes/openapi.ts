@@ -1,12 +1,25 @@
-import type { Service } from '../../core/service.ts'
+import type { Settings } from '../../core/env/settings.ts'
+import type { Platform } from '../../core/platform.ts'
+import { WEB } from '../../core/service.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
 /** Made once, at the first request: most processes are never asked. */
-export function openapiRoute(urls: Readonly<Record<Service, string>>): Handler {
+export function openapiRoute({
+  platform,
+  settings: { addresses, site },
+}: {
+  readonly platform: Platform
+  readonly settings: Settings
+}): Handler {
   let made: Promise<unknown> | undefined
+  const portOf = (name: string) => platform.services.find((service) => service.name === name)?.port
+  const addressOf = (name: string) =>
+    name === WEB ? site.siteUrl : (addresses.get(name) ?? `http://127.0.0.1:${portOf(name)}`)
   return async ({ requestId }) => {
-    made ??= import('../openapi/document.ts').then(({ openapiDocument }) => openapiDocument(urls))
+    made ??= import('../openapi/document.ts').then(({ openapiDocument }) =>
+      openapiDocument(platform, addressOf),
+    )
     return jsonResponse(await made, { requestId })
   }
 }

@@ -1,8 +1,8 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
 import { PlatformError } from '../../core/errors.ts'
-import { isService } from '../../core/service.ts'
+import type { Platform } from '../../core/platform.ts'
 import { summarise } from '../../core/status/summary.ts'
-import { probeLabel, SERVICE_LABEL } from '../../core/status/words.ts'
+import type { Labels } from '../../core/status/words.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse, jsonResponse, svgResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
@@ -10,9 +10,9 @@ import { badge } from '../pages/status/badge.ts'
 import { statusJson } from '../pages/status/json.ts'
 import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
 import type { Parts } from '../parts.ts'
-import { targetOf } from '../status.ts'
+import { meaningOf, targetOf } from '../status.ts'
 
-type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'meaningOf'>
+type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'platform' | 'labels'>
 
 export function statusRoute(needs: Needs): Handler {
   return answer(needs, (input, { requestId }) => htmlResponse({ requestId, ...statusPage(input) }))
@@ -23,20 +23,21 @@ export function statusJsonRoute(needs: Needs): Handler {
 }
 
 /** `?service=api` for one service; without it, the platform. */
-export function badgeRoute({ status, clock }: Needs): Handler {
+export function badgeRoute({ status, clock, platform, labels }: Needs): Handler {
+  const names = platform.contract.services
   return async ({ url, requestId }) => {
     const service = url.searchParams.get('service')
-    if (service !== null && !isService(service))
+    if (service !== null && !labels.isService(service))
       throw new PlatformError('bad_request', 'The request does not have the documented form.', {
-        issues: [{ path: 'service', message: 'web, api or agent' }],
+        issues: [{ path: 'service', message: alternatives(names) }],
       })
     const at = clock.now()
-    const summary = summarise(await status.read(at), at)
+    const summary = summarise(await status.read(at), at, platform.contract.services)
     const state =
       service === null
         ? summary.state
         : (summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown')
-    return svgResponse(badge(service === null ? 'status' : SERVICE_LABEL[service], state), { requestId })
+    return svgResponse(badge(service === null ? 'status' : labels.service(service), state), { requestId })
   }
 }
 
@@ -45,7 +46,7 @@ export function badgeRoute({ status, clock }: Needs): Handler {
  * browser asks for on `?details`.
  */
 function answer(
-  { status, settings, clock, meaningOf }: Needs,
+  { status, settings, clock, platform, labels }: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response,
 ): Handler {
   const token = settings.health.deepToken
@@ -67,17 +68,20 @@ function answer(
       )
     }
     const at = clock.now()
-    const summary = summarise(await status.read(at), at)
+    const summary = summarise(await status.read(at), at, platform.contract.services)
     return respond(
       {
         summary,
+        labels,
+        invitation: platform.texts.invitation,
         recorded: status.recorded,
         sampleUntil: status.sampleUntil,
         notConfigured: notConfigured(
-          summary.services.length > 0 ? offProbes(summary) : absentGroups(settings),
-          meaningOf,
+          summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings),
+          platform,
+          labels,
         ),
-        details: allowed ? { targetOf: (probe) => targetOf(settings, probe) } : undefined,
+        details: allowed ? { targetOf: (probe) => targetOf(platform, settings, probe) } : undefined,
         detailsLink: token === undefined || status.recorded === 'none' ? undefined : '/?details',
       },
       asked,
@@ -91,27 +95,27 @@ function offProbes({ services }: ReturnType<typeof summarise>): string[] {
   )
 }
 
-/** Without a record, what the configuration alone says. */
-function absentGroups({ groups }: Parts['settings']): string[] {
-  return PROBED_GROUPS.filter((group) => groups[group] === 'absent')
+/** Without a record, what the configuration alone says of the groups that have probes. */
+function absentGroups({ contract, probes }: Platform, { groups }: Parts['settings']): string[] {
+  const probed = new Set(probes.map(({ group }) => group))
+  return contract.groups.flatMap(({ name }) =>
+    probed.has(name) && groups.get(name) === 'absent' ? [name] : [],
+  )
 }
-
-const PROBED_GROUPS = [
-  'datastore',
-  'payments',
-  'models',
-  'hardware',
-  'mail',
-  'sharedstore',
-  'errortrack',
-  'analytics',
-] as const
 
 /** One row for all that has the same consequence. */
 function notConfigured(
   names: readonly string[],
-  meaningOf: Parts['meaningOf'],
+  platform: Platform,
+  labels: Labels,
 ): StatusPageInput['notConfigured'] {
-  const byMeaning = Map.groupBy(new Set(names), (name) => meaningOf(name) ?? 'nothing depends on it')
-  return [...byMeaning].map(([means, probes]) => ({ name: probes.map(probeLabel).join(', '), means }))
+  const byMeaning = Map.groupBy(
+    new Set(names),
+    (name) => meaningOf(platform, name) ?? 'nothing depends on it',
+  )
+  return [...byMeaning].map(([means, probes]) => ({ name: probes.map(labels.probe).join(', '), means }))
+}
+
+function alternatives(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }

@@ -52,11 +52,7 @@ export function webTable(parts: Parts): RouteTable {
     ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute()),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
-    openapi: openapiRoute({
-      web: settings.site.siteUrl,
-      api: settings.site.apiUrl,
-      agent: settings.site.agentUrl,
-    }),
-    webHealth: healthRoute(health.web, { token: settings.health.deepToken, onRefused: refused('health') }),
+    openapi: openapiRoute({ platform: parts.platform, settings }),
+    webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }
 }

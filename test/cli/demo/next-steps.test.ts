@@ -2,12 +2,13 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { nextSteps } from '../../../src/cli/demo/next-steps.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../../support/folder.ts'
 
 const urls = { web: 'http://127.0.0.1:3000', api: 'http://127.0.0.1:8000', agent: 'http://127.0.0.1:8100' }
-const free = { web: 3001, api: 8001, agent: 8101, preview: 8026 }
+const free = { services: { web: 3001, api: 8001, agent: 8101 }, preview: 8026 }
 const commands = (parts: Partial<Parameters<typeof nextSteps>[0]>) =>
-  nextSteps({ urls, env: {}, free, ...parts }).map(([command]) => command)
+  nextSteps({ services: learning.services, urls, env: {}, free, ...parts }).map(([command]) => command)
 
 test('on the usual ports health needs the address of one service', () => {
   expect(commands({})[0]).toBe('npx platformctl health --url web=http://127.0.0.1:3000')

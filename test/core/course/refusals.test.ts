@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
 
 const untouched = { sentDays: [], problem: undefined, failures: 0, nextAttemptAt: expect.any(Number) }
@@ -84,7 +85,7 @@ test.each([
   ['https://www.example.com#x', 'http://localhost:3000'],
   ['https://user:pw@www.example.com', 'http://localhost:3000'],
 ])('links are made on the site address %s as on %s', async (given, used) => {
-  const { siteUrl } = readSettings({ NEXT_PUBLIC_SITE_URL: given }).site
+  const { siteUrl } = readSettings(learning, { NEXT_PUBLIC_SITE_URL: given }).site
   expect(siteUrl).toBe(used)
   const it = await courseWith(1, { siteUrl })
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })

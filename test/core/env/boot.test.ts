@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
-import { VARIABLES } from '../../../src/core/env/table.ts'
 import { validate } from '../../../src/core/env/validate.ts'
-import { SERVICES } from '../../../src/core/service.ts'
 import { register, validateAgent, validateAll, validateApi, validateWeb } from '../../../src/env.ts'
+import { contract, SERVICES, VARIABLES } from '../../support/learning.ts'
 
 const VALUES = [
   '',
@@ -39,9 +38,9 @@ test('boot and preflight give the same finding ids and severities on 10,000 envi
       const file = Object.entries(env)
         .map(([name, value]) => `${name}='${value}'`)
         .join('\n')
-      const placed = new Map(parseEnvFile(file, '.env').assignments.map((one) => [one.name, one]))
+      const placed = new Map(parseEnvFile(contract, file, '.env').assignments.map((one) => [one.name, one]))
       const fromFile = Object.fromEntries([...placed].map(([name, { value }]) => [name, value]))
-      const preflight = validate(fromFile, SERVICES, (name) => placed.get(name))
+      const preflight = validate(contract, fromFile, SERVICES, (name) => placed.get(name))
       expect(told(preflight)).toEqual(told(validateAll(env)))
     }),
     { numRuns: 10_000 },

@@ -4,10 +4,8 @@ import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
 import { missingPackages } from '../../../src/core/env/packages.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
-import { RULES } from '../../../src/core/env/rules.ts'
-import { VARIABLES } from '../../../src/core/env/table.ts'
-import { SERVICES } from '../../../src/core/service.ts'
 import { validateAll } from '../../../src/env.ts'
+import { contract, RULES, SERVICES, VARIABLES } from '../../support/learning.ts'
 
 const EXPLAINED = new Set([
   ...RULES.map(({ id }) => id),
@@ -16,7 +14,7 @@ const EXPLAINED = new Set([
 ])
 
 function idsOf(text: string): string[] {
-  const { assignments, findings } = parseEnvFile(text, '.env')
+  const { assignments, findings } = parseEnvFile(contract, text, '.env')
   const env = Object.fromEntries(assignments.map(({ name, value }) => [name, value]))
   const packages = missingPackages({
     report: validateAll(env),
@@ -26,7 +24,7 @@ function idsOf(text: string): string[] {
   })
   return [
     ...findings,
-    ...portability(text, '.env', assignments),
+    ...portability(contract, text, '.env', assignments),
     ...validateAll(env).findings,
     ...packages,
   ].map(({ id }) => id)

@@ -4,6 +4,7 @@ import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
 import { readsAlike } from '../../../src/core/env/plain.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { contract } from '../../support/learning.ts'
 
 /** Mostly plain lines, so that whole files of them come up, with now and then a character that readers argue about. */
 const line = fc.oneof(
@@ -20,7 +21,7 @@ test('a file of plain lines is read alike by every reader, and has no portabilit
   fc.assert(
     fc.property(fc.array(line, { maxLength: 4 }), fc.constantFrom('', '\n'), (lines, end) => {
       const text = lines.join('\n') + end
-      const { assignments } = parseEnvFile(text, 'x')
+      const { assignments } = parseEnvFile(contract, text, 'x')
       if (!readsAlike(text, assignments)) return
       plain += 1
       const read = DIALECTS.map((dialect) => readAs(dialect, text))
@@ -29,7 +30,7 @@ test('a file of plain lines is read alike by every reader, and has no portabilit
         const seen = new Set(read.map(({ values }) => values.get(name)?.trim() ?? ''))
         expect([...seen], JSON.stringify(text)).toHaveLength(1)
       }
-      expect(portability(text, 'x', assignments)).toEqual([])
+      expect(portability(contract, text, 'x', assignments)).toEqual([])
     }),
     { numRuns: 5000 },
   )
@@ -51,7 +52,7 @@ test.each([
   ['A="', /./, /./],
   ['A=a\\b', /backslash/, /^No form suits all/],
 ])('%j is told as: %s', (text, cause, fix) => {
-  const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments).filter(
+  const [finding] = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments).filter(
     ({ id }) => id === 'reader-difference',
   )
   if (typeof cause === 'string') expect(finding?.cause).toBe(`A depends on the reader: ${cause}.`)
@@ -64,13 +65,13 @@ test.each([
   ['compose, a name that it cannot read', '# note\n\nA=b\nC D=e', ['compose'], 4],
   ['compose, a quote that nothing closes', "A=b\nC='d\n", ['compose'], 2],
 ] as const)('a refusal points at the line that it is for: %s', (_, text, readers, line) => {
-  const findings = portability(text, 'x', parseEnvFile(text, 'x').assignments, readers)
+  const findings = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers)
   expect(findings).toMatchObject([{ id: 'refused-by-reader', location: { line } }])
 })
 
 test('a name of ours that stands in another’s quotes is told where some readers take it for an assignment', () => {
   const text = 'A="b\nLOG_LEVEL=info\nOTHER=c"\n'
-  const findings = portability(text, 'x', parseEnvFile(text, 'x').assignments)
+  const findings = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments)
   expect(findings.map(({ present, location }) => [...present, location?.line])).toEqual([
     ['A', 1],
     ['LOG_LEVEL', 2],
@@ -83,7 +84,7 @@ test('a name of ours that stands in another’s quotes is told where some reader
 test('a byte order mark is told also when only readers to which it hides the first name accept the file', () => {
   const text = '\uFEFFLOG_LEVEL=info\nA="b\n'
   const told = (readers: readonly ('node' | 'systemd' | 'compose')[]) =>
-    portability(text, 'x', parseEnvFile(text, 'x').assignments, readers).filter(
+    portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers).filter(
       ({ present }) => present[0] === 'LOG_LEVEL',
     )
   expect(told(['node', 'systemd', 'compose'])).toMatchObject([
@@ -97,13 +98,16 @@ test('a byte order mark is told also when only readers to which it hides the fir
 
 test('a refusal quotes its line as far as it may be shown', () => {
   const quoted = (text: string) =>
-    portability(text, 'x', parseEnvFile(text, 'x').assignments, ['docker'])[0]?.excerpt
+    portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, ['docker'])[0]?.excerpt
   expect(quoted('A =canary')).toBe('A=••••')
   expect(quoted('canary canary=canary')).toBe('••••')
 })
 
 test('without docker among the readers, quotes are the fix', () => {
   const text = 'A=b#c'
-  const [finding] = portability(text, 'x', parseEnvFile(text, 'x').assignments, ['node', 'systemd'])
+  const [finding] = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, [
+    'node',
+    'systemd',
+  ])
   expect(finding?.fix).toBe('Put the value in single quotes.')
 })

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { contract } from '../../support/learning.ts'
 
 const values = (text: string) =>
-  Object.fromEntries(parseEnvFile(text, '.env').assignments.map(({ name, value }) => [name, value]))
+  Object.fromEntries(parseEnvFile(contract, text, '.env').assignments.map(({ name, value }) => [name, value]))
 
 test.each([
   ['a plain value', 'A=b', { A: 'b' }],
@@ -23,6 +24,7 @@ test.each([
 
 test('a finding points at file, line and column and masks the value', () => {
   const { findings } = parseEnvFile(
+    contract,
     'A=canary1\n  export A=canary2\nnot an assignment canary3\nB="canary4',
     'prod.env',
   )
@@ -36,6 +38,7 @@ test('a finding points at file, line and column and masks the value', () => {
 
 test('every finding quotes its line with all but a name of ours or of an assignment masked', () => {
   const { findings } = parseEnvFile(
+    contract,
     'canary1\nLOG_LEVEL canary2\nexport A="canary3" canary4\nA=canary5\nB=-----BEGIN KEY-----\ncanary6\n-----END KEY-----\nC="canary7',
     'x',
   )
@@ -51,13 +54,13 @@ test('every finding quotes its line with all but a name of ours or of an assignm
 
 test('a quote that another value’s quote closes is told by where it closes', () => {
   const text = 'API_URL="https://api.example\nLOG_LEVEL=info\nDEPLOY_ENVIRONMENT="production"\n'
-  expect(parseEnvFile(text, 'x').findings).toMatchObject([
+  expect(parseEnvFile(contract, text, 'x').findings).toMatchObject([
     { id: 'text-after-quote', location: { line: 1 }, cause: expect.stringContaining('closed on line 3') },
   ])
 })
 
 test('whatever the text is, reading it throws nothing and quoted values come back as they were', () => {
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseEnvFile(text, 'x')))
+  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseEnvFile(contract, text, 'x')))
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (value) => {
       const quotable = value.replace(/['\r]/g, '').replace(/[\n\u2028\u2029]/g, ' ')

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { GROUPS } from '../../../src/core/env/settings.ts'
-import { VARIABLES } from '../../../src/core/env/table.ts'
 import { validate } from '../../../src/core/env/validate.ts'
-import { SERVICES } from '../../../src/core/service.ts'
+import { contract, GROUPS, SERVICES, VARIABLES } from '../../support/learning.ts'
 import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
 
 /** A well-formed value for each variable, so that only presence decides. */
@@ -30,7 +28,7 @@ const sampleOf = (name: string) =>
   (/_(URL|ENDPOINT)$/.test(name) ? 'https://service.example.com' : `value_of_${name.toLowerCase()}`)
 
 const errorIds = (env: Record<string, string>) =>
-  validate(env)
+  validate(contract, env)
     .findings.filter((finding) => finding.severity === 'error')
     .map((finding) => finding.id)
     .sort()
@@ -64,7 +62,7 @@ test.each(Object.entries(GROUP_VARIABLES))(
 test.each([{}, ...SERVICES.map((service) => ({ service }))])(
   'an empty environment passes without a warning %o',
   ({ service }: { service?: (typeof SERVICES)[number] }) => {
-    const report = validate({}, service ? [service] : SERVICES)
+    const report = validate(contract, {}, service ? [service] : SERVICES)
     expect(report.ok).toBe(true)
     expect(report.findings.filter(({ severity }) => severity !== 'notice')).toEqual([])
   },
@@ -72,12 +70,14 @@ test.each([{}, ...SERVICES.map((service) => ({ service }))])(
 
 test('unset, empty and white space mean the same', () => {
   for (const blank of ['', ' ', '\t \n']) {
-    expect(validate({ SHAREDSTORE_REST_TOKEN: blank, MAILER_FROM: blank })).toEqual(validate({}))
+    expect(validate(contract, { SHAREDSTORE_REST_TOKEN: blank, MAILER_FROM: blank })).toEqual(
+      validate(contract, {}),
+    )
   }
 })
 
 test('a bad value behaves as absent and hides no error of its group', () => {
-  const report = validate({
+  const report = validate(contract, {
     NEXT_PUBLIC_DATASTORE_URL: 'not an address',
     NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon_key_value',
   })
@@ -88,7 +88,7 @@ test('a bad value behaves as absent and hides no error of its group', () => {
 
 test('a wildcard anywhere among the origins is an error, and only one finding', () => {
   for (const value of ['*', 'https://a.example,*', 'https://*.example.com']) {
-    const report = validate({ CORS_ALLOWED_ORIGINS: value }, ['api'])
+    const report = validate(contract, { CORS_ALLOWED_ORIGINS: value }, ['api'])
     expect(report.findings.filter(({ severity }) => severity !== 'notice').map(({ id }) => id)).toEqual([
       'cors-wildcard',
     ])
@@ -102,7 +102,7 @@ test('a service is told only of what it reads', () => {
     HARDWARE_A_TOKEN: 'token_value',
   }
   const ids = (service: 'web' | 'api' | 'agent') =>
-    validate(env, [service])
+    validate(contract, env, [service])
       .findings.filter(({ severity }) => severity === 'error')
       .map(({ id }) => id)
   expect(ids('web')).toEqual(['sharedstore-pair', 'mail-without-key'])
@@ -112,8 +112,10 @@ test('a service is told only of what it reads', () => {
 
 test('who reads only what is missing is not told: the table of analytics is the web service’s alone', () => {
   const env = { ANALYTICS_DATASTORE_TABLE: 'events' }
-  expect(validate(env, ['api', 'agent']).findings.filter(({ severity }) => severity !== 'notice')).toEqual([])
-  expect(validate(env).findings[0]).toMatchObject({
+  expect(
+    validate(contract, env, ['api', 'agent']).findings.filter(({ severity }) => severity !== 'notice'),
+  ).toEqual([])
+  expect(validate(contract, env).findings[0]).toMatchObject({
     id: 'analytics-without-store',
     services: ['web'],
     missing: ['STORE_URL'],
@@ -127,13 +129,13 @@ test.each([
   ['mail', 'EMAIL_DISPATCH_LIMIT', undefined],
 ])('%s is absent while only %s is set, and says what that means', (name, adjusts, switches) => {
   const stateOf = (...names: string[]) =>
-    validate(Object.fromEntries(names.map((one) => [one, sampleOf(one)]))).groups.find(
+    validate(contract, Object.fromEntries(names.map((one) => [one, sampleOf(one)]))).groups.find(
       (group) => group.name === name,
     )
   expect(stateOf(adjusts)).toEqual({ ...stateOf(), present: [adjusts] })
   expect(stateOf(adjusts)?.state).toBe('absent')
   if (switches !== undefined) expect(stateOf(adjusts, switches)?.state).toBe('configured')
-  const notice = validate({ [adjusts]: sampleOf(adjusts) }).findings.find(
+  const notice = validate(contract, { [adjusts]: sampleOf(adjusts) }).findings.find(
     ({ id, group }) => id === 'group-absent' && group === name,
   )
   expect(notice?.missing).not.toContain(adjusts)

@@ -1,9 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
 import { environmentSchema } from '../../../src/core/env/schema.ts'
+import { contract } from '../../support/learning.ts'
 import { brokenRules, GROUP_VARIABLES } from './oracle.ts'
 
-const validate = new Ajv2020({ strict: false }).compile(environmentSchema())
+const validate = new Ajv2020({ strict: false }).compile(environmentSchema(contract))
 
 test.each(Object.entries(GROUP_VARIABLES))(
   'the JSON Schema accepts exactly the subsets of %s that the oracle accepts',

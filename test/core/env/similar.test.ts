@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { nearestName } from '../../../src/core/env/similar.ts'
-import { VARIABLES } from '../../../src/core/env/table.ts'
 import foreign from '../../fixtures/foreign-variables.json' with { type: 'json' }
+import { contract, VARIABLES } from '../../support/learning.ts'
 
 const NAMES = VARIABLES.map(({ name }) => name)
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ_'
@@ -27,7 +27,7 @@ test('at least 95 % of all single slips in the names are answered with the right
     for (const slip of slips(name)) {
       if (NAMES.includes(slip)) continue
       all += 1
-      if (nearestName(slip) === name) caught += 1
+      if (nearestName(contract, slip) === name) caught += 1
     }
   }
   expect(all).toBeGreaterThan(50_000)
@@ -35,11 +35,11 @@ test('at least 95 % of all single slips in the names are answered with the right
 })
 
 test('a name in another case or with other separators is recognised', () => {
-  expect(nearestName('mailer_from')).toBe('MAILER_FROM')
-  expect(nearestName('MAILER-FROM')).toBe('MAILER_FROM')
+  expect(nearestName(contract, 'mailer_from')).toBe('MAILER_FROM')
+  expect(nearestName(contract, 'MAILER-FROM')).toBe('MAILER_FROM')
 })
 
 test('no variable that CI systems, shells and frameworks set is taken for a slip', () => {
   expect(foreign.length).toBeGreaterThan(250)
-  expect(foreign.filter((name) => nearestName(name) !== undefined)).toEqual([])
+  expect(foreign.filter((name) => nearestName(contract, name) !== undefined)).toEqual([])
 })

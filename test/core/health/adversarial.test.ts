@@ -18,6 +18,7 @@ async function probe(url: string, network?: Network, timeoutMs = TIMEOUT_MS) {
   const began = performance.now()
   const health = await probeRemote({
     service: 'web',
+    health: '/api/health',
     url,
     deep: false,
     token: undefined,
@@ -203,7 +204,11 @@ test.each(HOSTILE)(
     const signal = AbortSignal.timeout(TIMEOUT_MS)
     const [remote, service] = await Promise.all([
       probe(url),
-      serviceState('web', { url, clock: systemClock }, { deep: true, signal }),
+      serviceState(
+        { name: 'web', health: '/api/health' },
+        { url, clock: systemClock },
+        { deep: true, signal },
+      ),
       reachable({ url, clock: systemClock }, { deep: true, signal }),
     ])
     expect(performance.now() - began).toBeLessThan(TIMEOUT_MS + 100)

@@ -5,9 +5,10 @@ import { diagnose } from '../../../src/core/health/diagnosis.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import { type Expectations, verdictOf } from '../../../src/core/health/verdict.ts'
-import { SERVICES, type Service } from '../../../src/core/service.ts'
+import type { Service } from '../../../src/core/service.ts'
+import { ASKS, SERVICES } from '../../support/learning.ts'
 
-const HOSTS: Readonly<Record<Service, string>> = {
+const HOSTS = {
   web: 'https://www.example.com',
   api: 'https://api.example.com',
   agent: 'https://agent.example.com',
@@ -16,7 +17,7 @@ const HOSTS: Readonly<Record<Service, string>> = {
 /** What was seen of a service: a cause code, or its probes by state; `build` is its stamp. */
 type Seen = CauseCode | (Partial<Record<string, ProbeState>> & { readonly build?: string })
 
-function seen(service: Service, what: Seen, url = HOSTS[service]): RemoteHealth {
+function seen(service: Service, what: Seen, url = HOSTS[service as keyof typeof HOSTS]): RemoteHealth {
   const common = { service, url, phases: { total: 1 } }
   if (typeof what === 'string') {
     const { meaning, fix } = CAUSES[what]
@@ -35,7 +36,7 @@ function seen(service: Service, what: Seen, url = HOSTS[service]): RemoteHealth 
   return { ...common, reached: true, report }
 }
 
-const LOOSE: Expectations = { strict: false, expectBuild: undefined }
+const LOOSE: Expectations = { strict: false, expectBuild: undefined, asks: ASKS }
 function verdict(what: Partial<Record<Service, Seen>>, expectations = LOOSE) {
   return verdictOf(
     SERVICES.flatMap((service) => {
@@ -110,11 +111,14 @@ test.each([
 
 test('services that fail alike on one host are one root cause', () => {
   const on = (service: Service, cause: CauseCode, url: string) => seen(service, cause, url)
-  const { rootCauses } = diagnose([
-    on('web', 'connect_refused', 'http://127.0.0.1:3000'),
-    on('api', 'connect_refused', 'http://127.0.0.1:8000'),
-    on('agent', 'dns_not_found', 'http://agent.example.com'),
-  ])
+  const { rootCauses } = diagnose(
+    [
+      on('web', 'connect_refused', 'http://127.0.0.1:3000'),
+      on('api', 'connect_refused', 'http://127.0.0.1:8000'),
+      on('agent', 'dns_not_found', 'http://agent.example.com'),
+    ],
+    ASKS,
+  )
   expect(rootCauses.map(({ services, cause }) => [services, cause])).toEqual([
     [['web', 'api'], 'connect_refused'],
     [['agent'], 'dns_not_found'],

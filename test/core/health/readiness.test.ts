@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
+import { openProbes } from '../../../src/core/health/open-probes.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
-import { apiProbes } from '../../../src/core/health/services.ts'
 import { systemRandom } from '../../../src/core/random.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 const CREDENTIALS = {
   HARDWARE_A_TOKEN: 'token-0123456789',
@@ -32,12 +33,11 @@ function apiHealth({
     clock,
     build: undefined,
     startedAt: 0,
-    probes: apiProbes({
-      settings: readSettings(env),
+    probes: openProbes(learning.probes, 'api', {
+      settings: readSettings(learning, env),
       clock,
       random: systemRandom,
       counting: () => 'local',
-      brokenRules: [],
       store,
       jobStore: store,
       verifyMail: async () => {},

@@ -2,10 +2,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
 import { announced } from '../../../src/core/health/announced.ts'
+import { openProbes } from '../../../src/core/health/open-probes.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
-import { webProbes } from '../../../src/core/health/services.ts'
 import { systemRandom } from '../../../src/core/random.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 
 const ok: ProbeResult = { state: 'ok', checked: true }
 const health = (probes: Parameters<typeof createHealth>[0]['probes'], deadlineMs = 2000) =>
@@ -107,7 +108,7 @@ test('a probe keeps to its own budget, and says how far it came', async () => {
     [
       {
         name: 'named',
-        budgetMs: 20,
+        deadlineMs: 20,
         run: ({ signal }) =>
           new Promise((resolve) =>
             signal.addEventListener('abort', () =>
@@ -117,7 +118,7 @@ test('a probe keeps to its own budget, and says how far it came', async () => {
       },
       {
         name: 'rejects',
-        budgetMs: 20,
+        deadlineMs: 20,
         run: ({ signal }) =>
           new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
       },
@@ -161,18 +162,17 @@ test('the clock of the machine may step an hour while probes run', async () => {
 test('a name that is never resolved holds a deep check no longer than its deadline', async () => {
   const after = stoppedTime()
   const lookups: string[] = []
-  const settings = readSettings({
+  const settings = readSettings(learning, {
     NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
     NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
     API_URL: 'http://api.example.com',
     AGENT_URL: 'http://agent.example.com',
   })
-  const probes = webProbes({
+  const probes = openProbes(learning.probes, 'web', {
     settings,
     clock: systemClock,
     random: systemRandom,
     counting: () => 'local',
-    brokenRules: [],
     store: { kind: async () => 'sqlite', ping: async () => {} },
     jobStore: { kind: async () => 'sqlite', ping: async () => {} },
     verifyMail: async () => {},

@@ -17,6 +17,7 @@ import { type Line, summarise } from '../../../src/core/status/summary.ts'
 import { verdict } from '../../../src/core/status/verdict.ts'
 import { openHistory } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { LABELS, SERVICES } from '../../support/learning.ts'
 
 const START = Date.UTC(2026, 10, 21, 9, 0)
 const MINUTE_MS = 60_000
@@ -42,10 +43,14 @@ async function recording(file?: string) {
     setClock: (ms: number) => {
       now += ms
     },
-    async look(services: Partial<Record<Service, Results>>, passed = MINUTE_MS, neighbours = new Map()) {
+    async look(
+      services: Readonly<Partial<Record<Service, Results>>>,
+      passed = MINUTE_MS,
+      neighbours = new Map(),
+    ) {
       now += passed
       monotonic += passed
-      const reports = Object.entries(services).map(([service, results]) => {
+      const reports = Object.entries(services).map(([service, results = {}]) => {
         const probes = Object.entries(results).map(([probe, result]) => {
           const [state, reason] = typeof result === 'string' ? [result] : result
           return [
@@ -66,7 +71,7 @@ async function recording(file?: string) {
       })
       await history.record(rounds({ reports, neighbours, now, monotonic }))
     },
-    summary: async (later = 0) => summarise(await history.read(now + later), now + later),
+    summary: async (later = 0) => summarise(await history.read(now + later), now + later, SERVICES),
     now: () => now,
   }
   return it
@@ -199,7 +204,7 @@ test('a fault is told once, at its cause; who felt it is named beside it', async
     agent: { api: 'failing' },
   })
   const summary = await it.summary()
-  expect(verdict(summary)).toBe('Job store (API) is failing')
+  expect(verdict(summary, LABELS)).toBe('Job store (API) is failing')
   expect(summary.incidents).toMatchObject([{ service: 'api', probe: 'job_store', feltBy: ['web', 'agent'] }])
   await it.look(well)
   expect((await it.summary()).incidents).toHaveLength(1)
@@ -218,15 +223,18 @@ test.each<[Partial<Record<Service, Results>>, string, string]>([
   const it = await recording()
   await it.look(results)
   const summary = await it.summary()
-  expect([summary.state, verdict(summary)]).toEqual([state, sentence])
+  expect([summary.state, verdict(summary, LABELS)]).toEqual([state, sentence])
 })
 
 test('without a look for some minutes nothing is claimed of now', async () => {
   const it = await recording()
-  expect(verdict(await it.summary())).toBe('No history is recorded yet')
+  expect(verdict(await it.summary(), LABELS)).toBe('No history is recorded yet')
   await it.look({ web: { store: 'ok' } })
   const later = await it.summary(10 * MINUTE_MS)
-  expect([later.state, verdict(later)]).toEqual(['unknown', 'Nothing has been recorded for 10 minutes'])
+  expect([later.state, verdict(later, LABELS)]).toEqual([
+    'unknown',
+    'Nothing has been recorded for 10 minutes',
+  ])
 })
 
 test('a web service on its own shows the others as its probes see them, and a different build as skew', async () => {

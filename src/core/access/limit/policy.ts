@@ -14,8 +14,7 @@ export type PolicyName = 'default' | 'subscribe' | 'unlimited'
 /** The limit of each route; a route that is not named has the default one. */
 const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
   webHealth: 'unlimited',
-  apiHealth: 'unlimited',
-  agentHealth: 'unlimited',
+  serviceHealth: 'unlimited',
   metrics: 'unlimited',
   subscribe: 'subscribe',
 }

@@ -19,7 +19,7 @@ const SHORTENERS = new Set([
 ])
 
 const PAGES = Object.values(ROUTES)
-  .filter((route) => route.service === 'web' && (route.methods as readonly string[]).includes('GET'))
+  .filter((route) => (route.methods as readonly string[]).includes('GET'))
   .map(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`))
 
 /** Every link: absolute, honest about where it leads, and to a page that exists when it leads to the platform. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Service } from '../../../core/service.ts'
+import { WEB } from '../../../core/service.ts'
 import { HealthAnswer, HealthJsonAnswer } from '../answers.ts'
 import type { Operation, Operations } from '../operation.ts'
 
@@ -12,43 +12,22 @@ const EXAMPLE_HEALTH = {
 }
 
 const NOT_CONFIGURED = { state: 'skipped', checked: false, reason: 'not configured' }
-const LIMITS_ALONE = {
-  state: 'degraded',
-  checked: true,
-  reason: 'does not answer: rate limits count in this process, at half the quota',
+
+export interface HealthOperation {
+  readonly service: string
+  readonly summary: string
+  /** A probe that the examples show at work, and others as they may stand beside it. */
+  readonly probe: string
+  readonly notConfigured: readonly string[]
 }
 
-/** Of each service a probe that matters, in `key`, and others as they may stand beside it. */
-const EXAMPLE_PROBES = {
-  web: {
-    key: 'store',
-    others: {
-      datastore: NOT_CONFIGURED,
-      sharedstore: LIMITS_ALONE,
-    },
-  },
-  api: {
-    key: 'job_store',
-    others: {
-      limiter: LIMITS_ALONE,
-      hardware_a: NOT_CONFIGURED,
-    },
-  },
-  agent: {
-    key: 'api',
-    others: {
-      model_a: NOT_CONFIGURED,
-      cloudmodel: { state: 'degraded', checked: false, reason: 'half-configured, so it is off' },
-    },
-  },
-} as const
-
-const health = (service: Service, summary: string): Operation => ({
+/** The health of one service as an operation. */
+export const healthOperation = ({ service, summary, probe, notConfigured }: HealthOperation): Operation => ({
   tag: 'Health',
   summary,
   description:
     'Computed afresh for every request. `ok` and `degraded` are 200, `failing` is 503 with the same body. `application/health+json` is answered to who asks for it.',
-  ...(service === 'web'
+  ...(service === WEB
     ? {
         security: 'deepToken' as const,
         securityOptional: true,
@@ -78,8 +57,8 @@ const health = (service: Service, summary: string): Operation => ({
                   service,
                   ...EXAMPLE_HEALTH,
                   probes: {
-                    ...EXAMPLE_PROBES[service].others,
-                    [EXAMPLE_PROBES[service].key]: { state: 'ok', checked: true, latencyMs: 0.4 },
+                    ...Object.fromEntries(notConfigured.map((name) => [name, NOT_CONFIGURED])),
+                    [probe]: { state: 'ok', checked: true, latencyMs: 0.4 },
                   },
                 },
               }
@@ -89,7 +68,7 @@ const health = (service: Service, summary: string): Operation => ({
                   ...EXAMPLE_HEALTH,
                   state: 'failing',
                   probes: {
-                    [EXAMPLE_PROBES[service].key]: {
+                    [probe]: {
                       state: 'failing',
                       checked: true,
                       reason: 'did not answer in time',
@@ -110,9 +89,9 @@ const health = (service: Service, summary: string): Operation => ({
             time: '2026-11-21T08:00:00.000Z',
             latencyMs: 1.2,
             checks: {
-              [EXAMPLE_PROBES[service].key]: [
+              [probe]: [
                 {
-                  componentId: EXAMPLE_PROBES[service].key,
+                  componentId: probe,
                   componentType: 'component',
                   status: status === 200 ? 'pass' : 'fail',
                   state: status === 200 ? 'ok' : 'failing',
@@ -129,15 +108,16 @@ const health = (service: Service, summary: string): Operation => ({
       },
     },
   })),
-  errors: service === 'web' ? ['unauthenticated'] : [],
+  errors: service === WEB ? ['unauthenticated'] : [],
 })
 
 export const HEALTH = {
-  webHealth: { GET: health('web', 'Health of the web service') },
-  apiHealth: {
-    GET: health('api', 'Health of the API: a one-qubit circuit end to end, the job store, and the providers'),
-  },
-  agentHealth: {
-    GET: health('agent', 'Health of the agent: the API, the course index, and the model providers'),
+  webHealth: {
+    GET: healthOperation({
+      service: WEB,
+      summary: 'Health of the web service',
+      probe: 'store',
+      notConfigured: ['mail', 'sharedstore'],
+    }),
   },
 } satisfies Partial<Operations>

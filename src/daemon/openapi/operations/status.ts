@@ -1,5 +1,4 @@
-import * as z from 'zod'
-import { SERVICES } from '../../../core/service.ts'
+import { ServiceName } from '../answers.ts'
 import type { Operations } from '../operation.ts'
 import { EXAMPLE_STATUS, StatusAnswer } from '../status-answer.ts'
 import { page } from './common.ts'
@@ -50,7 +49,7 @@ export const STATUS = {
         {
           in: 'query',
           name: 'service',
-          schema: z.enum(SERVICES),
+          schema: ServiceName,
           description: 'Of one service; without it, of the platform.',
           example: 'web',
         },

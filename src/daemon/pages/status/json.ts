@@ -7,7 +7,13 @@ import type { StatusPageInput } from './page.ts'
 const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', failing: 'f', none: '-' }
 
 /** The page's facts for programs. Times are ISO 8601, lengths in seconds, latencies in milliseconds. */
-export function statusJson({ summary, recorded, notConfigured, details }: StatusPageInput): StatusJson {
+export function statusJson({
+  summary,
+  recorded,
+  notConfigured,
+  details,
+  labels,
+}: StatusPageInput): StatusJson {
   const { now, state, checkedAt, since, services, incidents, skew } = summary
   const reasonOf = ({ probe, reason }: { probe: string; reason: string | undefined }) =>
     details === undefined ? {} : { reason: reason ?? null, target: details.targetOf(probe) ?? null }
@@ -15,7 +21,7 @@ export function statusJson({ summary, recorded, notConfigured, details }: Status
     version: 1,
     time: iso(now),
     state,
-    verdict: verdict(summary),
+    verdict: verdict(summary, labels),
     checkedAt: checkedAt === undefined ? null : iso(checkedAt),
     recorded,
     since: since === undefined ? null : iso(since),

@@ -1,10 +1,9 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
-import { isService } from '../../../core/service.ts'
 import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
 import type { RootIncident } from '../../../core/status/incidents.ts'
 import type { Line, ServiceStatus, Summary } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
-import { duration, listed, probeLabel, SERVICE_LABEL } from '../../../core/status/words.ts'
+import { duration, type Labels, listed } from '../../../core/status/words.ts'
 import { type Page, page } from '../layout.ts'
 import { bars, legend } from './bars.ts'
 import { buildName, latencies, moment, percent, percentiles } from './format.ts'
@@ -12,6 +11,9 @@ import { SIGN_SHAPES, STATE_WORD, sign } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
 
 export interface StatusPageInput {
+  readonly labels: Labels
+  /** What the course is, in HTML of ours; undefined without a course. */
+  readonly invitation: string | undefined
   readonly summary: Summary
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
@@ -30,7 +32,7 @@ const INCIDENTS_SHOWN = 12
 export function statusPage(input: StatusPageInput): Page {
   const { summary } = input
   return page({
-    title: `${verdict(summary)} · Status`,
+    title: `${verdict(summary, input.labels)} · Status`,
     wide: true,
     style: STATUS_STYLE,
     body: [
@@ -45,25 +47,24 @@ export function statusPage(input: StatusPageInput): Page {
             incidents(input),
           ]),
       off(input),
-      `<h2>The course</h2>
-<p>Seven short lessons on quantum computing, one a day by mail. They can be read here too: <a href="/lessons/1">start with day 1</a>.</p>`,
+      ...(input.invitation === undefined ? [] : [`<h2>The course</h2>\n<p>${input.invitation}</p>`]),
       foot(input),
     ].join('\n'),
   })
 }
 
-function head({ summary }: StatusPageInput): string {
+function head({ summary, labels }: StatusPageInput): string {
   const { state, checkedAt, now } = summary
   const age =
     checkedAt === undefined
       ? ''
       : `<small>checked ${duration(Math.max(0, now - checkedAt))} ago, at ${moment(checkedAt, { seconds: true })}</small>`
-  return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary))} ${age}</h1></div></div>`
+  return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary, labels))} ${age}</h1></div></div>`
 }
 
-function notes({ summary, recorded, sampleUntil }: StatusPageInput): string[] {
+function notes({ summary, recorded, sampleUntil, labels }: StatusPageInput): string[] {
   const builds = summary.services.flatMap(({ service, build }) =>
-    build === undefined ? [] : [`${SERVICE_LABEL[service]} ${buildName(build)}`],
+    build === undefined ? [] : [`${labels.service(service)} ${buildName(build)}`],
   )
   const texts = [
     sampleUntil === undefined
@@ -82,19 +83,20 @@ function notes({ summary, recorded, sampleUntil }: StatusPageInput): string[] {
 }
 
 function section(status: ServiceStatus, input: StatusPageInput): string {
+  const { labels } = input
   const { whole, service, seenFrom, probes } = status
   const { now } = input.summary
   // Never configured in all that time: those stand in a list of their own.
   const shown = probes.filter(({ state, days }) => state !== 'skipped' || days.some((day) => day !== 'none'))
   const facts = [
-    seenFrom === undefined ? '' : `as seen from ${SERVICE_LABEL[seenFrom]}`,
+    seenFrom === undefined ? '' : `as seen from ${labels.service(seenFrom)}`,
     status.build === undefined
       ? ''
       : `build ${buildName(status.build)}${status.buildSince === undefined ? '' : `, first seen ${duration(Math.max(0, now - status.buildSince), 1)} ago`}`,
     whole.allDays.latency === undefined ? '' : percentiles(whole.allDays.latency),
   ].filter(Boolean)
   return `<section class="service" aria-labelledby="${service}">
-<header><div class="head"><h2 id="${service}">${SERVICE_LABEL[service]}</h2><span class="word ${whole.state}">${sign(whole.state)} ${STATE_WORD[whole.state]}</span><span class="up">${whole.allDays.uptime === undefined ? '' : `${percent(whole.allDays.uptime)} uptime`}</span></div>
+<header><div class="head"><h2 id="${service}">${escapeHtml(labels.service(service))}</h2><span class="word ${whole.state}">${sign(whole.state)} ${STATE_WORD[whole.state]}</span><span class="up">${whole.allDays.uptime === undefined ? '' : `${percent(whole.allDays.uptime)} uptime`}</span></div>
 ${bars({ id: service, line: whole, now, notes: true })}
 <p class="axis"><span>${DAYS_KEPT} days ago</span><span>${facts.join(' · ')}</span><span>today</span></p>${why(whole, input)}</header>
 ${shown.length === 0 ? '' : `<table><thead><tr><th scope="col">Probe</th><th scope="col">Days</th><th scope="col" class="num">Uptime</th><th scope="col" class="num">p50 · p95 · p99</th></tr></thead><tbody>${shown.map((probe) => row(probe, input)).join('\n')}</tbody></table>`}
@@ -103,7 +105,7 @@ ${shown.length === 0 ? '' : `<table><thead><tr><th scope="col">Probe</th><th sco
 
 function row(line: Line, input: StatusPageInput): string {
   const { service, state, probe, allDays } = line
-  return `<tr><th scope="row">${sign(state)} ${escapeHtml(probeLabel(probe))} <span class="word ${state}">${state === 'ok' ? '' : STATE_WORD[state]}</span>${why(line, input)}</th><td class="days">${bars({ id: `${service}-${probe}`, line, now: input.summary.now, notes: false })}</td><td class="num">${percent(allDays.uptime)}</td><td class="num">${latencies(allDays.latency)}</td></tr>`
+  return `<tr><th scope="row">${sign(state)} ${escapeHtml(input.labels.probe(probe))} <span class="word ${state}">${state === 'ok' ? '' : STATE_WORD[state]}</span>${why(line, input)}</th><td class="days">${bars({ id: `${service}-${probe}`, line, now: input.summary.now, notes: false })}</td><td class="num">${percent(allDays.uptime)}</td><td class="num">${latencies(allDays.latency)}</td></tr>`
 }
 
 /** Reasons and addresses are for operators. */
@@ -115,14 +117,14 @@ function why({ probe, state, reason }: Line, { details }: StatusPageInput): stri
   return texts.length === 0 ? '' : `<span class="why">${texts.map(escapeHtml).join(' · ')}</span>`
 }
 
-function incidents({ summary, details }: StatusPageInput): string {
+function incidents({ summary, details, labels }: StatusPageInput): string {
   const shown = summary.incidents.slice(0, INCIDENTS_SHOWN)
   const more = summary.incidents.length - shown.length
   const one = ({ service, probe, state, reason, beganAt, endedAt, lengthMs, feltBy }: RootIncident) => {
-    const felt = feltBy.length === 0 ? '' : `, felt by ${listed(feltBy.map((name) => SERVICE_LABEL[name]))}`
-    const what = isService(probe)
-      ? `${SERVICE_LABEL[probe]}, as seen from ${SERVICE_LABEL[service]},`
-      : `${probeLabel(probe)} (${SERVICE_LABEL[service]})`
+    const felt = feltBy.length === 0 ? '' : `, felt by ${listed(feltBy.map((name) => labels.service(name)))}`
+    const what = labels.isService(probe)
+      ? `${labels.service(probe)}, as seen from ${labels.service(service)},`
+      : `${labels.probe(probe)} (${labels.service(service)})`
     const until = endedAt === undefined ? 'now' : moment(endedAt, { date: !sameDay(beganAt, endedAt) })
     const cause = details === undefined || reason === undefined ? '' : `<br>${escapeHtml(reason)}`
     return `<li>${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? `has been ${state} for` : `was ${state} for`} ${duration(lengthMs)}${felt}</p><p class="quiet">${moment(beganAt)} to ${until}${cause}</p></div></li>`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { brokenCircuit, GATES, type Gate, simulator } from '../../../src/core/health/circuit.ts'
 import { systemRandom } from '../../../src/core/random.ts'
+import { brokenCircuit, GATES, type Gate, simulator } from '../../../src/presets/learning/circuit.ts'
 
 const ID: Gate = [
   [

@@ -1,0 +1,189 @@
+import { ERRORTRACK_SDK } from '../env/packages.ts'
+import type { Settings } from '../env/settings.ts'
+import { type ServiceDefinition, WEB } from '../service.ts'
+import { storeFaultReason } from '../store-fault.ts'
+import type { ProbeDefinition, ProbeParts, StoreProbe } from './definition.ts'
+import type { ProbeContext, ProbeResult } from './probe.ts'
+import { degraded, failing, ok, skipped } from './verdicts.ts'
+
+/** Loaded at the first live check: commands that ask nobody read these definitions too. */
+const reach = () => import('./reach.ts')
+
+type Check = (context: ProbeContext) => Promise<ProbeResult>
+
+/** A group's configuration; with deep, also what `live` finds. Not configured is skipped, half-configured degraded. */
+export function configured(
+  settings: Settings,
+  group: string,
+  live?: Check,
+  isConfigured = settings.groups.get(group) === 'configured',
+): Check {
+  return async (context) => {
+    if (settings.groups.get(group) === 'half-configured') return degraded('half-configured, so it is off')
+    if (!isConfigured) return skipped('not configured')
+    return context.deep && live ? live(context) : ok(false)
+  }
+}
+
+/** A service asks the next one, which asks a third: each deadline is longer than what it waits for. */
+const NEIGHBOUR_DEADLINE_MS = 1300
+
+/** Another service of the platform, asked for its health where its address is set. On web only with deep. */
+export function neighbourProbe(
+  target: ServiceDefinition,
+  { service = WEB, deadlineMs = NEIGHBOUR_DEADLINE_MS }: { service?: string; deadlineMs?: number } = {},
+): ProbeDefinition {
+  return {
+    name: target.name,
+    service,
+    deadlineMs,
+    meaning: 'not checked, as its address is not set',
+    target: ({ addresses }) => addresses.get(target.name),
+    open: (parts) => {
+      const url = parts.settings.addresses.get(target.name)
+      return async (context) => {
+        if (url === undefined) return skipped('its address is not set')
+        if (service === WEB && !context.deep) return ok(false)
+        const { serviceState } = await reach()
+        return serviceState(target, { ...parts, url }, context)
+      }
+    },
+  }
+}
+
+export const datastoreProbe: ProbeDefinition = {
+  name: 'datastore',
+  service: WEB,
+  group: 'datastore',
+  label: 'Data store',
+  target: ({ datastore }) => datastore?.url,
+  open: (parts) => {
+    const { datastore } = parts.settings
+    return configured(
+      parts.settings,
+      'datastore',
+      datastore && (async (context) => (await reach()).reachable({ ...parts, url: datastore.url }, context)),
+      datastore !== undefined,
+    )
+  },
+}
+
+export const paymentsProbe: ProbeDefinition = {
+  name: 'payments',
+  service: WEB,
+  group: 'payments',
+  target: ({ payments }) => payments?.apiUrl,
+  open: (parts) => {
+    const { payments } = parts.settings
+    return configured(
+      parts.settings,
+      'payments',
+      payments && (async (context) => (await reach()).reachable({ ...parts, url: payments.apiUrl }, context)),
+      payments !== undefined,
+    )
+  },
+}
+
+export const mailProbe: ProbeDefinition = {
+  name: 'mail',
+  service: WEB,
+  group: 'mail',
+  open: ({ settings, verifyMail }) =>
+    configured(
+      settings,
+      'mail',
+      ({ signal }) =>
+        verifyMail(signal).then(
+          () => ok(true),
+          () =>
+            failing(
+              signal.aborted
+                ? 'its server did not answer in time'
+                : 'its server cannot be reached, or refuses',
+            ),
+        ),
+      settings.mail !== undefined,
+    ),
+}
+
+export const storeProbe: ProbeDefinition = {
+  name: 'store',
+  service: WEB,
+  open:
+    ({ store }) =>
+    ({ deep }) =>
+      storeState(store, {
+        live: deep,
+        pages: deep,
+        inMemory: 'in memory: subscriptions end with the process',
+      }),
+}
+
+export const sharedStoreProbe: ProbeDefinition = {
+  name: 'sharedstore',
+  service: WEB,
+  group: 'sharedstore',
+  label: 'Shared store',
+  target: ({ sharedStore }) => sharedStore?.url,
+  open: sharedStoreState,
+}
+
+export const errortrackProbe: ProbeDefinition = {
+  name: 'errortrack',
+  service: WEB,
+  group: 'errortrack',
+  label: 'Error reporting',
+  open: ({ settings, hasPackage }) => {
+    const configuration = configured(settings, 'errortrack', undefined, settings.errortrack !== undefined)
+    return async (context) => {
+      const result = await configuration(context)
+      return result.state === 'ok' && !hasPackage(ERRORTRACK_SDK)
+        ? degraded('its SDK is not installed')
+        : result
+    }
+  },
+}
+
+export const analyticsProbe: ProbeDefinition = {
+  name: 'analytics',
+  service: WEB,
+  group: 'analytics',
+  open: ({ settings, pingAnalytics, analyticsFull = () => undefined }) => {
+    // Counting visitors is no reason to take a service out of rotation.
+    const configuration = configured(settings, 'analytics', () =>
+      pingAnalytics().then(
+        () => ok(true),
+        () => degraded('its store cannot be read', true),
+      ),
+    )
+    return async (context) => {
+      const result = await configuration(context)
+      const full = result.state === 'ok' ? analyticsFull() : undefined
+      return full === undefined ? result : degraded(full, context.deep)
+    }
+  },
+}
+
+export function sharedStoreState({ settings, counting }: ProbeParts): Check {
+  const configuration = configured(settings, 'sharedstore', undefined, settings.sharedStore !== undefined)
+  return async (context) =>
+    counting() === 'fallback'
+      ? degraded('does not answer: rate limits count in this process, at half the quota', true)
+      : configuration(context)
+}
+
+export async function storeState(
+  store: StoreProbe,
+  { live, pages, inMemory }: { readonly live: boolean; readonly pages: boolean; readonly inMemory: string },
+): Promise<ProbeResult> {
+  try {
+    if (live) {
+      // SQLite works without waiting: in this turn its time would be told as that of the probes beside it.
+      await new Promise((resolve) => setImmediate(resolve))
+      await store.ping({ pages })
+    }
+    return (await store.kind()) === 'memory' ? degraded(inMemory, live) : ok(live)
+  } catch (error) {
+    return failing(storeFaultReason(error))
+  }
+}

@@ -1,0 +1,487 @@
+import type { GroupDefinition } from '../../core/env/definition.ts'
+
+const site = {
+  services: ['web'],
+  unlocks: 'absolute links, reachability checks, cross-origin callers',
+  absent: 'localhost addresses; CORS stays at localhost',
+  variables: {
+    NEXT_PUBLIC_SITE_URL: {
+      kind: 'url',
+      base: true,
+      example: 'https://www.example.com',
+      summary: 'Address of the web service as visitors see it: absolute links in pages and mails.',
+    },
+    BUILD_STAMP: {
+      kind: 'text',
+      services: 'all',
+      adjusts: true,
+      example: '2026-11-21.4f2c1d9',
+      summary: 'Names the build in health bodies, logs and error reports.',
+    },
+    LOG_LEVEL: {
+      kind: 'log-level',
+      services: 'all',
+      adjusts: true,
+      example: 'info',
+      summary: 'The least severe level that is logged: debug, info, warn or error.',
+    },
+    TRUST_PROXY: {
+      kind: 'proxies',
+      services: 'all',
+      adjusts: true,
+      example: '10.0.0.0/8',
+      summary:
+        'Addresses or ranges of the proxies in front, separated by commas: whose X-Forwarded-For is believed.',
+    },
+    DEPLOY_ENVIRONMENT: {
+      kind: 'text',
+      services: 'all',
+      adjusts: true,
+      example: 'production',
+      summary: 'production, staging, preview or a name of your own: decides which keys look out of place.',
+    },
+    CORS_ALLOWED_ORIGINS: {
+      kind: 'origins',
+      services: 'all',
+      example: 'https://www.example.com',
+      summary: 'Origins that may call from a browser, separated by commas. Never a wildcard.',
+    },
+  },
+  rules: [
+    {
+      id: 'cors-wildcard',
+      forbidden: 'CORS_ALLOWED_ORIGINS',
+      value: /\*/,
+      cause:
+        'CORS_ALLOWED_ORIGINS holds a wildcard, which would let any site call with a visitor’s identity.',
+      fix: 'List the origins one by one, separated by commas.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const store = {
+  services: 'all',
+  unlocks: 'a store that several machines share',
+  absent: 'the daemon uses an SQLite file; an embedding program keeps subscriptions in memory',
+  variables: {
+    STORE_URL: {
+      kind: 'store-url',
+      secret: true,
+      example: 'postgres://platform@db.internal/platform',
+      summary: 'Where subscriptions live: sqlite:PATH or postgres://….',
+    },
+    STORE_POOL_SIZE: {
+      kind: 'integer',
+      adjusts: true,
+      range: [1, 200],
+      example: '10',
+      summary: 'Connections to a PostgreSQL store that one process holds.',
+    },
+  },
+  rules: [],
+} as const satisfies GroupDefinition
+
+const datastore = {
+  services: ['web'],
+  unlocks: 'accounts: a request says who sent it',
+  absent: 'nobody can sign in',
+  variables: {
+    NEXT_PUBLIC_DATASTORE_URL: {
+      kind: 'url',
+      example: 'https://data.example.com',
+      summary: 'Address of the data store for accounts and saved work.',
+    },
+    NEXT_PUBLIC_DATASTORE_ANON_KEY: {
+      kind: 'text',
+      example: 'anon-key-of-the-project',
+      summary: 'Key of the data store that browsers may hold.',
+    },
+    DATASTORE_SERVICE_ROLE_KEY: {
+      kind: 'secret',
+      summary: 'Key of the data store that only servers may hold.',
+    },
+    DATASTORE_JWT_SECRET: {
+      kind: 'secret',
+      chosen: true,
+      rotates: true,
+      summary: 'Verifies identities signed with HS256.',
+    },
+    DATASTORE_JWKS_URL: {
+      kind: 'url',
+      example: 'https://data.example.com/.well-known/jwks.json',
+      summary: 'Verifies identities by published keys.',
+    },
+  },
+  rules: [
+    {
+      id: 'datastore-pair',
+      allOrNone: ['NEXT_PUBLIC_DATASTORE_URL', 'NEXT_PUBLIC_DATASTORE_ANON_KEY'],
+      cause: 'The data store’s address and its anon key work only together.',
+      fix: 'Set both, or neither.',
+    },
+    {
+      id: 'datastore-without-url',
+      requires: ['NEXT_PUBLIC_DATASTORE_URL'],
+      when: ['DATASTORE_SERVICE_ROLE_KEY', 'DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+      cause: 'A credential of the data store is set, but not its address.',
+      fix: 'Set NEXT_PUBLIC_DATASTORE_URL, or remove the credentials.',
+    },
+    {
+      id: 'datastore-two-verifiers',
+      exclusive: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+      cause: 'Identities can be verified by a shared secret or by published keys, and both are set.',
+      fix: 'Keep the one that your data store signs with, and remove the other.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const payments = {
+  services: ['web'],
+  unlocks: 'checkout, customer portal, subscriptions',
+  absent: 'pricing renders; checkout says it is not configured',
+  variables: {
+    PAYMENTS_SECRET_KEY: {
+      kind: 'secret',
+      prefixes: { live: ['sk_live_', 'rk_live_'], test: ['sk_test_', 'rk_test_'] },
+      summary: 'Key of the payments API.',
+    },
+    NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: {
+      kind: 'text',
+      prefixes: { live: ['pk_live_'], test: ['pk_test_'] },
+      example: 'pk_test_example',
+      summary: 'Key of the payments API that browsers may hold.',
+    },
+    PAYMENTS_WEBHOOK_SECRET: {
+      kind: 'secret',
+      rotates: true,
+      prefixes: { live: ['whsec_'], test: ['whsec_'] },
+      summary: 'Verifies the signature of payment events.',
+    },
+    PAYMENTS_PRICE_PRO_MONTHLY: {
+      kind: 'price',
+      example: 'price_pro_monthly',
+      summary: 'Price id of the monthly pro plan.',
+    },
+    PAYMENTS_PRICE_PRO_YEARLY: {
+      kind: 'price',
+      example: 'price_pro_yearly',
+      summary: 'Price id of the yearly pro plan.',
+    },
+    PAYMENTS_PRICE_TEAM_MONTHLY: {
+      kind: 'price',
+      example: 'price_team_monthly',
+      summary: 'Price id of the monthly team plan.',
+    },
+    PAYMENTS_PRICE_TEAM_YEARLY: {
+      kind: 'price',
+      example: 'price_team_yearly',
+      summary: 'Price id of the yearly team plan.',
+    },
+    PAYMENTS_API_URL: {
+      kind: 'url',
+      adjusts: true,
+      example: 'https://payments.example.com',
+      summary: 'Address of the payments API, where it is not the provider’s own.',
+    },
+  },
+  rules: [
+    {
+      id: 'payments-without-price',
+      atLeastOne: [
+        'PAYMENTS_PRICE_PRO_MONTHLY',
+        'PAYMENTS_PRICE_PRO_YEARLY',
+        'PAYMENTS_PRICE_TEAM_MONTHLY',
+        'PAYMENTS_PRICE_TEAM_YEARLY',
+      ],
+      when: ['PAYMENTS_SECRET_KEY'],
+      cause: 'Payments have a secret key, but nothing to sell.',
+      fix: 'Set at least one price id, or remove the key.',
+    },
+    {
+      id: 'payments-without-webhook',
+      requires: ['PAYMENTS_WEBHOOK_SECRET'],
+      when: ['PAYMENTS_SECRET_KEY'],
+      cause: 'Payments have a secret key, but their events could not be verified.',
+      fix: 'Set PAYMENTS_WEBHOOK_SECRET from the provider’s webhook settings.',
+    },
+    {
+      id: 'payments-without-key',
+      requires: ['PAYMENTS_SECRET_KEY'],
+      when: [
+        'PAYMENTS_PRICE_PRO_MONTHLY',
+        'PAYMENTS_PRICE_PRO_YEARLY',
+        'PAYMENTS_PRICE_TEAM_MONTHLY',
+        'PAYMENTS_PRICE_TEAM_YEARLY',
+        'PAYMENTS_WEBHOOK_SECRET',
+        'NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY',
+      ],
+      cause: 'Payments are partly set up, but without their secret key checkout cannot work.',
+      fix: 'Set PAYMENTS_SECRET_KEY, or remove the rest.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const sharedstore = {
+  services: 'all',
+  unlocks: 'a shared rate-limit store',
+  absent: 'rate limits count in this process only',
+  variables: {
+    SHAREDSTORE_REST_URL: {
+      kind: 'url',
+      example: 'https://limits.example.com',
+      summary: 'REST address of the shared rate-limit store.',
+    },
+    SHAREDSTORE_REST_TOKEN: { kind: 'secret', summary: 'Token of the shared rate-limit store.' },
+  },
+  rules: [
+    {
+      id: 'sharedstore-pair',
+      allOrNone: ['SHAREDSTORE_REST_URL', 'SHAREDSTORE_REST_TOKEN'],
+      cause: 'The shared rate-limit store needs its address and its token together.',
+      fix: 'Set both, or neither to count in this process only.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const mail = {
+  services: ['web'],
+  unlocks: 'transactional mail, courses by mail',
+  absent: 'mail is a no-op that reports sent: false',
+  variables: {
+    MAILER_API_KEY: {
+      kind: 'secret',
+      summary: 'Key of the mail provider; the password when the SMTP address names a user without one.',
+    },
+    MAILER_API_URL: {
+      kind: 'url',
+      example: 'https://mail.example.com/emails',
+      summary: 'Address of the provider’s HTTP API. Either this or the SMTP address.',
+    },
+    MAILER_SMTP_URL: {
+      kind: 'smtp-url',
+      secret: true,
+      example: 'smtps://apikey@smtp.example.com:465',
+      summary: 'Address of the provider’s SMTP server. Either this or the API address.',
+    },
+    MAILER_FROM: {
+      kind: 'mailbox',
+      example: 'Team <team@example.com>',
+      summary: 'The sender of every mail.',
+    },
+    MAILER_REPLY_TO: { kind: 'mailbox', example: 'help@example.com', summary: 'Where answers go.' },
+    EMAIL_DISPATCH_SECRET: {
+      kind: 'secret',
+      chosen: true,
+      adjusts: true,
+      rotates: true,
+      summary: 'Bearer secret of the dispatch endpoint; without it nothing can call it.',
+    },
+    EMAIL_DISPATCH_LIMIT: {
+      kind: 'integer',
+      adjusts: true,
+      range: [1, 10000],
+      example: '100',
+      summary: 'How many lessons one dispatch call sends at most.',
+    },
+    EMAIL_LINK_SECRET: {
+      kind: 'secret',
+      chosen: true,
+      adjusts: true,
+      rotates: true,
+      summary: 'Signs unsubscribe links; a key made once and kept in the store when absent.',
+    },
+  },
+  rules: [
+    {
+      id: 'mail-without-sender',
+      requires: ['MAILER_FROM'],
+      when: ['MAILER_API_KEY'],
+      cause: 'Mail has a key, but no sender address.',
+      fix: 'Set MAILER_FROM to an address that your provider lets you send from.',
+    },
+    {
+      id: 'mail-without-route',
+      atLeastOne: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
+      when: ['MAILER_API_KEY'],
+      cause: 'Mail has a key, but neither an API nor an SMTP address to send through.',
+      fix: 'Set MAILER_API_URL or MAILER_SMTP_URL.',
+    },
+    {
+      id: 'mail-without-key',
+      requires: ['MAILER_API_KEY'],
+      when: ['MAILER_FROM', 'MAILER_REPLY_TO', 'MAILER_API_URL', 'MAILER_SMTP_URL'],
+      cause: 'Mail is partly set up, but without its key nothing is sent.',
+      fix: 'Set MAILER_API_KEY, or remove the rest.',
+    },
+    {
+      id: 'mail-two-routes',
+      exclusive: ['MAILER_API_URL', 'MAILER_SMTP_URL'],
+      cause: 'Mail goes through an API or through SMTP, and both addresses are set.',
+      fix: 'Keep one of the two.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const errortrack = {
+  services: 'all',
+  unlocks: 'error reporting',
+  absent: 'the reporting SDK is never loaded',
+  variables: {
+    NEXT_PUBLIC_ERRORTRACK_DSN: {
+      kind: 'dsn',
+      example: 'https://key@errors.example.com/1',
+      summary: 'Where error reports go. Without it the SDK is never loaded.',
+    },
+    ERRORTRACK_AUTH_TOKEN: { kind: 'secret', summary: 'Uploads source maps at build time.' },
+  },
+  rules: [
+    {
+      id: 'errortrack-without-dsn',
+      requires: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
+      when: ['ERRORTRACK_AUTH_TOKEN'],
+      cause: 'Error reporting has an auth token, but no DSN to report to.',
+      fix: 'Set NEXT_PUBLIC_ERRORTRACK_DSN, or remove the token.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const analytics = {
+  services: ['web'],
+  unlocks: 'aggregate analytics',
+  absent: 'events stay on the device',
+  variables: {
+    NEXT_PUBLIC_ANALYTICS_ENDPOINT: {
+      kind: 'url',
+      example: 'https://www.example.com/api/analytics',
+      summary: 'Where browsers send aggregate events. Without it events stay on the device.',
+    },
+    ANALYTICS_DATASTORE_TABLE: {
+      kind: 'table',
+      example: 'analytics_events',
+      summary: 'Table that ingest writes to; needs a persistent store.',
+    },
+  },
+  rules: [
+    {
+      id: 'analytics-without-store',
+      requires: ['STORE_URL'],
+      when: ['ANALYTICS_DATASTORE_TABLE'],
+      cause: 'Analytics name a table, but there is no persistent store to hold it.',
+      fix: 'Set STORE_URL (sqlite:PATH or postgres://…), or remove ANALYTICS_DATASTORE_TABLE.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const health = {
+  services: ['web'],
+  unlocks: 'a gate on deep checks',
+  absent: 'deep checks are not gated',
+  variables: {
+    HEALTH_DEEP_TOKEN: {
+      kind: 'secret',
+      chosen: true,
+      rotates: true,
+      summary: 'Bearer token that gates deep health checks.',
+    },
+  },
+  rules: [],
+} as const satisfies GroupDefinition
+
+const limits = {
+  services: 'all',
+  unlocks: 'a threshold of your own',
+  absent: 'the default thresholds',
+  variables: {
+    RATE_LIMIT_PER_MINUTE: {
+      kind: 'integer',
+      range: [1, 1000000],
+      example: '60',
+      summary: 'Requests that one client may make in a minute.',
+    },
+  },
+  rules: [],
+} as const satisfies GroupDefinition
+
+const identity = {
+  services: ['web'],
+  unlocks: 'tokens held to one audience and one issuer',
+  absent: 'tokens of any audience and issuer are accepted',
+  variables: {
+    DATASTORE_JWT_AUDIENCE: {
+      kind: 'text',
+      example: 'authenticated',
+      summary: 'The audience (aud) that a token must name; any is accepted when absent.',
+    },
+    DATASTORE_JWT_ISSUER: {
+      kind: 'text',
+      example: 'https://data.example.com/auth/v1',
+      summary: 'The issuer (iss) that a token must name; any is accepted when absent.',
+    },
+  },
+  rules: [
+    {
+      id: 'identity-audience-without-verifier',
+      atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+      when: ['DATASTORE_JWT_AUDIENCE'],
+      cause: 'Tokens are held to an audience, but nothing verifies them.',
+      fix: 'Set DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL, or remove DATASTORE_JWT_AUDIENCE.',
+    },
+    {
+      id: 'identity-issuer-without-verifier',
+      atLeastOne: ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'],
+      when: ['DATASTORE_JWT_ISSUER'],
+      cause: 'Tokens are held to an issuer, but nothing verifies them.',
+      fix: 'Set DATASTORE_JWT_SECRET or DATASTORE_JWKS_URL, or remove DATASTORE_JWT_ISSUER.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const budgets = {
+  services: ['web'],
+  unlocks: 'budgets of your own',
+  absent: 'the default budgets',
+  variables: {
+    ANALYTICS_TOTAL_MB: {
+      kind: 'integer',
+      example: '4096',
+      range: [1, 1_000_000],
+      summary:
+        'Megabytes of events that are kept; when they are used up, no more are stored until old ones expire.',
+    },
+    ANALYTICS_DAILY_MB: {
+      kind: 'integer',
+      example: '64',
+      range: [1, 1_000_000],
+      summary: 'Megabytes of events that are stored in a day (UTC); one client gets an eighth of them.',
+    },
+    EMAIL_CONFIRMATIONS_PER_DAY: {
+      kind: 'integer',
+      example: '10000',
+      range: [1, 10_000_000],
+      summary: 'Confirmations that the whole platform mails within 24 hours.',
+    },
+    BODY_MEMORY_MB: {
+      kind: 'integer',
+      services: 'all',
+      example: '16',
+      range: [4, 10_000],
+      summary: 'Megabytes of request bodies that a process holds at once; one client gets an eighth of them.',
+    },
+  },
+} as const satisfies GroupDefinition
+
+/** The groups that the engine itself does something with. */
+export const baseGroups = {
+  site,
+  store,
+  datastore,
+  payments,
+  sharedstore,
+  mail,
+  errortrack,
+  analytics,
+  health,
+  limits,
+  identity,
+  budgets,
+} as const

@@ -1,0 +1,261 @@
+import type { GroupDefinition, RuleDefinition } from '../../core/env/definition.ts'
+import { baseGroups as base } from '../base/groups.ts'
+
+const models = {
+  services: ['web', 'agent'],
+  unlocks: 'live tutor tiers',
+  absent: 'offline FAQ tier',
+  variables: {
+    MODEL_A_API_KEY: { kind: 'secret', summary: 'Key of model provider A.' },
+    MODEL_A_MODEL: { kind: 'text', example: 'tutor-large', summary: 'Model of provider A.' },
+    MODEL_B_API_KEY: { kind: 'secret', summary: 'Key of model provider B.' },
+    MODEL_B_MODEL: { kind: 'text', example: 'tutor-medium', summary: 'Model of provider B.' },
+    MODEL_C_API_KEY: { kind: 'secret', summary: 'Key of model provider C.' },
+    MODEL_C_MODEL: { kind: 'text', example: 'tutor-small', summary: 'Model of provider C.' },
+    CLOUDMODEL_API_KEY: { kind: 'secret', summary: 'Key of the cloud model.' },
+    CLOUDMODEL_API_ENDPOINT: {
+      kind: 'url',
+      example: 'https://models.example.com',
+      summary: 'Address of the cloud model.',
+    },
+    CLOUDMODEL_API_DEPLOYMENT: { kind: 'text', example: 'tutor', summary: 'Deployment of the cloud model.' },
+    CLOUDMODEL_API_VERSION: {
+      kind: 'text',
+      example: '2026-06-01',
+      summary: 'Version of the cloud model’s API.',
+    },
+  },
+  rules: [
+    {
+      id: 'cloudmodel-trio',
+      allOrNone: ['CLOUDMODEL_API_KEY', 'CLOUDMODEL_API_ENDPOINT', 'CLOUDMODEL_API_DEPLOYMENT'],
+      cause: 'The cloud model needs its key, endpoint and deployment together.',
+      fix: 'Set all three, or none.',
+    },
+    {
+      id: 'cloudmodel-version-without-key',
+      requires: ['CLOUDMODEL_API_KEY'],
+      when: ['CLOUDMODEL_API_VERSION'],
+      cause: 'A version of the cloud model’s API is set, but not its key.',
+      fix: 'Set CLOUDMODEL_API_KEY, or remove the version.',
+    },
+    {
+      id: 'model-a-without-key',
+      requires: ['MODEL_A_API_KEY'],
+      when: ['MODEL_A_MODEL'],
+      cause: 'Model A is named, but its key is not set.',
+      fix: 'Set MODEL_A_API_KEY, or remove MODEL_A_MODEL.',
+    },
+    {
+      id: 'model-b-without-key',
+      requires: ['MODEL_B_API_KEY'],
+      when: ['MODEL_B_MODEL'],
+      cause: 'Model B is named, but its key is not set.',
+      fix: 'Set MODEL_B_API_KEY, or remove MODEL_B_MODEL.',
+    },
+    {
+      id: 'model-c-without-key',
+      requires: ['MODEL_C_API_KEY'],
+      when: ['MODEL_C_MODEL'],
+      cause: 'Model C is named, but its key is not set.',
+      fix: 'Set MODEL_C_API_KEY, or remove MODEL_C_MODEL.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const hardware = {
+  services: ['api'],
+  unlocks: 'real quantum hardware',
+  absent: 'devices are listed as unavailable, with the reason',
+  variables: {
+    HARDWARE_A_TOKEN: { kind: 'secret', summary: 'Token of hardware provider A.' },
+    HARDWARE_A_INSTANCE: {
+      kind: 'text',
+      example: 'hub/group/project',
+      summary: 'Instance at hardware provider A.',
+    },
+    CLOUDB_ACCESS_KEY_ID: {
+      kind: 'text',
+      example: 'access-key-id',
+      summary: 'Access key of hardware provider B.',
+    },
+    CLOUDB_SECRET_ACCESS_KEY: { kind: 'secret', summary: 'Secret of that access key.' },
+    CLOUDB_REGION: { kind: 'text', example: 'eu-west-2', summary: 'Region of hardware provider B.' },
+    CLOUDB_RESULTS_BUCKET: {
+      kind: 'text',
+      example: 'quantum-results',
+      summary: 'Bucket for results of hardware provider B.',
+    },
+    CLOUDQPU_SUBSCRIPTION_ID: {
+      kind: 'text',
+      example: '00000000-0000-0000-0000-000000000000',
+      summary: 'Subscription of the cloud QPU.',
+    },
+    CLOUDQPU_RESOURCE_GROUP: {
+      kind: 'text',
+      example: 'quantum',
+      summary: 'Resource group of the cloud QPU.',
+    },
+    CLOUDQPU_WORKSPACE: {
+      kind: 'text',
+      example: 'quantum-workspace',
+      summary: 'Workspace of the cloud QPU.',
+    },
+    CLOUDQPU_LOCATION: { kind: 'text', example: 'westeurope', summary: 'Location of the cloud QPU.' },
+    CLOUDQPU_TENANT_ID: {
+      kind: 'text',
+      example: '00000000-0000-0000-0000-000000000000',
+      summary: 'Tenant of the cloud QPU.',
+    },
+    CLOUDQPU_CLIENT_ID: {
+      kind: 'text',
+      example: '00000000-0000-0000-0000-000000000000',
+      summary: 'Client of the cloud QPU.',
+    },
+    CLOUDQPU_CLIENT_SECRET: { kind: 'secret', summary: 'Secret of that client.' },
+  },
+  rules: [
+    {
+      id: 'hardware-a-pair',
+      allOrNone: ['HARDWARE_A_TOKEN', 'HARDWARE_A_INSTANCE'],
+      cause: 'Hardware provider A needs its token and its instance together.',
+      fix: 'Set both, or neither to list its devices as unavailable.',
+    },
+    {
+      id: 'cloudb-pair',
+      allOrNone: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'],
+      cause: 'An access key of hardware provider B works only with its secret.',
+      fix: 'Set both, or neither.',
+    },
+    {
+      id: 'cloudb-without-credentials',
+      requires: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'],
+      when: ['CLOUDB_REGION', 'CLOUDB_RESULTS_BUCKET'],
+      cause: 'A region or bucket of hardware provider B is set, but not its access key and secret.',
+      fix: 'Set CLOUDB_ACCESS_KEY_ID and CLOUDB_SECRET_ACCESS_KEY, or remove the region and bucket.',
+    },
+    {
+      id: 'cloudb-without-region',
+      requires: ['CLOUDB_REGION'],
+      when: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY'],
+      match: 'all',
+      cause: 'Hardware provider B has credentials, but no region.',
+      fix: 'Set CLOUDB_REGION.',
+    },
+    {
+      id: 'cloudqpu-all',
+      allOrNone: [
+        'CLOUDQPU_SUBSCRIPTION_ID',
+        'CLOUDQPU_RESOURCE_GROUP',
+        'CLOUDQPU_WORKSPACE',
+        'CLOUDQPU_LOCATION',
+        'CLOUDQPU_TENANT_ID',
+        'CLOUDQPU_CLIENT_ID',
+        'CLOUDQPU_CLIENT_SECRET',
+      ],
+      cause: 'The cloud QPU needs all seven of its variables together.',
+      fix: 'Set the missing ones, or remove the others.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
+const agent = {
+  services: ['agent'],
+  unlocks: 'a course index of the agent’s own',
+  absent: 'the bundled index',
+  variables: {
+    COURSE_INDEX_PATH: { kind: 'path', example: './course-index.json', summary: 'Course index of your own.' },
+  },
+  rules: [],
+} as const satisfies GroupDefinition
+
+const { NEXT_PUBLIC_SITE_URL, ...othersOfSite } = base.site.variables
+
+const site = {
+  ...base.site,
+  variables: {
+    // Beside the others, and not behind them: documents show variables in this order.
+    NEXT_PUBLIC_SITE_URL,
+    NEXT_PUBLIC_API_URL: {
+      kind: 'url',
+      base: true,
+      example: 'https://api.example.com',
+      summary: 'Address of the API as browsers reach it.',
+    },
+    NEXT_PUBLIC_AGENT_URL: {
+      kind: 'url',
+      base: true,
+      example: 'https://agent.example.com',
+      summary: 'Address of the agent as browsers reach it.',
+    },
+    API_URL: {
+      kind: 'url',
+      base: true,
+      services: ['web', 'agent'],
+      example: 'http://api.internal:8000',
+      summary: 'Address of the API as the other services reach it.',
+    },
+    AGENT_URL: {
+      kind: 'url',
+      base: true,
+      example: 'http://agent.internal:8100',
+      summary: 'Address of the agent as the web service reaches it.',
+    },
+    ...othersOfSite,
+    CORS_ALLOWED_ORIGINS: { ...base.site.variables.CORS_ALLOWED_ORIGINS, services: ['api', 'agent'] },
+  },
+} as const satisfies GroupDefinition
+
+const store = {
+  ...base.store,
+  variables: {
+    ...base.store.variables,
+    JOB_STORE_URL: {
+      kind: 'store-url',
+      services: ['api'],
+      secret: true,
+      adjusts: true,
+      example: 'postgres://jobs@db.internal/jobs',
+      summary: 'Where the API keeps its jobs; the store when absent.',
+    },
+  },
+} as const satisfies GroupDefinition
+
+const datastore = {
+  ...base.datastore,
+  unlocks: 'accounts, cloud-saved circuits, organisations, exams, quotas',
+  absent: 'everything stays in browser local storage',
+  rules: base.datastore.rules.map((rule: RuleDefinition) =>
+    rule.id === 'datastore-pair'
+      ? { ...rule, fix: 'Set both, or neither to keep everything in browser local storage.' }
+      : rule,
+  ),
+} as const satisfies GroupDefinition
+
+const mail = {
+  ...base.mail,
+  unlocks: 'transactional mail, the seven-day course',
+  variables: {
+    ...base.mail.variables,
+    MAILER_FROM: { ...base.mail.variables.MAILER_FROM, example: 'Quantum Course <course@example.com>' },
+  },
+} as const satisfies GroupDefinition
+
+/** The default platform's groups, in the order in which they are shown. */
+export const learningGroups = {
+  site,
+  store,
+  datastore,
+  payments: base.payments,
+  models,
+  hardware,
+  sharedstore: { ...base.sharedstore, services: ['web', 'api'] },
+  mail,
+  errortrack: base.errortrack,
+  analytics: base.analytics,
+  health: base.health,
+  agent,
+  limits: { ...base.limits, services: ['web', 'api'] },
+  identity: base.identity,
+  budgets: base.budgets,
+} as const satisfies Readonly<Record<string, GroupDefinition>>

@@ -1,0 +1,180 @@
+import { readFile } from 'node:fs/promises'
+import type { ProbeDefinition } from '../../core/health/definition.ts'
+import {
+  analyticsProbe,
+  configured,
+  datastoreProbe,
+  errortrackProbe,
+  mailProbe,
+  neighbourProbe,
+  paymentsProbe,
+  sharedStoreProbe,
+  sharedStoreState,
+  storeProbe,
+  storeState,
+} from '../../core/health/engine-probes.ts'
+import type { ProbeResult } from '../../core/health/probe.ts'
+import { degraded, failing, ok, skipped } from '../../core/health/verdicts.ts'
+import { brokenCircuit } from './circuit.ts'
+import { BUNDLED_INDEX, parseCourseIndex } from './course-index.ts'
+import { agent, api } from './services.ts'
+
+/** A service asks the next one, which asks a third: each deadline is longer than what it waits for. */
+const API_DEADLINE_MS = 1000
+const AGENT_DEADLINE_MS = 1300
+const OF_API = { service: api.name, deadlineMs: API_DEADLINE_MS - 100 }
+
+const models: ProbeDefinition = {
+  name: 'models',
+  service: 'web',
+  group: 'models',
+  // Half-configured is the whole group's word, and one provider with its key is enough.
+  open: ({ settings }) =>
+    configured(
+      settings,
+      'models',
+      undefined,
+      PROVIDERS.some(({ of }) => has(settings, of)),
+    ),
+}
+
+const circuit: ProbeDefinition = {
+  ...OF_API,
+  name: 'circuit',
+  open:
+    ({ random }) =>
+    async () => {
+      const broken = brokenCircuit(random)
+      return broken === undefined ? ok(true) : failing(`the circuit "${broken}" gave a wrong distribution`)
+    },
+}
+
+const jobStore: ProbeDefinition = {
+  ...OF_API,
+  name: 'job_store',
+  open:
+    ({ jobStore }) =>
+    () =>
+      storeState(jobStore, { live: true, pages: false, inMemory: 'in memory: jobs end with the process' }),
+}
+
+const limiter: ProbeDefinition = {
+  ...OF_API,
+  name: 'limiter',
+  group: 'sharedstore',
+  label: 'Rate limiter',
+  target: ({ sharedStore }) => sharedStore?.url,
+  open: sharedStoreState,
+}
+
+/** A provider of hardware or of models: ready with these variables, and reached through this package. */
+interface Provider {
+  readonly name: string
+  readonly label?: string
+  readonly of: readonly string[]
+  readonly sdk?: string
+  /** Where it looks, for operators. */
+  readonly address?: string
+}
+
+const HARDWARE: readonly Provider[] = [
+  { name: 'hardware_a', of: ['HARDWARE_A_TOKEN', 'HARDWARE_A_INSTANCE'] },
+  {
+    name: 'cloudb',
+    label: 'Cloud B',
+    of: ['CLOUDB_ACCESS_KEY_ID', 'CLOUDB_SECRET_ACCESS_KEY', 'CLOUDB_REGION'],
+    sdk: '@aws-sdk/client-braket',
+  },
+  {
+    name: 'cloudqpu',
+    label: 'Cloud QPU',
+    of: [
+      'CLOUDQPU_SUBSCRIPTION_ID',
+      'CLOUDQPU_RESOURCE_GROUP',
+      'CLOUDQPU_WORKSPACE',
+      'CLOUDQPU_LOCATION',
+      'CLOUDQPU_TENANT_ID',
+      'CLOUDQPU_CLIENT_ID',
+      'CLOUDQPU_CLIENT_SECRET',
+    ],
+    sdk: '@azure/quantum-jobs',
+  },
+]
+
+const PROVIDERS: readonly Provider[] = [
+  { name: 'model_a', of: ['MODEL_A_API_KEY'] },
+  { name: 'model_b', of: ['MODEL_B_API_KEY'] },
+  { name: 'model_c', of: ['MODEL_C_API_KEY'] },
+  {
+    name: 'cloudmodel',
+    label: 'Cloud model',
+    of: ['CLOUDMODEL_API_KEY', 'CLOUDMODEL_API_ENDPOINT', 'CLOUDMODEL_API_DEPLOYMENT'],
+    address: 'CLOUDMODEL_API_ENDPOINT',
+  },
+]
+
+function has(settings: { value: (name: string) => string | undefined }, names: readonly string[]): boolean {
+  return names.every((name) => settings.value(name) !== undefined)
+}
+
+/** Readiness only: a live call to a quantum computer is slow, and one to a model costs money. Providers stand side by side. */
+function readiness(group: string, at: Pick<ProbeDefinition, 'service' | 'deadlineMs'>) {
+  return ({ name, label, of, sdk, address }: Provider): ProbeDefinition => ({
+    ...at,
+    name,
+    group,
+    ...(label === undefined ? {} : { label }),
+    ...(address === undefined ? {} : { target: ({ value }) => value(address) }),
+    open: ({ settings, hasPackage }) => {
+      const rules = name.replaceAll('_', '-')
+      return async (): Promise<ProbeResult> => {
+        if (settings.broken.some((id) => id.startsWith(rules)))
+          return degraded('half-configured, so it is off')
+        if (!has(settings, of)) return skipped('not configured')
+        return sdk === undefined || hasPackage(sdk) ? ok(false) : degraded('its SDK is not installed')
+      }
+    },
+  })
+}
+
+const courseIndex: ProbeDefinition = {
+  name: 'course_index',
+  service: agent.name,
+  deadlineMs: API_DEADLINE_MS,
+  open: ({ settings }) => {
+    const file = settings.value('COURSE_INDEX_PATH')
+    let reading: Promise<string | undefined> | undefined
+    return async () => {
+      if (file === undefined)
+        return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
+      // A file system that hangs keeps a thread of a small pool: one is enough, however often health is asked.
+      if (reading) return failing('the configured index cannot be read: its file system does not answer')
+      reading = readFile(file, 'utf8').catch(() => undefined)
+      const text = await reading
+      reading = undefined
+      if (text === undefined) return failing('the configured index cannot be read')
+      return parseCourseIndex(text) ? ok(true) : failing('the configured index is malformed')
+    }
+  },
+}
+
+/** In the order of the health bodies. */
+export const learningProbes: readonly ProbeDefinition[] = [
+  datastoreProbe,
+  paymentsProbe,
+  neighbourProbe(api, { deadlineMs: API_DEADLINE_MS + 300 }),
+  neighbourProbe(agent, { deadlineMs: AGENT_DEADLINE_MS + 300 }),
+  models,
+  mailProbe,
+  storeProbe,
+  sharedStoreProbe,
+  errortrackProbe,
+  analyticsProbe,
+  circuit,
+  jobStore,
+  limiter,
+  ...HARDWARE.map(readiness('hardware', OF_API)),
+  neighbourProbe(api, { service: agent.name, deadlineMs: API_DEADLINE_MS + 200 }),
+  courseIndex,
+  ...PROVIDERS.map(readiness('models', { service: agent.name })),
+]

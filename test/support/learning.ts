@@ -1,0 +1,29 @@
+import type { Asks } from '../../src/core/health/diagnosis.ts'
+import { asksOf } from '../../src/core/health/diagnosis.ts'
+import { createLabels } from '../../src/core/status/words.ts'
+import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from '../../src/daemon/embedding.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+
+/** The default platform, taken apart for tests that are about its contents. */
+export const { contract } = learning
+export const SERVICES = contract.services
+export const VARIABLES = contract.variables
+export const RULES = contract.rules
+export const GROUPS = contract.groups.map(({ name }) => name)
+export const LABELS = createLabels(learning)
+export const ASKS: Asks = asksOf(learning.probes, learning.services)
+
+/** The path of a service's health. */
+export function healthPath(service: string): string {
+  return learning.services.find(({ name }) => name === service)?.health ?? ''
+}
+
+type Handlers = Readonly<Record<'web' | 'api' | 'agent', Handler>>
+
+/** The default platform, with what only the daemon sees of it. */
+export function openLearning(options: PlatformOptions & DaemonParts): OpenedPlatform & Handlers {
+  const opened = openPlatform({ platform: learning, ...options })
+  // The default platform has exactly these.
+  return { ...opened, ...(handlersOf(opened) as Handlers) }
+}
