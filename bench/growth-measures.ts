@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { EVENT_KINDS } from '../src/core/analytics/events.ts'
 import { createIngest } from '../src/core/analytics/ingest.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { openAnalyticsStore, openStore } from '../src/core/store/open.ts'
+import { EVENT_KINDS, EVENTS } from '../test/support/learning.ts'
 import { claimTimes, quantile, ROWS } from './claims.ts'
 import { openDispatchers } from './dispatchers.ts'
 import { inFolder } from './folder.ts'
@@ -51,6 +51,7 @@ async function ingestAt(stored: number): Promise<number> {
       const file = path.join(folder, 'store.sqlite')
       const store = await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })
       const ingest = createIngest({
+        events: EVENTS,
         destination: { store: async () => store },
         budget: { totalBytes: Number.MAX_SAFE_INTEGER, dailyBytes: Number.MAX_SAFE_INTEGER },
         clock: systemClock,

@@ -5,9 +5,9 @@ import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import Database from 'better-sqlite3'
 import * as z from 'zod'
-import { EVENT_KINDS } from '../src/core/analytics/events.ts'
 import { openPlatform } from '../src/daemon/index.ts'
 import { listen } from '../src/daemon/listen.ts'
+import { EVENT_KINDS } from '../test/support/learning.ts'
 import { peer } from './peers.ts'
 
 // One way of taking events, in a process of its own: sends its port, and what it measured when it is asked.

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
-import { EVENT_KINDS } from '../src/core/analytics/events.ts'
+import { EVENT_KINDS } from '../test/support/learning.ts'
 import { first, owned } from './child.ts'
 import { perSecond } from './sink.ts'
 

@@ -1,5 +1,4 @@
 import {
-  EVENT_KINDS,
   LONGEST_KEY,
   LONGEST_STRING,
   MOST_EVENTS,
@@ -9,6 +8,7 @@ import {
 import { RETENTION_DAYS } from '../src/core/analytics/ingest.ts'
 import { NAMED_THINGS, PERSONAL_PARTS, PERSONAL_WORDS } from '../src/core/analytics/personal.ts'
 import type { DropReason } from '../src/core/analytics/sanitise.ts'
+import { learningEvents } from '../src/presets/learning/events.ts'
 
 const MEANING: Readonly<Record<DropReason, string>> = {
   malformed: 'the event is no object, or its properties are none',
@@ -19,6 +19,7 @@ const MEANING: Readonly<Record<DropReason, string>> = {
     'the name does not begin with a letter, is too long, or is one that every object has (`constructor`)',
   property_personal: 'the name means personal data, or the value holds an e-mail address',
   property_type: 'the value is no string, finite number or boolean',
+  property_unknown: 'the kind lists its properties, and this is none of them',
   property_limit: `the event has more than ${MOST_PROPERTIES} properties`,
 }
 
@@ -31,7 +32,7 @@ Made from \`src/core/analytics\` by \`npm run make\`; not edited by hand. What i
 
 ## Kinds
 
-${code(EVENT_KINDS)}. Nothing else can be recorded.
+${code(learningEvents.map(({ name }) => name))}. Nothing else can be recorded.
 
 An event is \`{ "kind", "at", "properties" }\`: \`at\` in UTC milliseconds (or ISO 8601 with a zone), properties flat. These are the names that the dashboards of \`/insights\` read:
 

@@ -1,11 +1,12 @@
-import type { EventKind, Properties } from '../core/analytics/events.ts'
-import { sanitiseEvent } from '../core/analytics/sanitise.ts'
+import type { EventDefinition, EventKind, Properties } from '../core/analytics/events.ts'
+import { createSanitiser, type Sanitise } from '../core/analytics/sanitise.ts'
 import { type Report, setReporter } from '../core/reporting/facade.ts'
+import { learningEvents } from '../presets/learning/events.ts'
 import { type Buffer, openBuffer } from './buffer.ts'
 import { deviceStorage, isAllowed, setOptOut } from './consent.ts'
 import type { Sender } from './sender.ts'
 
-export type { EventKind, Properties, PropertyValue } from '../core/analytics/events.ts'
+export type { EventDefinition, EventKind, Properties, PropertyValue } from '../core/analytics/events.ts'
 export {
   type ReportContext,
   type ReportedUser,
@@ -17,6 +18,8 @@ export {
 } from '../core/reporting/facade.ts'
 
 export interface StartOptions {
+  /** The event kinds of the platform; those of the default one when left out. */
+  readonly events?: readonly EventDefinition[]
   /** NEXT_PUBLIC_ANALYTICS_ENDPOINT. Without it events stay on the device. */
   readonly endpoint?: string | undefined
   /** NEXT_PUBLIC_ERRORTRACK_DSN. Without it the SDK is never loaded. */
@@ -32,10 +35,12 @@ const MOST_EARLY = 10
 let buffer: Buffer | undefined
 let sender: Sender | undefined
 let started = false
+let sanitise: Sanitise = createSanitiser(learningEvents)
 
 /** Sends what is buffered to the endpoint, if there is one, and reports errors, if there is a DSN. Call it once a page. */
-export function start({ endpoint, dsn, ...facts }: StartOptions): void {
+export function start({ endpoint, dsn, events, ...facts }: StartOptions): void {
   harmless(() => {
+    if (events) sanitise = createSanitiser(events)
     const storage = deviceStorage()
     if (storage === undefined || started) return
     started = true
@@ -66,7 +71,7 @@ export function track(kind: EventKind, properties: Properties = {}): void {
     const storage = deviceStorage()
     if (storage === undefined || !isAllowed()) return
     buffer ??= openBuffer(storage)
-    const event = sanitiseEvent({ kind, at: Date.now(), properties }, nothing)
+    const event = sanitise({ kind, at: Date.now(), properties }, nothing)
     if (event) buffer.add(event)
     sender?.soon()
   })

@@ -1,5 +1,6 @@
 import type { EventKind } from '../core/analytics/events.ts'
-import { sanitiseEvent } from '../core/analytics/sanitise.ts'
+import { createSanitiser } from '../core/analytics/sanitise.ts'
+import { learningEvents } from '../presets/learning/events.ts'
 import { openBuffer } from './buffer.ts'
 import { deviceStorage, isAllowed } from './consent.ts'
 
@@ -7,7 +8,7 @@ import { deviceStorage, isAllowed } from './consent.ts'
 function record(kind: EventKind, lesson: string): void {
   const storage = deviceStorage()
   if (storage === undefined || !isAllowed()) return
-  const event = sanitiseEvent({ kind, at: Date.now(), properties: { lesson } }, () => {})
+  const event = createSanitiser(learningEvents)({ kind, at: Date.now(), properties: { lesson } }, () => {})
   if (event) openBuffer(storage).add(event)
 }
 

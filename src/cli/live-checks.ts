@@ -32,7 +32,7 @@ export async function liveChecks(
   { loaded: { env, origin }, services, timeoutMs, dkimSelectors }: LiveInput,
 ): Promise<{ readonly results: readonly LiveResult[]; readonly findings: readonly Finding[] }> {
   const settings = readSettings(context.platform, env)
-  const mailer = openMailer({ mail: settings.mail })
+  const mailer = openMailer({ mail: settings.mail, compiled: context.platform.mails.compiled })
   const progress = await openProgress(context, 'live checks')
   try {
     const targets = liveTargets(

@@ -1,4 +1,4 @@
-import type { AnalyticsEvent } from './analytics/events.ts'
+import type { AnalyticsEvent, EventDefinition } from './analytics/events.ts'
 import type { CourseDefinition } from './course/definition.ts'
 import type { Contract } from './env/contract.ts'
 import type { ProbeDefinition } from './health/definition.ts'
@@ -9,14 +9,6 @@ import type { ServiceDefinition } from './service.ts'
 export interface Brand {
   readonly color: string
   readonly logo?: string
-}
-
-/** An event kind that may be counted. One that lists properties keeps those and drops all others. */
-export interface EventKind {
-  readonly name: string
-  /** For the insights page; the name when left out. */
-  readonly label?: string
-  readonly properties?: Readonly<Record<string, 'string' | 'number' | 'boolean'>>
 }
 
 /** One column of an insights table: what is computed from the events of `kind` in a row. */
@@ -64,7 +56,7 @@ export interface Platform {
   readonly probes: readonly ProbeDefinition[]
   readonly mails: MailSet
   readonly courses: readonly CourseDefinition[]
-  readonly events: readonly EventKind[]
+  readonly events: readonly EventDefinition[]
   readonly insights: Insights
   readonly texts: PlatformTexts
 }

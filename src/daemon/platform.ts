@@ -53,7 +53,11 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
   const settings = readSettings(platform, env)
   const startedAt = clock.now()
-  const mailer = openMailer({ mail: settings.mail, transport: options.mailer })
+  const mailer = openMailer({
+    mail: settings.mail,
+    compiled: platform.mails.compiled,
+    transport: options.mailer,
+  })
 
   const malformed = malformedStores(env)
   const assertWellFormed = (name: StoreVariable) => {
@@ -80,6 +84,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       settings.linkSecret ??
       secret(await kept.getOrCreate('link_key', () => Buffer.from(random.bytes(32)).toString('base64url')))
     const opened = openCourse({
+      lessons: platform.courses[0]?.lessons ?? [],
       store: kept.course,
       persistent: kept.persistent,
       mailer,
@@ -139,6 +144,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const { analyticsTotalBytes: totalBytes, analyticsDailyBytes: dailyBytes } = settings.budgets
   let toldRefusal = ''
   const ingest = createIngest({
+    events: platform.events,
     destination: destinationOf(settings, analytics),
     budget: { totalBytes, dailyBytes },
     clock,
@@ -264,7 +270,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   let closing: Promise<void> | undefined
   return {
     services,
-    sendEmail: createSendEmail(mailer, clock),
+    sendEmail: createSendEmail(mailer, clock, platform.mails.compiled),
     dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
       (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
     async health(service, { deep = false } = {}) {

@@ -2,12 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { EVENT_KINDS } from '../../src/core/analytics/events.ts'
 import { RETENTION_DAYS } from '../../src/core/analytics/ingest.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Log } from '../../src/core/log.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { openLearning } from '../support/learning.ts'
+import { EVENT_KINDS, openLearning } from '../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000

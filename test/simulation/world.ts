@@ -3,6 +3,7 @@ import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
+import { LESSONS } from '../support/learning.ts'
 import type { Core } from './core.ts'
 import { type Fault, NEVER, type Process, simulatedProvider } from './provider.ts'
 import { type Seeded, seeded } from './seeded.ts'
@@ -83,6 +84,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   function courseOf(process: Process, over: CourseStore): Course {
     const transport = provider.transportOf(process)
     return core.openCourse({
+      lessons: LESSONS,
       store: over,
       persistent: true,
       mailer: core.openMailer({

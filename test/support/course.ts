@@ -8,6 +8,7 @@ import type { Message, Outcome } from '../../src/core/mail/transport.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { secret } from '../../src/core/secret.ts'
 import type { VirtualTime } from '../simulation/virtual-time.ts'
+import { LESSONS } from './learning.ts'
 import { addressOf, openTestStore, type StoreKind } from './stores.ts'
 
 export const START = Date.UTC(2026, 2, 28)
@@ -38,6 +39,7 @@ export async function courseWith(
   })
   const open = (on: CourseStore, { site = siteUrl }: { readonly site?: string } = {}) =>
     openCourse({
+      lessons: LESSONS,
       store: on,
       persistent: true,
       mailer: openMailer({

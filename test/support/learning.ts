@@ -11,6 +11,9 @@ export const SERVICES = contract.services
 export const VARIABLES = contract.variables
 export const RULES = contract.rules
 export const GROUPS = contract.groups.map(({ name }) => name)
+export const LESSONS = learning.courses[0]?.lessons ?? []
+export const EVENTS = learning.events
+export const EVENT_KINDS = EVENTS.map(({ name }) => name)
 export const LABELS = createLabels(learning)
 export const ASKS: Asks = asksOf(learning.probes, learning.services)
 

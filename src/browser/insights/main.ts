@@ -1,7 +1,8 @@
-import { type AnalyticsEvent, EVENT_KINDS } from '../../core/analytics/events.ts'
+import type { AnalyticsEvent } from '../../core/analytics/events.ts'
 import { type Insights, insightsOf } from '../../core/analytics/insights.ts'
 import { sampleEvents } from '../../core/analytics/sample.ts'
-import { sanitiseEvent } from '../../core/analytics/sanitise.ts'
+import { createSanitiser } from '../../core/analytics/sanitise.ts'
+import { learningEvents } from '../../presets/learning/events.ts'
 import { type Buffer, openBuffer } from '../buffer.ts'
 import { deviceStorage, hasOptedOut, isAllowed, setOptOut } from '../consent.ts'
 import { BATCH_KEY } from '../sender.ts'
@@ -23,14 +24,15 @@ const chart = barChart(part('activity-chart'), part('activity-readout'))
 /** What the page can do is seen at once: who comes with nothing of their own begins with the sample. */
 let showsSample = true
 
-for (const name of EVENT_KINDS) kind.append(new Option(tables.KIND_LABEL[name], name))
+const sanitise = createSanitiser(learningEvents)
+for (const { name, label } of learningEvents) kind.append(new Option(label, name))
 
 /** What the buffer holds, judged again: local storage is open to every script of the site. */
 function ownEvents(): AnalyticsEvent[] {
   return (buffer?.keys() ?? []).flatMap((key) => {
     try {
       const [name, at, properties] = JSON.parse(buffer?.read(key) ?? 'null') as unknown[]
-      return sanitiseEvent({ kind: name, at, properties }, () => {}) ?? []
+      return sanitise({ kind: name, at, properties }, () => {}) ?? []
     } catch {
       return []
     }
@@ -46,7 +48,7 @@ function show(): void {
     events: showsSample ? sampleEvents(now) : own,
     now,
     range: Number(range.value) || undefined,
-    kind: EVENT_KINDS.find((name) => name === kind.value),
+    kind: kind.value || undefined,
     dayOf: localDay,
   })
   part('fresh').hidden = own.length > 0 || showsSample

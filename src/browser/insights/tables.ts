@@ -1,24 +1,8 @@
-import type { EventKind } from '../../core/analytics/events.ts'
 import type { Insights } from '../../core/analytics/insights.ts'
+import { learningEvents } from '../../presets/learning/events.ts'
 import { longDay } from './chart.ts'
 
-export const KIND_LABEL: Readonly<Record<EventKind, string>> = {
-  'lesson.viewed': 'Lessons viewed',
-  'lesson.completed': 'Lessons completed',
-  'circuit.run': 'Circuits run',
-  'circuit.saved': 'Circuits saved',
-  'circuit.shared': 'Circuits shared',
-  'tutor.asked': 'Questions to the tutor',
-  'tutor.rated': 'Answers rated',
-  'exam.started': 'Exams started',
-  'exam.completed': 'Exams completed',
-  'device.selected': 'Devices chosen',
-  'search.performed': 'Searches',
-  'page.viewed': 'Pages viewed',
-  'pricing.viewed': 'Prices viewed',
-  'checkout.started': 'Checkouts started',
-  'course.subscribed': 'Course subscribed',
-}
+const LABELS = new Map(learningEvents.map(({ name, label = name }) => [name, label]))
 
 interface Table {
   readonly head: readonly string[]
@@ -40,7 +24,7 @@ export function activityTable({ days }: Insights): Table {
 export function kindsTable({ kinds }: Insights): Table {
   return {
     head: ['What', 'Events'],
-    rows: kinds.map(({ kind, count }) => [KIND_LABEL[kind], count]),
+    rows: kinds.map(({ kind, count }) => [LABELS.get(kind) ?? kind, count]),
     bar: 1,
     empty: 'No event in this range.',
   }

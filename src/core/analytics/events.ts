@@ -1,23 +1,13 @@
-/** What may be counted, and nothing else (CONTRACT §6). One row adds a kind. */
-export const EVENT_KINDS = [
-  'lesson.viewed',
-  'circuit.run',
-  'tutor.asked',
-  'exam.completed',
-  'lesson.completed',
-  'exam.started',
-  'circuit.saved',
-  'circuit.shared',
-  'tutor.rated',
-  'device.selected',
-  'search.performed',
-  'page.viewed',
-  'pricing.viewed',
-  'checkout.started',
-  'course.subscribed',
-] as const
+/** The name of an event kind of the platform. */
+export type EventKind = string
 
-export type EventKind = (typeof EVENT_KINDS)[number]
+/** A kind that may be counted. One that lists properties keeps those, in their types, and drops all others. */
+export interface EventDefinition {
+  readonly name: string
+  /** For the insights page; the name when left out. */
+  readonly label?: string
+  readonly properties?: Readonly<Record<string, 'string' | 'number' | 'boolean'>>
+}
 
 export type PropertyValue = string | number | boolean
 export type Properties = Readonly<Record<string, PropertyValue>>

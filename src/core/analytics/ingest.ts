@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { type AnalyticsBudget, createBudget, REFUSALS, type Refusal } from './budget.ts'
-import { type AnalyticsEvent, EVENT_KINDS, type EventKind } from './events.ts'
-import { type DropReason, sanitiseEvent } from './sanitise.ts'
+import type { AnalyticsEvent, EventDefinition } from './events.ts'
+import { createSanitiser, type DropReason } from './sanitise.ts'
 import { type AnalyticsStore, DAY_MS, type DayCount } from './store.ts'
 
 /** What is stored is kept for 13 months: a year, and the month to compare it with. */
@@ -48,16 +48,19 @@ export interface Ingest {
 
 export function createIngest({
   destination,
+  events: kinds,
   budget,
   clock,
   onRefused = () => {},
 }: {
   readonly destination: Destination
+  readonly events: readonly EventDefinition[]
   readonly budget: AnalyticsBudget
   readonly clock: Clock
   /** Told of every batch that was not stored for want of room. */
   readonly onRefused?: (refusal: Refusal) => void
 }): Ingest {
+  const sanitise = createSanitiser(kinds)
   const keeper = createBudget({ budget, clock })
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
   let prunedOn: number | undefined
@@ -83,7 +86,7 @@ export function createIngest({
       }
       const events: AnalyticsEvent[] = []
       for (const value of batch.events) {
-        const event = sanitiseEvent(value, drop)
+        const event = sanitise(value, drop)
         if (event === undefined) continue
         if (event.at > now + AHEAD_MS || event.at < oldest(now)) drop('time_out_of_range')
         else events.push(event)
@@ -130,19 +133,20 @@ function digest(id: string): Uint8Array {
   return createHash('sha256').update(id).digest().subarray(0, 16)
 }
 
-/** One number for a day and a kind: a batch may be scattered over months, and this is done for every event. */
+/** A row for each day and kind: a batch may be scattered over months, and this is done for every event. */
 function countByDay(events: readonly AnalyticsEvent[]): DayCount[] {
-  const counts = new Map<number, number>()
+  const days = new Map<number, Map<string, number>>()
   for (const { kind, at } of events) {
-    const cell = Math.floor(at / DAY_MS) * EVENT_KINDS.length + (KIND_INDEX.get(kind) ?? 0)
-    counts.set(cell, (counts.get(cell) ?? 0) + 1)
+    const day = Math.floor(at / DAY_MS)
+    let kinds = days.get(day)
+    if (kinds === undefined) {
+      kinds = new Map()
+      days.set(day, kinds)
+    }
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   }
-  return [...counts].map(([cell, count]) => ({
-    day: new Date(Math.floor(cell / EVENT_KINDS.length) * DAY_MS).toISOString().slice(0, 10),
-    // The remainder is an index of the list.
-    kind: EVENT_KINDS[cell % EVENT_KINDS.length] as EventKind,
-    count,
-  }))
+  return [...days].flatMap(([day, kinds]) => {
+    const date = new Date(day * DAY_MS).toISOString().slice(0, 10)
+    return [...kinds].map(([kind, count]) => ({ day: date, kind, count }))
+  })
 }
-
-const KIND_INDEX: ReadonlyMap<EventKind, number> = new Map(EVENT_KINDS.map((kind, index) => [kind, index]))

@@ -1,7 +1,6 @@
 import {
   type AnalyticsEvent,
-  EVENT_KINDS,
-  type EventKind,
+  type EventDefinition,
   LONGEST_KEY,
   LONGEST_STRING,
   MOST_PROPERTIES,
@@ -19,8 +18,8 @@ export type DropReason =
   | 'property_personal'
   | 'property_type'
   | 'property_limit'
+  | 'property_unknown'
 
-const KINDS: ReadonlySet<unknown> = new Set(EVENT_KINDS)
 /** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
 const LAST_TIME = 8.64e15
 /** Names come again and again: each is judged once, up to a number that a flood of names cannot exceed. */
@@ -38,13 +37,23 @@ const NOTHING: object = Object.create(null)
  * what may be kept of its properties, or undefined; `drop` is told of everything that is left out. Never throws on
  * a value that JSON can express; sanitising twice changes nothing.
  */
-export function sanitiseEvent(
+export type Sanitise = (value: unknown, drop: (reason: DropReason) => void) => AnalyticsEvent | undefined
+
+/** The sanitiser of a platform with these event kinds. */
+export function createSanitiser(events: readonly EventDefinition[]): Sanitise {
+  const kinds = new Map<unknown, EventDefinition>(events.map((event) => [event.name, event]))
+  return (value, drop) => sanitiseEvent(kinds, value, drop)
+}
+
+function sanitiseEvent(
+  kinds: ReadonlyMap<unknown, EventDefinition>,
   value: unknown,
   drop: (reason: DropReason) => void,
 ): AnalyticsEvent | undefined {
   if (!isRecord(value)) return void drop('malformed')
   const { kind, properties = {} } = value
-  if (!KINDS.has(kind)) return void drop('unknown_kind')
+  const definition = kinds.get(kind)
+  if (definition === undefined) return void drop('unknown_kind')
   if (!isRecord(properties)) return void drop('malformed')
   const at = timeOf(value.at)
   if (at === undefined) return void drop('time_out_of_range')
@@ -52,7 +61,7 @@ export function sanitiseEvent(
   const kept: Record<string, PropertyValue> = Object.create(NOTHING)
   let count = 0
   for (const key of Object.keys(properties)) {
-    const fault = keyFault(key) ?? valueFault(properties[key])
+    const fault = keyFault(key) ?? valueFault(properties[key]) ?? unlisted(definition, key, properties[key])
     if (fault) drop(fault)
     else if (count === MOST_PROPERTIES) drop('property_limit')
     else {
@@ -62,8 +71,14 @@ export function sanitiseEvent(
       kept[key] = typeof clean === 'string' ? cut(clean) : clean
     }
   }
-  // The set holds the kinds and nothing else.
-  return { kind: kind as EventKind, at, properties: kept }
+  return { kind: definition.name, at, properties: kept }
+}
+
+/** Why a kind that lists its properties does not keep this one. */
+function unlisted({ properties }: EventDefinition, key: string, value: unknown): DropReason | undefined {
+  if (properties === undefined) return undefined
+  if (!Object.hasOwn(properties, key)) return 'property_unknown'
+  return typeof value === properties[key] ? undefined : 'property_type'
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

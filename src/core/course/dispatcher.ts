@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { TEMPLATES, type TemplateName } from '../mail/catalog.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Outcome } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
@@ -33,6 +32,8 @@ export interface DispatcherOptions {
   readonly random: Random
   readonly log: Log
   /** What a lesson's mail needs besides its template. */
+  /** Names of templates, in order. */
+  readonly lessons: readonly string[]
   readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
 }
 
@@ -41,7 +42,7 @@ export interface DispatcherOptions {
  * network I/O) → render → send → record. The hourly schedule, the endpoint and the CLI all enter here.
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
-  const { store, persistent, mailer, clock, timer, random, log, mailFor } = options
+  const { store, persistent, mailer, clock, timer, random, log, lessons, mailFor } = options
   return async ({ limit, run, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
@@ -141,7 +142,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     function send(claim: Claim, signal: AbortSignal): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {
-        template: templateOf(claim.day),
+        template: templateOf(lessons, claim.day),
         slots,
         to: { name: undefined, address: claim.address },
         about: `course.${claim.subscription}.${claim.enrolment}.${claim.day}`,
@@ -214,8 +215,8 @@ const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as
 
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
-function templateOf(day: number): TemplateName {
-  const name = TEMPLATES.find((template) => template === `course-day-${day}`)
+function templateOf(lessons: readonly string[], day: number): string {
+  const name = lessons[day - 1]
   if (name === undefined) throw new RangeError(`there is no lesson for day ${day}`)
   return name
 }

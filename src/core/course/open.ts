@@ -27,6 +27,8 @@ export interface CourseOptions {
   readonly random: Random
   readonly log: Log
   readonly siteUrl: string
+  /** Names of templates, in order. */
+  readonly lessons: readonly string[]
   /** Signs unsubscribe links; a key kept in the store when it is not configured. */
   readonly linkKey: Secret
 }
@@ -41,6 +43,7 @@ export function openCourse({
   random,
   log,
   siteUrl,
+  lessons,
   linkKey,
 }: CourseOptions): Course {
   const pending = new Set<Promise<void>>()
@@ -57,6 +60,7 @@ export function openCourse({
     timer,
     random,
     log,
+    lessons,
     mailFor: (claim) => {
       const link = unsubscribe(claim.subscription, claim.enrolment)
       return {

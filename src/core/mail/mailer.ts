@@ -1,10 +1,9 @@
 import type { Mailbox } from './address.ts'
-import type { TemplateName } from './catalog.ts'
 import type { Message, Outcome } from './transport.ts'
 
 /** What is to be mailed, before it is rendered. */
 export interface Mail {
-  readonly template: TemplateName
+  readonly template: string
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
   /** What this message is about (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */

@@ -3,8 +3,14 @@ import type { Mailbox } from './address.ts'
 import { compiledMails } from './compiled.ts'
 import { composeMessage } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-import type { CompiledMails } from './template.ts'
+import type { CompiledMail, CompiledMails } from './template.ts'
 import { LINES, type Message, type Outcome, type Transport } from './transport.ts'
+
+function templateIn(compiled: CompiledMails, name: string): CompiledMail {
+  const mail = Object.hasOwn(compiled, name) ? compiled[name] : undefined
+  if (mail === undefined) throw new RangeError('there is no such template')
+  return mail
+}
 
 const NOT_CONFIGURED = 'mail is not configured'
 
@@ -38,7 +44,7 @@ export function openMailer({
   const compose = async (message: Mail) =>
     composeMessage({
       mail: message,
-      compiled: (await compiled())[message.template],
+      compiled: templateIn(await compiled(), message.template),
       from: sender,
       replyTo: mail?.replyTo,
     })

@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts'
 import { parseMailbox } from './address.ts'
-import { TEMPLATES, type TemplateName } from './catalog.ts'
+import { compiledMails } from './compiled.ts'
 import type { Mailer } from './mailer.ts'
+import type { CompiledMails } from './template.ts'
 
 export interface SendEmailInput {
-  readonly template: TemplateName
+  readonly template: string
   /** One address, with or without a display name. */
   readonly to: string
   readonly slots: Readonly<Record<string, string>>
@@ -21,11 +22,16 @@ export type SendEmailResult =
 export type SendEmail = (input: SendEmailInput) => Promise<SendEmailResult>
 
 /** `sendEmail` of CONTRACT §8: whatever goes wrong, in the input, the template or the transport, is a reason. */
-export function createSendEmail(mailer: Mailer, clock: Clock): SendEmail {
+export function createSendEmail(
+  mailer: Mailer,
+  clock: Clock,
+  compiled: () => Promise<CompiledMails> = compiledMails,
+): SendEmail {
   return async (input) => {
     try {
       const { template, to, slots, about, date } = input
-      if (!TEMPLATES.includes(template)) return { sent: false, reason: 'there is no such template' }
+      if (!Object.hasOwn(await compiled(), template))
+        return { sent: false, reason: 'there is no such template' }
       // Callers without types give what they have.
       const parsed = parseMailbox(String(to))
       if (!parsed.ok) return { sent: false, reason: parsed.reason }

@@ -1,5 +1,3 @@
-import type { TemplateName } from './catalog.ts'
-
 /** Where a slot stands decides how its value is escaped. */
 export type SlotContext = 'html' | 'url' | 'plain'
 
@@ -21,4 +19,4 @@ export interface CompiledMail {
   readonly body: readonly Part[]
 }
 
-export type CompiledMails = Readonly<Record<TemplateName, CompiledMail>>
+export type CompiledMails = Readonly<Record<string, CompiledMail>>

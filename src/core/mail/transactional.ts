@@ -3,7 +3,6 @@ import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
 import type { Clock } from '../clock.ts'
 import { parseAddress } from './address.ts'
-import type { TemplateName } from './catalog.ts'
 import type { Mailer } from './mailer.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 
@@ -96,7 +95,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
   /** Two clicks meet while the first is being sent: they share its outcome. */
   const underway = new Map<string, Promise<MailAnswer>>()
 
-  function sendOnce(template: TemplateName, allowed: Allowed): Promise<MailAnswer> {
+  function sendOnce(template: string, allowed: Allowed): Promise<MailAnswer> {
     // A hash, because a subject or a record's id is not ours to keep twice.
     const key = createHash('sha256').update(`${template}.${allowed.about}`).digest('base64url')
     const sending = underway.get(key) ?? send(key, template, allowed).finally(() => underway.delete(key))
@@ -104,11 +103,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     return sending
   }
 
-  async function send(
-    key: string,
-    template: TemplateName,
-    { to, slots, about }: Allowed,
-  ): Promise<MailAnswer> {
+  async function send(key: string, template: string, { to, slots, about }: Allowed): Promise<MailAnswer> {
     if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
     const address = parseAddress(to)
     if (!address.ok) return { kind: 'not_sent', reason: 'the record holds no address that can be mailed' }

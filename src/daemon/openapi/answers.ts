@@ -95,6 +95,7 @@ export const AnalyticsAnswer = z.strictObject({
         'property_personal',
         'property_type',
         'property_limit',
+        'property_unknown',
       ]),
       count,
     )

@@ -30,11 +30,14 @@ export function resubscribedPage(): Page {
 
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
 export function lessonPage({
+  title,
   day,
   last,
   body,
   script,
 }: {
+  /** The course's. */
+  readonly title: string
   readonly day: number
   readonly last: number
   readonly body: string
@@ -43,10 +46,10 @@ export function lessonPage({
   const link = (to: number, text: string) =>
     to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
   return page({
-    title: `Day ${day} · Quantum, from the beginning`,
+    title: `Day ${day} · ${title}`,
     wide: true,
     script,
-    body: `<p class="quiet">Quantum, from the beginning · day ${day} of ${last}</p>
+    body: `<p class="quiet">${escapeHtml(title)} · day ${day} of ${last}</p>
 <article class="lesson" data-lesson="day-${day}">${body}</article>
 <nav aria-label="Lessons">${link(day - 1, `← Day ${day - 1}`)}${link(day + 1, `Day ${day + 1} →`)}</nav>`,
   })

@@ -1,12 +1,10 @@
 import * as z from 'zod'
 import { hasBearer } from '../../core/access/bearer.ts'
 import type { Course } from '../../core/course/course.ts'
-import { LESSONS } from '../../core/course/schedule.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/mail/address.ts'
-import { TEMPLATES } from '../../core/mail/catalog.ts'
-import { compiledMails } from '../../core/mail/compiled.ts'
 import { fill } from '../../core/mail/render.ts'
+import type { Platform } from '../../core/platform.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
@@ -125,17 +123,26 @@ export function dispatchRoute(
 let lessonScript: Promise<string | undefined> | undefined
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
-export const lessonRoute: Handler = async ({ params, requestId }) => {
-  const template = TEMPLATES.find((name) => name === `course-day-${params.day}`)
-  if (template === undefined)
-    throw new PlatformError('not_found', `There are lessons for day 1 to day ${LESSONS}.`)
-  const mail = (await compiledMails())[template]
-  lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
-  const day = Number(params.day)
-  return htmlResponse({
-    requestId,
-    ...lessonPage({ day, last: LESSONS, body: fill(mail.body, {}), script: await lessonScript }),
-  })
+export function lessonRoute({ courses, mails }: Pick<Platform, 'courses' | 'mails'>): Handler {
+  const [course] = courses
+  return async ({ params, requestId }) => {
+    const last = course?.lessons.length ?? 0
+    // The number itself, and no other way to write it.
+    const template = course?.lessons.find((_, index) => params.day === String(index + 1))
+    const mail = template === undefined ? undefined : (await mails.compiled())[template]
+    if (course === undefined || mail === undefined)
+      throw new PlatformError('not_found', `There are lessons for day 1 to day ${last}.`)
+    lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
+    const day = Number(params.day)
+    const page = lessonPage({
+      title: course.title,
+      day,
+      last,
+      body: fill(mail.body, {}),
+      script: await lessonScript,
+    })
+    return htmlResponse({ requestId, ...page })
+  }
 }
 
 function passive({ requestId, request }: RouteRequest): Response {

@@ -28,7 +28,7 @@ export function webTable(parts: Parts): RouteTable {
     statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
     badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics),
-    lesson: later(async () => (await courseRoutes()).lessonRoute),
+    lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
     subscribe: later(async () => (await courseRoutes()).subscribeRoute(course)),
     confirm: later(async () => (await courseRoutes()).confirmRoute(course)),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),

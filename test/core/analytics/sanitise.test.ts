@@ -1,24 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  EVENT_KINDS,
-  LONGEST_STRING,
-  MOST_PROPERTIES,
-  OPT_OUT_KEY,
-} from '../../../src/core/analytics/events.ts'
+import { LONGEST_STRING, MOST_PROPERTIES, OPT_OUT_KEY } from '../../../src/core/analytics/events.ts'
 import {
   isPersonalKey,
   NAMED_THINGS,
   PERSONAL_PARTS,
   PERSONAL_WORDS,
 } from '../../../src/core/analytics/personal.ts'
-import { sanitiseEvent } from '../../../src/core/analytics/sanitise.ts'
+import { createSanitiser } from '../../../src/core/analytics/sanitise.ts'
+import { EVENT_KINDS, EVENTS } from '../../support/learning.ts'
 
 const AT = Date.UTC(2026, 10, 21, 12)
 
 function sanitise(value: unknown) {
   const reasons: string[] = []
-  const event = sanitiseEvent(value, (reason) => reasons.push(reason))
+  const event = createSanitiser(EVENTS)(value, (reason) => reasons.push(reason))
   return { event, reasons }
 }
 const withProperties = (properties: unknown) => sanitise({ kind: 'circuit.run', at: AT, properties })

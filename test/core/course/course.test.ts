@@ -8,6 +8,7 @@ import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import type { Store } from '../../../src/core/store/store.ts'
+import { LESSONS } from '../../support/learning.ts'
 import { addressOf, openTestStore, STORES, type StoreKind } from '../../support/stores.ts'
 
 const START = Date.UTC(2026, 2, 28)
@@ -41,6 +42,7 @@ async function course(kind: StoreKind, { persistent = true, mail = true } = {}) 
   }
   const open = (on: Pick<Store, 'course'>) =>
     openCourse({
+      lessons: LESSONS,
       store: on.course,
       // The fallback runs the suite too; that dispatch refuses it is a test of its own.
       persistent,

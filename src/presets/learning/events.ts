@@ -1,0 +1,20 @@
+import type { EventDefinition } from '../../core/analytics/events.ts'
+
+/** What may be counted, and nothing else (CONTRACT §6). One row adds a kind. */
+export const learningEvents: readonly EventDefinition[] = [
+  { name: 'lesson.viewed', label: 'Lessons viewed' },
+  { name: 'circuit.run', label: 'Circuits run' },
+  { name: 'tutor.asked', label: 'Questions to the tutor' },
+  { name: 'exam.completed', label: 'Exams completed' },
+  { name: 'lesson.completed', label: 'Lessons completed' },
+  { name: 'exam.started', label: 'Exams started' },
+  { name: 'circuit.saved', label: 'Circuits saved' },
+  { name: 'circuit.shared', label: 'Circuits shared' },
+  { name: 'tutor.rated', label: 'Answers rated' },
+  { name: 'device.selected', label: 'Devices chosen' },
+  { name: 'search.performed', label: 'Searches' },
+  { name: 'page.viewed', label: 'Pages viewed' },
+  { name: 'pricing.viewed', label: 'Prices viewed' },
+  { name: 'checkout.started', label: 'Checkouts started' },
+  { name: 'course.subscribed', label: 'Course subscribed' },
+]
