@@ -10,6 +10,8 @@ export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
   readonly rows?: number
+  /** The stream without its guard, for a library that draws on it; what it draws must be `shown` by its caller. */
+  readonly drawn?: Output
 }
 
 /** Off a terminal. A terminal that does not know its size says 0. */

@@ -4,6 +4,7 @@ import { learning } from '../presets/learning/platform.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
 import { reportFault, runProgram } from './program.ts'
+import { guarded } from './terminal.ts'
 
 /** The report of a fault may go over the network, and may not keep a broken process. */
 const REPORT_MS = 1000
@@ -71,7 +72,7 @@ export async function start(): Promise<void> {
   }
   // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
   let fault: { report: (error: unknown) => unknown; exitCode: number } = {
-    report: (error) => reportFault(error, context),
+    report: (error) => reportFault(error, guarded(context)),
     exitCode: EXIT.internal,
   }
   // An unhandled rejection is raised as an uncaught exception.

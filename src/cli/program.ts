@@ -3,6 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { type Context, columnsOf } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { wrap } from './output/wrap.ts'
+import { guarded } from './terminal.ts'
 
 /**
  * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
@@ -80,6 +81,8 @@ const COMMANDS: readonly Row[] = [
   },
 ]
 
+export const COMMAND_NAMES: readonly string[] = COMMANDS.map(({ name }) => name)
+
 /** Builds the program with the named command configured (`undefined`: all of them). */
 export async function buildProgram(
   context: Context,
@@ -121,7 +124,8 @@ function fitted(text: string, columns: number | undefined): string {
 }
 
 /** Runs one command line and gives its exit code; writes faults as one sentence, without a stack trace. */
-export async function runProgram(argv: readonly string[], context: Context): Promise<ExitCode> {
+export async function runProgram(argv: readonly string[], unguarded: Context): Promise<ExitCode> {
+  const context = guarded(unguarded)
   let code: ExitCode = EXIT.passed
   const named = argv[0] === 'help' ? argv[1] : argv[0]
   try {
@@ -167,11 +171,11 @@ export function reportFault(error: unknown, context: Context): ExitCode {
     return EXIT.usage
   }
   if (error instanceof CommandError) {
-    context.stderr.write(`platformctl: ${error.message}\n`)
+    context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)
     return error.exitCode
   }
   if (isStoreUnavailable(error)) {
-    context.stderr.write(`platformctl: ${error.message}\n`)
+    context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)
     return EXIT.remote
   }
   context.stderr.write('platformctl: internal fault; please report it with the lines below.\n')

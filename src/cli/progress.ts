@@ -1,4 +1,5 @@
 import type { Context } from './context.ts'
+import { shown } from './terminal.ts'
 
 /** What is being waited for, as one line of standard error that goes away again; nothing at all off a terminal. */
 export interface Progress {
@@ -12,15 +13,15 @@ export async function openProgress(context: Context, text: string): Promise<Prog
   if (context.stderr.isTTY !== true) return SILENT
   const { default: ora } = await import('ora')
   const spinner = ora({
-    text,
+    text: shown(text, true),
     // ora wants the stream's cursor methods, which a terminal has.
-    stream: context.stderr as NodeJS.WriteStream,
+    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
     discardStdin: false,
     color: context.colour.stderr ? 'blue' : false,
   }).start()
   return {
     show(next) {
-      spinner.text = next
+      spinner.text = shown(next, true)
     },
     end: () => void spinner.stop(),
   }

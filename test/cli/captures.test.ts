@@ -4,6 +4,7 @@ import { openStage } from '../../src/cli/demo/stage.ts'
 import { healthText } from '../../src/cli/output/health-text.ts'
 import { loadPaint } from '../../src/cli/paint.ts'
 import { runProgram } from '../../src/cli/program.ts'
+import { shown } from '../../src/cli/terminal.ts'
 import { CAUSES, type CauseCode } from '../../src/core/health/causes.ts'
 import type { RemoteHealth } from '../../src/core/health/prober.ts'
 import { verdictOf } from '../../src/core/health/verdict.ts'
@@ -82,10 +83,13 @@ test.each([60, 80, 120])('health at %d columns', async (columns) => {
 })
 
 test('health shows what was not checked in gray, and never as ok', async () => {
-  const text = capture(
-    [answered('web', { mail: { state: 'ok', checked: false }, store: { state: 'ok', checked: true } })],
-    80,
-    await loadPaint(true),
+  const text = shown(
+    capture(
+      [answered('web', { mail: { state: 'ok', checked: false }, store: { state: 'ok', checked: true } })],
+      80,
+      await loadPaint(true),
+    ),
+    true,
   )
   const lines = text.split('\n')
   const [gray, green] = ['\u001b[2m', '\u001b[32m']

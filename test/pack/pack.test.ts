@@ -32,6 +32,7 @@ const CONTENTS = [
   /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
+  /^dist\/sbom\.cdx\.json$/,
   /^templates\/(?:[\w-]+\.(?:md|mjml)|compiled\/mails\.json)$/,
   /^runbooks\/(?:[\w-]+\.md|alerts\.yaml|dashboard\.json)$/,
   /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml))$/,
@@ -47,6 +48,18 @@ test('the tarball holds the built package and nothing of its making, and stays s
   // About 1.4 and 6 MB when this was written, half of it source maps.
   expect(installed.bytes.packed).toBeLessThan(2_500_000)
   expect(installed.bytes.unpacked).toBeLessThan(10_000_000)
+})
+
+test('it lists what is installed with it, in CycloneDX', async () => {
+  const file = path.join(installed.folder, 'node_modules/platformctl/dist/sbom.cdx.json')
+  const list = JSON.parse(await readFile(file, 'utf8')) as {
+    bomFormat: string
+    components: { name: string; version: string }[]
+  }
+  expect(list.bomFormat).toBe('CycloneDX')
+  const names = list.components.map(({ name }) => name)
+  for (const name of Object.keys(packageJson.dependencies)) expect(names).toContain(name)
+  expect(names).not.toContain('vitest')
 })
 
 test('its source maps are of sources and packages, not of tests', async () => {

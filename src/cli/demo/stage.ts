@@ -1,6 +1,7 @@
 import { type Context, columnsOf } from '../context.ts'
 import { beside } from '../output/wrap.ts'
 import { loadPaint } from '../paint.ts'
+import { shown } from '../terminal.ts'
 
 /** What the demo shows: finished steps stay as lines; what it waits for is a spinner, on a terminal only. */
 export interface Stage {
@@ -24,7 +25,7 @@ export async function openStage(context: Context): Promise<Stage> {
   const { default: ora } = await import('ora')
   const spinner = ora({
     // ora wants the stream's cursor methods, which only a terminal has; elsewhere it stays off.
-    stream: context.stderr as NodeJS.WriteStream,
+    stream: (context.stderr.drawn ?? context.stderr) as NodeJS.WriteStream,
     isEnabled: context.stderr.isTTY === true,
     isSilent: context.stderr.isTTY !== true,
     discardStdin: false,
@@ -42,7 +43,7 @@ export async function openStage(context: Context): Promise<Stage> {
     Math.max(...rows.map(([first = '']) => first.length)) + 2
 
   return {
-    wait: (text) => void spinner.start(text),
+    wait: (text) => void spinner.start(shown(text, true)),
     done: (text) => line(beside(`${paint.green('✔')} `, text, columns)),
     note: (text) => line(beside('  ', paint.dim(text), columns)),
     open(pages) {
@@ -62,7 +63,7 @@ export async function openStage(context: Context): Promise<Stage> {
     async countDown(text, ms) {
       const end = context.clock.monotonic() + ms
       for (let left = ms; left > 0; left = end - context.clock.monotonic()) {
-        spinner.start(`${text} ${paint.dim(`(${Math.ceil(left / 1000)} s)`)}`)
+        spinner.start(shown(`${text} ${paint.dim(`(${Math.ceil(left / 1000)} s)`)}`, true))
         await context.clock.sleep(Math.min(left, 1000), context.signal)
       }
     },

@@ -3,6 +3,7 @@ import type { Verdict } from '../../core/health/verdict.ts'
 import { type Context, columnsOf } from '../context.ts'
 import { healthText, shownState } from '../output/health-text.ts'
 import { loadPaint, type Paint } from '../paint.ts'
+import { ours } from '../terminal.ts'
 import { frame } from './frame.ts'
 import type { Ask } from './run.ts'
 import { follow, type Track } from './track.ts'
@@ -91,17 +92,18 @@ const END_OF_LINE = '\u001b[K\r\n'
 
 function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint): View {
   let open = true
-  stdout.write(ENTER)
+  stdout.write(ours(ENTER))
   return {
     show({ verdict, tracks, nextInMs }) {
       if (!open) return
       // 0 by 0 is what a terminal says that does not know its size.
       const [columns, rows] = [columnsOf(stdout), stdout.rows || 24]
       const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
-      stdout.write(`${BEGIN}${lines.join(END_OF_LINE)}${END_OF_LINE}${END}`)
+      const end = ours(END_OF_LINE)
+      stdout.write(`${ours(BEGIN)}${lines.join(end)}${end}${ours(END)}`)
     },
     close() {
-      if (open) stdout.write(LEAVE)
+      if (open) stdout.write(ours(LEAVE))
       open = false
     },
   }

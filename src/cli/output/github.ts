@@ -1,5 +1,6 @@
 import type { Finding } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
+import { workflowCommand } from '../terminal.ts'
 import { liveCounts } from './live-text.ts'
 
 const COMMAND = { error: 'error', warning: 'warning', notice: 'notice' } as const
@@ -11,10 +12,12 @@ export function githubText(findings: readonly Finding[], live: readonly LiveResu
       const place = location
         ? `file=${property(location.file)},line=${location.line},col=${location.column},`
         : ''
-      return `::${COMMAND[severity]} ${place}title=${property(id)}::${message(`${cause} ${fix}`)}\n`
+      return `${workflowCommand()}::${COMMAND[severity]} ${place}title=${property(id)}::${message(`${cause} ${fix}`)}\n`
     })
     .join('')
-  return live.length === 0 ? found : `${found}::notice title=live checks::${message(liveCounts(live))}\n`
+  return live.length === 0
+    ? found
+    : `${found}${workflowCommand()}::notice title=live checks::${message(liveCounts(live))}\n`
 }
 
 function message(text: string): string {

@@ -1,0 +1,80 @@
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for here
+// biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each stands for itself
+import type { Context, Output } from './context.ts'
+
+/**
+ * Everything that a command writes goes through `guarded`, so that text from elsewhere (answers of servers, names of
+ * files, ids, subjects, words of the command line) cannot move the cursor, change the title of a window or give a
+ * command to the workflow whose log it is in. The CLI's own sequences carry a number that nobody else can know.
+ */
+let number: string | undefined
+
+/** Escape sequences (`\u001b[31m`) that the guard lets pass. They have no width, as any others. */
+export function ours(text: string): string {
+  // In groups of four digits, which is what programs that measure text take for a sequence.
+  number ??= [...crypto.getRandomValues(new Uint16Array(5))].map((one) => String(one % 10_000)).join(';')
+  return text.replace(/\u001b\[([?\d;]*)([A-Za-z])/g, `\u001b[$1;${number}$2`)
+}
+
+/** What stands before a workflow command that is meant to be one. */
+export function workflowCommand(): string {
+  return ours('\u001b[Z')
+}
+
+/** A sequence with a number, perhaps ours; or a control character, but tabs, line feeds and the CR of a CRLF. */
+const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
+/** On a screen also what changes the order or the look of other characters. Documents in files keep them. */
+const INVISIBLE =
+  /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+/** GitHub and Azure take a line that begins so for a command. */
+const COMMAND = /^([^\S\n]*)(?=::|##(?:vso)?\[)/gm
+
+/** The text with every control character spelled out (`\u001b`), and with our own sequences as they are. */
+export function shown(text: string, isTerminal: boolean): string {
+  const inert = text
+    .replace(COMMAND, '$1\\')
+    .replace(CONTROL, (found, parameters: string | undefined, final: string | undefined) => {
+      const own = number !== undefined && parameters?.endsWith(`;${number}`) === true
+      if (!own) return spelled(found)
+      return final === 'Z' ? '' : `\u001b[${parameters.slice(0, -(number?.length ?? 0) - 1)}${final}`
+    })
+  return isTerminal ? inert.replace(INVISIBLE, spelled) : inert
+}
+
+/** As JSON spells it, so that a document stays one. */
+function spelled(text: string): string {
+  return [...text].map((char) => (/[ -~]/.test(char) ? char : escaped(char))).join('')
+}
+
+const escaped = (char: string) =>
+  Array.from(
+    { length: char.length },
+    (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+
+/** One line of JSON whose texts hold no control character once they are parsed. */
+export function inertJson(line: string): string {
+  return line.replace(/\\(u[0-9a-f]{4}|.)/gi, (whole, code: string) =>
+    /^(?:u00(?:[01].|7f|[89].)|[bfnr])$/i.test(code) ? `\\\\${code}` : whole,
+  )
+}
+
+/** The same context with both streams behind the guard. */
+export function guarded(context: Context): Context {
+  // Opened when they are used: a quiet command does not pay for a stream.
+  let stdout: Output | undefined
+  let stderr: Output | undefined
+  // What is not overridden is that of `context`, getters included.
+  return Object.create(context, {
+    stdout: { get: () => (stdout ??= behindGuard(context.stdout)) },
+    stderr: { get: () => (stderr ??= behindGuard(context.stderr)) },
+  }) as Context
+}
+
+function behindGuard(output: Output): Output {
+  // The same stream but for `write`.
+  return Object.create(output, {
+    write: { value: (text: string) => output.write(shown(text, output.isTTY === true)) },
+    drawn: { value: output },
+  }) as Output
+}
