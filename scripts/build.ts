@@ -43,6 +43,7 @@ const build = await rolldown({
   input: {
     'cli/main': 'src/cli/main.ts',
     index: 'src/daemon/index.ts',
+    config: 'src/config.ts',
     reporting: 'src/reporting.ts',
   },
   platform: 'node',
@@ -121,7 +122,7 @@ const forBoot = await rolldown({
   external,
   plugins: [withoutFacade],
 })
-await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: true, minify })
+await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: true, minify, codeSplitting: false })
 await forBoot.close()
 
 // Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.

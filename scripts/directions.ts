@@ -10,8 +10,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/core': ['src/core', 'templates/compiled'],
   'src/presets/base': ['src/presets/base', 'src/core'],
   'src/presets/learning': ['src/presets', 'src/core', 'templates/compiled'],
-  'src/daemon': ['src/daemon', 'src/core', 'src/presets'],
-  'src/cli': ['src/cli', 'src/daemon', 'src/core', 'src/presets', 'package.json'],
+  'src/platform': ['src/platform', 'src/core', 'src/presets'],
+  'src/config.ts': ['src/platform', 'src/core'],
+  'src/daemon': ['src/daemon', 'src/core', 'src/platform', 'src/presets'],
+  'src/cli': ['src/cli', 'src/daemon', 'src/core', 'src/platform', 'src/presets', 'package.json'],
   'src/env.ts': ['src/core', 'src/presets'],
   'src/reporting.ts': ['src/core/reporting'],
   'src/browser': [

@@ -1,6 +1,7 @@
 import { systemClock } from '../core/clock.ts'
 import { systemRandom } from '../core/random.ts'
 import { learning } from '../presets/learning/platform.ts'
+import { choosePlatform, takeConfigWords } from './choose-platform.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
 import { reportFault, runProgram } from './program.ts'
@@ -34,7 +35,8 @@ function opened(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
 
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
-  const argv = process.argv.slice(2)
+  const words = takeConfigWords(process.argv.slice(2))
+  const argv = words.rest
   const interrupt = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
     // The first signal asks for a clean end; the second means it.
@@ -86,9 +88,14 @@ export async function start(): Promise<void> {
     void (async () => report(error))().finally(() => process.exit(exitCode))
   })
 
-  const code = await runProgram(
-    argv.filter((word) => word !== '--color' && word !== '--no-color'),
-    context,
+  const code = await choosePlatform(words, context.cwd).then(
+    (platform) =>
+      runProgram(
+        argv.filter((word) => word !== '--color' && word !== '--no-color'),
+        // Its streams are opened when they are first used, so it is not copied.
+        Object.defineProperty(context, 'platform', { value: platform }),
+      ),
+    (error: unknown) => reportFault(error, context),
   )
   process.exitCode = failed ?? code
   // Pipes are written in the background on some systems: what was said is out before the process may end.

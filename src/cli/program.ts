@@ -30,6 +30,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/env.ts'),
   },
   {
+    name: 'init',
+    summary: 'write a platform definition to start from',
+    load: () => import('./commands/init.ts'),
+  },
+  {
     name: 'health',
     summary: 'ask the running services for their health; the smoke test of a deployment',
     load: () => import('./commands/health.ts'),
@@ -95,6 +100,11 @@ export async function buildProgram(
     )
     .version(packageJson.version, '-V, --version', 'print the version')
     .option('--no-color', 'write without colour (as NO_COLOR does)')
+    .option(
+      '--config <file>',
+      'the platform definition (default: platform.config.* in the working directory)',
+    )
+    .option('--no-config', 'ignore the definition in the working directory')
     .helpOption('-h, --help', 'show help')
     .configureHelp({ minWidthToWrap: 20 })
     .helpCommand('help [command]', 'show help for a command')
@@ -173,6 +183,10 @@ export function reportFault(error: unknown, context: Context): ExitCode {
   if (error instanceof CommandError) {
     context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)
     return error.exitCode
+  }
+  if (error instanceof Error && error.name === 'DefinitionError') {
+    context.stderr.write(`platformctl: ${error.message}\n`)
+    return EXIT.usage
   }
   if (isStoreUnavailable(error)) {
     context.stderr.write(`platformctl: ${error.message.replaceAll('\n', '\\n')}\n`)

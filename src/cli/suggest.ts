@@ -1,5 +1,5 @@
 import { Argument, Option } from 'commander'
-import { closestMatch } from 'leven'
+import { nearestOf } from '../core/nearest.ts'
 import { CommandError, EXIT } from './exit.ts'
 
 /** `unknown template 'weclome'. Did you mean welcome?`: the one form in which a mistyped name is answered. */
@@ -11,21 +11,11 @@ export function unknownName(input: {
   readonly otherwise?: string
 }): CommandError {
   const { kind, name, known, otherwise = `Choose one of ${known.join(', ')}.` } = input
-  const near = nearest(name, known)
+  const near = nearestOf(name, known)
   return new CommandError(
     EXIT.usage,
     `unknown ${kind} '${name}'. ${near === undefined ? otherwise : `Did you mean ${near}?`}`,
   )
-}
-
-/** At most a third of a name is mistyped; two slips in a short one are a swap (`deom`). */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  const folded = name.toLowerCase()
-  const byFolded = new Map(known.map((one) => [one.toLowerCase(), one]))
-  const maxDistance = Math.max(folded.length < 3 ? 1 : 2, Math.floor(folded.length / 3))
-  const close = closestMatch(folded, [...byFolded.keys()], { maxDistance })
-  const begun = [...byFolded.keys()].find((one) => folded.length > 3 && one.startsWith(folded))
-  return byFolded.get(close ?? begun ?? '')
 }
 
 /** An option that takes one of these words. */

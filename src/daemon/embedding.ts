@@ -12,20 +12,20 @@ import type { Log } from '../core/log.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
-import type { Platform as Definition } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import type { Service } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import type { PlatformDefinition } from '../platform/definition.ts'
 import type { Poll } from './http/poll.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
 export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
   readonly env: Environment
-  /** Which platform this is; the default one when left out. */
-  readonly platform?: Definition
+  /** Which platform this is: what `definePlatform` gives; the default one when left out. */
+  readonly platform?: PlatformDefinition
   /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
   readonly store?: Store
   /** A mail transport of your own, in place of the configured one. */
@@ -46,7 +46,7 @@ export interface Handler {
 }
 
 /** The services of the default platform that are served by its process. */
-type DefaultServices = 'web' | 'api' | 'agent'
+export type DefaultServices = 'web' | 'api' | 'agent'
 
 /** The platform as plain handlers, one for each service that it serves (CONTRACT §8). */
 export type Platform<Services extends string = DefaultServices> = Operations &

@@ -19,18 +19,35 @@ export { nodeListener } from './node-listener.ts'
 
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
+import type { PlatformDefinition } from '../platform/definition.ts'
+import { resolvePlatform } from '../platform/resolve.ts'
 import { learning } from '../presets/learning/platform.ts'
-import type { Platform, PlatformOptions } from './embedding.ts'
+import type { DefaultServices, Platform, PlatformOptions } from './embedding.ts'
 import { handlersOf, openPlatform as open } from './platform.ts'
 
+/** The services that the process of a definition serves: all but other programs. */
+type ServedServices<Definition> = Definition extends { readonly services: infer Services }
+  ? {
+      [Name in keyof Services]: Services[Name] extends { readonly format: unknown } ? never : Name
+    }[keyof Services] &
+      string
+  : Definition extends { readonly preset: 'base' }
+    ? 'web'
+    : DefaultServices
+
 /**
- * Opens the platform as Request → Response handlers (CONTRACT §8). Never throws for a half-configured
- * environment: the group is off, `validate()` says so, and its probe is degraded.
+ * Opens the platform as Request → Response handlers, one for each service that it serves (CONTRACT §8). Never throws
+ * for a half-configured environment: the group is off, `validate()` says so, and its probe is degraded. Throws a
+ * DefinitionError for a definition with faults.
  */
-export function openPlatform(options: PlatformOptions): Platform {
-  const platform = open({ platform: learning, ...options })
-  // One for each service of the platform that was given; the type names those of the default one.
-  return { ...platform, ...handlersOf(platform) } as unknown as Platform
+export function openPlatform<const Definition extends PlatformDefinition = PlatformDefinition>(
+  options: PlatformOptions & { readonly platform?: Definition },
+): Platform<ServedServices<Definition>> {
+  const { platform: definition, ...others } = options
+  const platform = definition ? resolvePlatform(definition, { folder: process.cwd() }) : learning
+  const opened = open({ ...others, platform })
+  // One for each service of this platform: the type computes the same names from the definition.
+  return { ...opened, ...handlersOf(opened) } as unknown as Platform<ServedServices<Definition>>
 }
 
 /** Whether mails would be sent: the key is set, and with it a sender and one address to send by (CONTRACT §2). */

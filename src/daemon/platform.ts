@@ -46,7 +46,7 @@ import { webTable } from './services/web.ts'
 import { statusSource } from './status.ts'
 
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
-export type OpenOptions = PlatformOptions & DaemonParts & { readonly platform: Platform }
+export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {

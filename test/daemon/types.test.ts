@@ -15,7 +15,10 @@ import { type Report, readEnv, register, validateAll, validateWeb } from '../../
 // Held by the compiler (npm run check); running them only shows that they are there.
 
 test('openPlatform needs an environment, and everything else may be given', () => {
-  expectTypeOf(openPlatform).toEqualTypeOf<(options: PlatformOptions) => Platform>()
+  expectTypeOf(openPlatform({ env: {} })).toEqualTypeOf<Platform>()
+  expectTypeOf(
+    openPlatform({ env: {}, platform: { preset: 'base', services: { web: {}, shop: { port: 1 } } } }),
+  ).toExtend<Platform<'web' | 'shop'>>()
   expectTypeOf<{ env: NodeJS.ProcessEnv }>().toExtend<PlatformOptions>()
   expectTypeOf<Record<never, never>>().not.toExtend<PlatformOptions>()
   expectTypeOf<{ env: Record<string, number> }>().not.toExtend<PlatformOptions>()

@@ -27,7 +27,7 @@ const CONTENTS = [
   /^(?:CHANGELOG|README)\.md$|^LICENSE$|^package\.json$/,
   /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
-  /^dist\/(?:cli\/main|index|env|reporting|browser)\.js(?:\.map)?$/,
+  /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js(?:\.map)?$/,
   /^dist\/insights\.(?:js|css)$/,
   /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,

@@ -1,8 +1,8 @@
 import type { Asks } from '../../src/core/health/diagnosis.ts'
 import { asksOf } from '../../src/core/health/diagnosis.ts'
 import { createLabels } from '../../src/core/status/words.ts'
-import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions } from '../../src/daemon/embedding.ts'
-import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import type { Handler, OpenedPlatform } from '../../src/daemon/embedding.ts'
+import { handlersOf, type OpenOptions, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 
 /** The default platform, taken apart for tests that are about its contents. */
@@ -25,8 +25,8 @@ export function healthPath(service: string): string {
 type Handlers = Readonly<Record<'web' | 'api' | 'agent', Handler>>
 
 /** The default platform, with what only the daemon sees of it. */
-export function openLearning(options: PlatformOptions & DaemonParts): OpenedPlatform & Handlers {
-  const opened = openPlatform({ platform: learning, ...options })
+export function openLearning(options: Omit<OpenOptions, 'platform'>): OpenedPlatform & Handlers {
+  const opened = openPlatform({ ...options, platform: learning })
   // The default platform has exactly these.
   return { ...opened, ...(handlersOf(opened) as Handlers) }
 }

@@ -133,4 +133,19 @@ export const configure: Configure = (command, context, settle) => {
       context.stdout.write(exampleFile(context.platform.contract))
       settle(EXIT.passed)
     })
+  command
+    .command('types')
+    .summary('print the types of the environment as a declaration file')
+    .description(
+      'Print a TypeScript declaration file of the environment: what readPlatformEnv gives, and the names in process.env.',
+    )
+    .option('--out <file>', 'write it to this file instead, replacing what an earlier run wrote')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl env types > platform-env.d.ts\n  platformctl env types --out src/platform-env.d.ts',
+    )
+    .action(async ({ out }: { readonly out?: string }) => {
+      const { writeEnvironmentTypes } = await import('../write-environment-types.ts')
+      settle(await writeEnvironmentTypes(context, out))
+    })
 }

@@ -1,0 +1,19 @@
+export type { Environment } from './core/env/settings.ts'
+export type { Mailbox } from './core/mail/address.ts'
+export type { Secret } from './core/secret.ts'
+export type { Fault } from './platform/check/fault.ts'
+export { definePlatform } from './platform/define.ts'
+export type {
+  CheckContext,
+  CheckResult,
+  CourseInput,
+  GroupInput,
+  PlatformDefinition,
+  ProbeInput,
+  ServiceInput,
+  TemplateInput,
+  VariableInput,
+} from './platform/definition.ts'
+export { DefinitionError } from './platform/definition-error.ts'
+export type { PlatformEnvironment } from './platform/environment.ts'
+export { readPlatformEnv } from './platform/read-env.ts'

@@ -1,0 +1,87 @@
+import { checkBrand } from './brand.ts'
+import { checkEvents } from './events.ts'
+import { type Fault, knownFieldsAt, listAt, nameAt, namesAt, type Place, placeIn, textAt } from './fault.ts'
+import { checkGroups } from './groups.ts'
+import { checkCourses, checkHeartbeats, checkTemplates } from './mails.ts'
+import { collectNames, entries, type Names, type PresetParts } from './names.ts'
+import { checkProbes, checkServices } from './services.ts'
+
+export const DEFINITION_FIELDS = [
+  'preset',
+  'name',
+  'brand',
+  'without',
+  'services',
+  'groups',
+  'probes',
+  'mails',
+  'templates',
+  'courses',
+  'events',
+  'heartbeats',
+  'folder',
+] as const
+
+/** Everything that is wrong with a definition, in its own order; none when it can be used. Reads no file. */
+export function checkDefinition(
+  definition: unknown,
+  presets: Readonly<Record<string, PresetParts>>,
+): readonly Fault[] {
+  const faults: Fault[] = []
+  const place = placeIn(faults)
+  const fields = knownFieldsAt(place, definition, 'a definition', DEFINITION_FIELDS)
+  if (fields === undefined) return faults
+  const names = collectNames(fields, presets)
+  if (fields.preset !== undefined)
+    nameAt(place.at('preset'), fields.preset, { known: Object.keys(presets), what: 'a preset' })
+  textAt(place.at('name'), fields.name, 60)
+  checkBrand(place.at('brand'), fields.brand)
+  checkWithout(place.at('without'), fields, names)
+  checkServices(place.at('services'), fields.services, names)
+  checkGroups(place.at('groups'), fields.groups, names)
+  const foreign =
+    fields.services === undefined
+      ? names.preset.services.filter(({ format }) => format !== undefined).map(({ name }) => name)
+      : entries(fields.services).flatMap(([name, service]) =>
+          entries(service).some(([field]) => field === 'format') ? [name] : [],
+        )
+  checkProbes(place.at('probes'), fields.probes, { ...names, foreign })
+  textAt(place.at('mails'), fields.mails)
+  checkTemplates(place.at('templates'), fields.templates)
+  checkCourses(place.at('courses'), fields.courses, names)
+  checkEvents(place.at('events'), fields.events, names)
+  checkHeartbeats(place.at('heartbeats'), fields.heartbeats)
+  textAt(place.at('folder'), fields.folder, 4096)
+  return faults
+}
+
+/** A group can be left out when nothing that stays needs one of its variables. */
+function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, names: Names): void {
+  namesAt(place, fields.without, { known: Object.keys(names.preset.groups), what: 'a group of the preset' })
+  const without = (fields.without === undefined ? [] : listAt(placeIn([]), fields.without, 'names')) ?? []
+  for (const [index, dropped] of without.entries()) {
+    if (typeof dropped !== 'string') continue
+    const gone = Object.keys(names.preset.groups[dropped]?.variables ?? {}).filter(
+      (name) => !names.variables.includes(name),
+    )
+    const needs = (what: string, needed: readonly string[]) => {
+      const name = needed.find((one) => gone.includes(one))
+      if (name !== undefined)
+        place
+          .at(index)
+          .fault(
+            `${what} needs ${name}, which belongs to ${dropped}.`,
+            `Keep ${dropped}, or leave that out too.`,
+          )
+    }
+    for (const group of names.kept)
+      for (const rule of names.preset.groups[group]?.rules ?? [])
+        needs(
+          `A rule of the group ${group}`,
+          Object.values(rule)
+            .flat()
+            .filter((one) => typeof one === 'string'),
+        )
+    // A service without an address is not probed, which is what leaving it out means.
+  }
+}

@@ -1,0 +1,233 @@
+import { parseDuration } from '../../core/env/quantities.ts'
+import {
+  booleanAt,
+  fieldsAt,
+  formAt,
+  knownFieldsAt,
+  nameAt,
+  type Place,
+  quoted,
+  textAt,
+  typeName,
+} from './fault.ts'
+import type { Names } from './names.ts'
+
+export const SERVICE_FIELDS = ['address', 'health', 'format', 'port', 'label'] as const
+const HEALTH_FORMATS = ['platformctl', 'health+json', 'spring', 'aspnet', 'status'] as const
+
+const SERVICE_NAME = { pattern: /^[a-z][a-z0-9-]{0,30}$/, what: 'a service', example: 'bookings' }
+
+export function checkServices(place: Place, value: unknown, names: Names): void {
+  if (value === undefined) return
+  const services = fieldsAt(place, value, 'services')
+  if (services === undefined) return
+  if (!Object.hasOwn(services, 'web'))
+    place.fault('There is no service web, and it serves the routes.', 'Add web: {}.')
+  const ports = new Map<number, string>()
+  for (const [name, service] of Object.entries(services)) {
+    const here = place.at(name)
+    formAt(here, name, SERVICE_NAME)
+    const fields = knownFieldsAt(here, service, 'a service', SERVICE_FIELDS)
+    if (fields === undefined) continue
+    checkAddress(here.at('address'), fields.address, names)
+    checkPath(here.at('health'), fields.health)
+    textAt(here.at('label'), fields.label, 60)
+    if (fields.format !== undefined)
+      nameAt(here.at('format'), fields.format, { known: HEALTH_FORMATS, what: 'a format of health answers' })
+    if (name === 'web' && fields.format !== undefined)
+      here
+        .at('format')
+        .fault(
+          'The service web is served by this process, so nothing foreign answers for it.',
+          'Remove the format, or name the other program differently.',
+        )
+    else if (fields.format !== undefined && fields.address === undefined)
+      here.fault(
+        `${name} is another program, and nothing says where it is.`,
+        `Add address: 'NAME', the variable that holds its address.`,
+      )
+    else if (fields.format !== undefined && fields.port !== undefined)
+      here
+        .at('port')
+        .fault(
+          `${name} is another program, and this process cannot serve it.`,
+          'Remove the port, or remove the format.',
+        )
+    const port = checkPort(here.at('port'), fields.port)
+    const other = port === undefined || port === 0 ? undefined : ports.get(port)
+    if (other !== undefined)
+      here.at('port').fault(`The service ${other} has the port ${port} already.`, 'Choose another port.')
+    else if (port !== undefined) ports.set(port, name)
+  }
+}
+
+function checkAddress(place: Place, value: unknown, names: Names): void {
+  if (value === undefined) return
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (list.length === 0) place.fault('The list is empty.', 'Name the variable that holds the address.')
+  for (const [index, entry] of list.entries()) {
+    const here = Array.isArray(value) ? place.at(index) : place
+    if (typeof entry === 'string' && /^https?:\/\//.test(entry)) {
+      here.fault(
+        'This is an address, and it differs between environments.',
+        "Put it in a variable of the kind url, and name that: address: 'BOOKINGS_URL'.",
+      )
+      continue
+    }
+    const name = nameAt(here, entry, { known: names.variables, what: 'a variable of this platform' })
+    const kind = name === undefined ? undefined : names.kindOf(name)
+    if (kind !== undefined && kind !== 'url')
+      here.fault(
+        `${name} is of the kind ${kind}, and an address is a url.`,
+        `Set kind: 'url' for ${name}, or name another variable.`,
+      )
+  }
+}
+
+function checkPath(place: Place, value: unknown): void {
+  if (value === undefined) return
+  if (typeof value !== 'string' || !/^\/[^\s?#]*$/.test(value))
+    place.fault(
+      'The path of a health endpoint begins with / and has no spaces, ? or #.',
+      "Write it as health: '/healthz'.",
+    )
+}
+
+function checkPort(place: Place, value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535) return value
+  return place.fault(
+    `This is ${typeof value === 'number' ? 'no port' : typeName(value)}.`,
+    'Write a whole number from 0 to 65535; 0 takes a free one.',
+  )
+}
+
+export const PROBE_FIELDS = [
+  'service',
+  'group',
+  'http',
+  'tcp',
+  'tls',
+  'dns',
+  'smtp',
+  'postgres',
+  'redis',
+  'check',
+  'deadline',
+  'optional',
+  'label',
+  'meaning',
+] as const
+
+const PROBE_NAME = { pattern: /^[a-z][a-z0-9_-]{0,39}$/, what: 'a probe', example: 'kiln or kiln_queue' }
+
+/** What each target looks like when it is not the name of a variable, and whether it can hold a password. */
+const TARGETS = {
+  http: { pattern: /^https?:\/\/[^\s/@]+(?:\/\S*)?$/, form: "http: 'https://api.example.com/ping'" },
+  tcp: { pattern: /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i, form: "tcp: 'queue.internal:5672'" },
+  tls: { pattern: /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i, form: "tls: 'www.example.com:443'" },
+  dns: { pattern: /^(?=.{1,253}$)[\w-]+(?:\.[\w-]+)+\.?$/, form: "dns: 'www.example.com'" },
+  smtp: { pattern: /^smtps?:\/\/[^\s/@]+$/, form: "smtp: 'smtp://mail.example.com:587'" },
+  postgres: { pattern: /^postgres(?:ql)?:\/\/[^\s@]+$/, form: "postgres: 'STORE_URL'" },
+  redis: { pattern: /^rediss?:\/\/[^\s@]+$/, form: "redis: 'redis://cache.internal:6379'" },
+} as const
+const TARGET_NAMES = Object.keys(TARGETS) as (keyof typeof TARGETS)[]
+
+export function checkProbes(
+  place: Place,
+  value: unknown,
+  names: Names & { readonly foreign: readonly string[] },
+): void {
+  if (value === undefined) return
+  for (const [name, probe] of Object.entries(fieldsAt(place, value, 'probes') ?? {})) {
+    const here = place.at(name)
+    formAt(here, name, PROBE_NAME)
+    const fields = knownFieldsAt(here, probe, 'a probe', PROBE_FIELDS)
+    if (fields === undefined) continue
+    const service = nameAt(here.at('service'), fields.service, { known: names.services, what: 'a service' })
+    if (service !== undefined && names.foreign.includes(service))
+      here
+        .at('service')
+        .fault(
+          `${service} is another program, so this process does not answer for its health.`,
+          "Use service: 'web', or a service that this process serves.",
+        )
+    if (service !== undefined && names.preset.probes.includes(`${service}.${name}`))
+      here.fault(`The service ${service} has a probe ${name} already.`, 'Choose another name.')
+    if (fields.group !== undefined)
+      nameAt(here.at('group'), fields.group, { known: names.groups, what: 'a group' })
+    checkTarget(here, fields, names)
+    booleanAt(here.at('optional'), fields.optional)
+    textAt(here.at('label'), fields.label, 60)
+    textAt(here.at('meaning'), fields.meaning)
+    checkDuration(here.at('deadline'), fields.deadline, {
+      low: 50,
+      high: 30_000,
+      form: "'2s'",
+      bounds: 'from 50ms to 30s',
+    })
+  }
+}
+
+function checkTarget(place: Place, fields: Readonly<Record<string, unknown>>, names: Names): void {
+  const [target, second] = [...TARGET_NAMES, 'check' as const].filter((name) => fields[name] !== undefined)
+  if (target === undefined) {
+    place.fault(
+      'The probe has no target.',
+      `Give it one of ${TARGET_NAMES.join(', ')}, or check, a function.`,
+    )
+    return
+  }
+  if (second !== undefined) {
+    place.fault(`The probe has two targets, ${target} and ${second}.`, 'Write two probes.')
+    return
+  }
+  const value = fields[target]
+  const here = place.at(target)
+  if (target === 'check') {
+    if (typeof value !== 'function')
+      here.fault(
+        `This is ${typeName(value)}, not a function.`,
+        "Write check: async ({ signal }) => ({ state: 'ok' }).",
+      )
+    return
+  }
+  const { pattern, form } = TARGETS[target]
+  if (typeof value !== 'string') {
+    here.fault(
+      `This is ${typeName(value)}, not a target.`,
+      `Write it as ${form}, or name a variable that holds it.`,
+    )
+  } else if (/^[A-Z][A-Z0-9_]*$/.test(value)) {
+    nameAt(here, value, { known: names.variables, what: 'a variable of this platform' })
+  } else if (/:\/\/[^/\s]*@/.test(value)) {
+    here.fault(
+      'The address holds a user or a password, and the source is no place for it.',
+      'Put the address in a variable, and name that here.',
+    )
+  } else if (!pattern.test(value)) {
+    here.fault(`This is no target for ${target}.`, `Write it as ${form}, or name a variable that holds it.`)
+  }
+}
+
+/** A duration within bounds, in milliseconds. */
+export function checkDuration(
+  place: Place,
+  value: unknown,
+  {
+    low,
+    high,
+    form,
+    bounds,
+  }: { readonly low: number; readonly high: number; readonly form: string; readonly bounds: string },
+): void {
+  if (value === undefined) return
+  const ms = typeof value === 'string' ? parseDuration(value) : undefined
+  if (ms === undefined)
+    place.fault(
+      `This is ${typeof value === 'string' ? `${quoted(value)}, not a duration` : `${typeName(value)}, not a duration`}.`,
+      `Write it with its unit, as ${form}.`,
+    )
+  else if (ms < low || ms > high)
+    place.fault(`The duration ${quoted(value)} is out of bounds.`, `Choose one ${bounds}.`)
+}

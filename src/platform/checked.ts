@@ -1,0 +1,62 @@
+import type { GroupInput, ProbeInput, Resolve, ServiceInput, TemplateInput } from './definition.ts'
+import type { PresetGroup, PresetService, PresetVariable } from './preset-names.ts'
+
+type Groups<Definition> = Definition extends { readonly groups: infer Found } ? Found : Record<never, never>
+type Services<Definition> = Definition extends { readonly services: infer Found }
+  ? keyof Found & string
+  : PresetService<Preset<Definition>>
+export type Preset<Definition> = Definition extends { readonly preset: infer Name extends string }
+  ? Name
+  : 'learning'
+
+/** Names of every variable: the definition's own and its preset's. */
+export type VariableName<Definition> = OwnVariable<Groups<Definition>> | PresetVariable<Preset<Definition>>
+
+type OwnVariable<Found> = {
+  [Group in keyof Found]: Found[Group] extends { readonly variables: infer Variables }
+    ? keyof Variables & string
+    : never
+}[keyof Found]
+
+type GroupName<Definition> = (keyof Groups<Definition> & string) | PresetGroup<Preset<Definition>>
+
+/** The same rule, in which only declared names stand. */
+type CheckedRule<Name extends string> =
+  | { readonly allOrNone: readonly Name[] }
+  | { readonly requires: readonly Name[]; readonly when: readonly Name[] }
+  | { readonly atLeastOne: readonly Name[]; readonly when: readonly Name[] }
+  | { readonly exclusive: readonly Name[] }
+  | { readonly forbidden: Name }
+
+/** What a definition has to be beyond its shape: every name in it is declared. */
+export interface Checked<Definition> {
+  readonly without?: readonly PresetGroup<Preset<Definition>>[]
+  readonly services?: { readonly [Name in keyof ServicesOf<Definition>]: CheckedService<Definition> }
+  readonly groups?: { readonly [Name in keyof Groups<Definition>]: CheckedGroup<Definition> }
+  readonly probes?: { readonly [Name in keyof Probes<Definition>]: CheckedProbe<Definition> }
+  readonly templates?: {
+    readonly [Name in keyof Templates<Definition>]: CheckedTemplate<Templates<Definition>[Name]>
+  }
+}
+
+type ServicesOf<Definition> = Definition extends { readonly services: infer Found } ? Found : unknown
+type Probes<Definition> = Definition extends { readonly probes: infer Found } ? Found : unknown
+type Templates<Definition> = Definition extends { readonly templates: infer Found } ? Found : unknown
+
+type CheckedService<Definition> = Omit<ServiceInput, 'address'> & {
+  readonly address?: VariableName<Definition> | readonly VariableName<Definition>[]
+}
+type CheckedGroup<Definition> = Omit<GroupInput, 'services' | 'rules'> & {
+  readonly services?: readonly Services<Definition>[] | 'all'
+  readonly rules?: readonly CheckedRule<VariableName<Definition>>[]
+}
+type CheckedProbe<Definition> = Omit<ProbeInput, 'service' | 'group'> & {
+  readonly service: Services<Definition>
+  readonly group?: GroupName<Definition>
+}
+type CheckedTemplate<Template> = Omit<TemplateInput, 'resolve'> & {
+  readonly resolve?: Resolve<Filled<Template>>
+}
+type Filled<Template> = Template extends { readonly slots: infer Slots }
+  ? { readonly [Name in keyof Slots]: string }
+  : Record<never, never>

@@ -1,0 +1,47 @@
+import { type Contract, createContract } from '../core/env/contract.ts'
+import type { GroupDefinition } from '../core/env/definition.ts'
+import { checkDefinition } from './check/check.ts'
+import type { PlatformDefinition, VariableInput } from './definition.ts'
+import { DefinitionError } from './definition-error.ts'
+import { PRESET_PARTS, PRESETS, type PresetSource } from './presets.ts'
+
+/** The definition itself, once it has no faults; otherwise throws a DefinitionError with all of them. */
+export function soundDefinition(exported: unknown, file?: string): PlatformDefinition {
+  const faults = checkDefinition(exported, PRESET_PARTS)
+  if (faults.length > 0) throw new DefinitionError(file, faults)
+  // Every field has been checked.
+  return exported as PlatformDefinition
+}
+
+/** The preset that a definition starts from. */
+export function presetOf(definition: PlatformDefinition): PresetSource {
+  return PRESETS[definition.preset ?? 'learning']
+}
+
+/** The variables and rules of a sound definition: its preset's groups that were kept, and its own. */
+export function contractOf(definition: PlatformDefinition): Contract {
+  const { platform, groups } = presetOf(definition)
+  const { without = [] } = definition
+  const kept = Object.entries(groups).filter(([name]) => !without.includes(name))
+  const own = Object.entries(definition.groups ?? {}).map(([name, group]): [string, GroupDefinition] => [
+    name,
+    {
+      ...group,
+      services: group.services ?? 'all',
+      variables: Object.fromEntries(
+        Object.entries(group.variables).map(([variable, input]) => [variable, complete(input)]),
+      ),
+    },
+  ])
+  return createContract({
+    services: definition.services
+      ? Object.keys(definition.services)
+      : platform.services.map(({ name }) => name),
+    groups: Object.fromEntries([...kept, ...own]),
+  })
+}
+
+/** A variable with a default is of use without being set, so setting it does not switch its group on. */
+function complete({ kind = 'text', ...rest }: VariableInput): GroupDefinition['variables'][string] {
+  return { ...rest, kind, adjusts: rest.adjusts ?? rest.default !== undefined }
+}

@@ -1,0 +1,214 @@
+import type { Kind, RuleDefinition, StandardSchema } from '../core/env/definition.ts'
+import type { HealthFormat } from '../core/service.ts'
+
+/** One variable of the environment. A malformed value behaves as absent, and a warning says so. */
+export interface VariableInput {
+  /** How the value is read; `text` when there is a `schema`. */
+  readonly kind?: Kind
+  /** One sentence: what the variable is for. */
+  readonly summary?: string
+  /** Shown in `.env.example` and in documents; never a real secret. */
+  readonly example?: string
+  /** What an absent value behaves as. A variable with a default does not switch its group on by itself. */
+  readonly default?: string | number | boolean
+  /** The services that read it; those of its group when left out. */
+  readonly services?: readonly string[] | 'all'
+  /** Never shown in any output. Variables of the kind `secret` always are. */
+  readonly secret?: boolean
+  /** A secret that you make yourself, so its strength is checked. */
+  readonly chosen?: boolean
+  /** Two values separated by a comma are accepted while it is rotated. */
+  readonly rotates?: boolean
+  /** Set alone, it leaves its group absent: it only adjusts what another variable switches on. */
+  readonly adjusts?: boolean
+  /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
+  readonly range?: readonly [lowest: number, highest: number]
+  /** What the whole value has to match. */
+  readonly pattern?: string | RegExp
+  /** The values of an enum. */
+  readonly of?: readonly string[]
+  /** How keys of the provider's live and test mode begin. */
+  readonly prefixes?: { readonly live: readonly string[]; readonly test: readonly string[] }
+  /** A synchronous Standard Schema (Zod, Valibot, ArkType …), given the trimmed text. */
+  readonly schema?: StandardSchema
+}
+
+/** A group of variables that one integration needs. */
+export interface GroupInput {
+  /** The services that read its variables; all of them when left out. */
+  readonly services?: readonly string[] | 'all'
+  /** What works when the group is configured: `the booking calendar`. */
+  readonly unlocks: string
+  /** What its absence means: `the calendar is hidden`. */
+  readonly absent: string
+  readonly variables: Readonly<Record<string, VariableInput>>
+  /** Which of them go together. A broken rule is an error, and nothing else is. */
+  readonly rules?: readonly RuleDefinition[]
+}
+
+/** A service: one that this process serves on `port`, or another program at `address`. */
+export interface ServiceInput {
+  /** The variable that holds its address, or several: the first that is set wins. */
+  readonly address?: string | readonly string[]
+  /** Path of its health endpoint. */
+  readonly health?: string
+  /** How another program's health answer is read. */
+  readonly format?: HealthFormat
+  /** Where this process serves it. */
+  readonly port?: number
+  /** Its name on the status page. */
+  readonly label?: string
+}
+
+/** What `check` may use. */
+export interface CheckContext {
+  /** Aborted when the deadline of the probe passes. */
+  readonly signal: AbortSignal
+  /** True when live checks were asked for. */
+  readonly deep: boolean
+  /** The value of a variable; undefined when it is absent or malformed. */
+  readonly value: (name: string) => string | undefined
+}
+
+/** What `check` found. */
+export interface CheckResult {
+  readonly state: 'ok' | 'degraded' | 'failing' | 'skipped'
+  /** One sentence, shown to operators; never a secret. */
+  readonly reason?: string
+}
+
+/** A check of something that a service depends on: one target, or `check` in code. */
+export interface ProbeInput {
+  /** The service whose health it is part of. */
+  readonly service: string
+  /** The group that configures it: its absence skips the probe. */
+  readonly group?: string
+  /** An address, or the name of a variable that holds one. */
+  readonly http?: string
+  /** `host:port`, or the name of a variable. */
+  readonly tcp?: string
+  /** `host:port`, or the name of a variable: the certificate is verified. */
+  readonly tls?: string
+  /** A host name, or the name of a variable. */
+  readonly dns?: string
+  /** An smtp:// or smtps:// address, or the name of a variable. */
+  readonly smtp?: string
+  /** The name of a variable that holds a postgres:// address. */
+  readonly postgres?: string
+  /** The name of a variable that holds a redis:// address. */
+  readonly redis?: string
+  readonly check?: (context: CheckContext) => CheckResult | Promise<CheckResult>
+  /** The longest it may take: `2s`. */
+  readonly deadline?: string
+  /** Never red: degraded where it would be failing. */
+  readonly optional?: boolean
+  /** Its name for people. */
+  readonly label?: string
+  /** What its failure means: one sentence. */
+  readonly meaning?: string
+}
+
+/** The kinds of probe that need no code. */
+export const PROBE_TARGETS = ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'] as const
+
+/** What `resolve` knows about the request. */
+export interface ResolveContext {
+  /** Who asked. */
+  readonly asker:
+    | { readonly kind: 'person'; readonly subject: string; readonly email: string }
+    | { readonly kind: 'service' }
+  /** UTC milliseconds. */
+  readonly now: number
+  /** Turns a path of the site into an absolute address. */
+  readonly absolute: (path: string) => string
+}
+
+/** A mail of your own: what is filled in, and who may ask for it over HTTP. */
+export interface TemplateInput {
+  /** What is filled in: the slots of the file's front matter. */
+  readonly slots?: Readonly<Record<string, 'text' | 'url'>>
+  /** Who may ask over HTTP; nobody when left out. */
+  readonly by?: 'person' | 'service'
+  /** Names that the request has to give, each a string. */
+  readonly inputs?: readonly string[]
+  /** The recipient and the slots, from the server's own records; undefined when there is no such record. */
+  readonly resolve?: Resolve<Readonly<Record<string, string>>>
+}
+
+/** Makes a mail out of the inputs of a request. It never takes a recipient or an address from them. */
+export type Resolve<Slots> = (
+  inputs: Readonly<Record<string, string>>,
+  context: ResolveContext,
+) => Resolved<Slots> | undefined | Promise<Resolved<Slots> | undefined>
+
+interface Resolved<Slots> {
+  readonly to: string
+  readonly slots: Slots
+  /** The record that this mail belongs to, as `booking.17`: it is mailed once for each. */
+  readonly about: string
+}
+
+export type Weekday = 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'
+
+/** A course of lessons by mail, one at a time. */
+export interface CourseInput {
+  /** Folder of lessons, in the order of their names. */
+  readonly lessons: string
+  readonly title?: string
+  /** Time between two lessons, 15 minutes to 90 days: `2d`. The first is due at confirmation. */
+  readonly every?: string
+  /** A local hour in place of `every`: `09:00`. */
+  readonly at?: string
+  /** The IANA time zone of `at`, or `subscriber`. */
+  readonly zone?: string
+  /** The weekdays on which lessons go out. */
+  readonly on?: readonly Weekday[]
+  /** The least time between two lessons to one subscriber. */
+  readonly spacing?: string
+  /** `latest`: people already enrolled get changed lessons too. */
+  readonly follow?: 'latest'
+}
+
+/** A job that has to report in. */
+export interface HeartbeatInput {
+  /** How often it is due: `1d`. */
+  readonly every: string
+  /** How late it may be. */
+  readonly grace?: string
+  readonly label?: string
+}
+
+/** The type of an event's property. */
+export type PropertyType = 'string' | 'number' | 'boolean'
+
+/** What a platform is, as its owners write it in `platform.config.ts`. */
+export interface PlatformDefinition {
+  /** What it starts from: `base`, the engine's own groups, or `learning`. */
+  readonly preset?: 'base' | 'learning'
+  /** Its name, on pages and in mails. */
+  readonly name?: string
+  readonly brand?: {
+    /** `#9a3412` */
+    readonly color?: string
+    /** An image file: PNG, SVG, JPEG or WebP. */
+    readonly logo?: string
+    /** A language tag: `de`. */
+    readonly language?: string
+  }
+  /** Groups of the preset to leave out, with their probes, routes and texts. */
+  readonly without?: readonly string[]
+  /** The services, in the order in which they are shown; those of the preset when left out. */
+  readonly services?: Readonly<Record<string, ServiceInput>>
+  readonly groups?: Readonly<Record<string, GroupInput>>
+  readonly probes?: Readonly<Record<string, ProbeInput>>
+  /** Folder of your mails. */
+  readonly mails?: string
+  /** Your mails by template name: what is filled in and who may ask for it over HTTP. */
+  readonly templates?: Readonly<Record<string, TemplateInput>>
+  readonly courses?: Readonly<Record<string, CourseInput>>
+  /** Event kinds and the properties they keep; all others are dropped. */
+  readonly events?: Readonly<Record<string, Readonly<Record<string, PropertyType>>>>
+  readonly heartbeats?: Readonly<Record<string, HeartbeatInput>>
+  /** Where relative paths start; the folder of the file, or the working directory when there is no file. */
+  readonly folder?: string
+}

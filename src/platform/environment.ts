@@ -1,0 +1,119 @@
+import type { Kind } from '../core/env/definition.ts'
+import type { Mailbox } from '../core/mail/address.ts'
+import type { Secret } from '../core/secret.ts'
+import type { Preset } from './checked.ts'
+import type { PresetGroups } from './preset-names.ts'
+
+/** What a value of each kind is once it has been read. */
+export interface ValueOfKind {
+  text: string
+  secret: Secret
+  url: string
+  dsn: string
+  'store-url': string
+  'smtp-url': string
+  integer: number
+  number: number
+  boolean: boolean
+  enum: string
+  /** Milliseconds. */
+  duration: number
+  bytes: number
+  email: string
+  mailbox: Mailbox
+  host: string
+  port: number
+  path: string
+  list: readonly string[]
+  json: unknown
+  origins: readonly string[]
+  proxies: readonly string[]
+  'log-level': 'debug' | 'info' | 'warn' | 'error'
+  table: string
+  price: string
+}
+
+type ValueOf<Variable> = Variable extends { readonly kind: 'secret' } | { readonly secret: true }
+  ? Secret
+  : Variable extends { readonly schema: infer Schema }
+    ? OutputOf<Schema>
+    : Variable extends { readonly kind: 'enum'; readonly of: readonly (infer Value)[] }
+      ? Value
+      : Variable extends { readonly kind: infer Name extends Kind }
+        ? ValueOfKind[Name]
+        : string
+
+type OutputOf<Schema> = Schema extends {
+  readonly '~standard': { readonly types?: { readonly output: infer Output } | undefined }
+}
+  ? Output
+  : unknown
+
+type Fields<Group, Name extends string> = Group extends { readonly [Field in Name]: infer Found }
+  ? Found
+  : never
+type Variables<Group> = Fields<Group, 'variables'>
+type Rules<Group> = Group extends { readonly rules: readonly (infer Rule)[] } ? Rule : never
+
+/** Those that switch their group on when they are set alone. */
+type Switching<Found> = {
+  [Name in keyof Found]: Found[Name] extends { readonly adjusts: true }
+    ? never
+    : Found[Name] extends { readonly default: unknown }
+      ? never
+      : Name
+}[keyof Found]
+
+/** What one rule makes sure of while all of `Known` are present. */
+type Implied<Rule, Known> = Rule extends { readonly allOrNone: readonly (infer Name)[] }
+  ? [Extract<Name, Known>] extends [never]
+    ? never
+    : Name
+  : Rule extends { readonly requires: readonly (infer Name)[]; readonly when: readonly (infer When)[] }
+    ? Rule extends { readonly match: 'all' }
+      ? [When] extends [Known]
+        ? Name
+        : never
+      : [Extract<When, Known>] extends [never]
+        ? never
+        : Name
+    : never
+
+type Closure<Rule, Known> = [Implied<Rule, Known>] extends [Known]
+  ? Known
+  : Closure<Rule, Known | Implied<Rule, Known>>
+
+/** Names that are present whichever variable has switched the group on. */
+type Guaranteed<Group> = [Switching<Variables<Group>>] extends [never]
+  ? never
+  : {
+      [Name in keyof Variables<Group>]: {
+        [First in Switching<Variables<Group>>]: Name extends Closure<Rules<Group>, First> ? never : First
+      }[Switching<Variables<Group>>] extends never
+        ? Name
+        : never
+    }[keyof Variables<Group>]
+
+type IsSure<Group, Name extends keyof Variables<Group>> =
+  Name extends Guaranteed<Group>
+    ? true
+    : Variables<Group>[Name] extends { readonly default: unknown }
+      ? true
+      : false
+
+type GroupEnvironment<Group> = {
+  readonly [Name in keyof Variables<Group>]: IsSure<Group, Name> extends true
+    ? ValueOf<Variables<Group>[Name]>
+    : ValueOf<Variables<Group>[Name]> | undefined
+}
+
+type Own<Definition> = Definition extends { readonly groups: infer Groups } ? Groups : Record<never, never>
+type Without<Definition> = Definition extends { readonly without: readonly (infer Name)[] } ? Name : never
+type Kept<Definition> = Omit<PresetGroups<Preset<Definition>>, Without<Definition> & string>
+
+/** The environment of a platform: a group is undefined unless it is configured. */
+export type PlatformEnvironment<Definition> = {
+  readonly [Name in keyof Kept<Definition>]: GroupEnvironment<Kept<Definition>[Name]> | undefined
+} & {
+  readonly [Name in keyof Own<Definition>]: GroupEnvironment<Own<Definition>[Name]> | undefined
+}

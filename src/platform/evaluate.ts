@@ -1,0 +1,187 @@
+import { writeSync } from 'node:fs'
+import { createRequire, registerHooks } from 'node:module'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { types } from 'node:util'
+import { runInThisContext } from 'node:vm'
+
+type Fail = (cause: string, fix: string) => never
+
+interface Evaluation {
+  /** Absolute path. */
+  readonly full: string
+  readonly deadlineMs: number
+  /** Ends the evaluation with one sentence. */
+  readonly fail: Fail
+  readonly configModule: string | undefined
+}
+
+/** What a JavaScript or TypeScript definition exports by default. TypeScript goes through Node's own type stripping. */
+export async function evaluate(evaluation: Evaluation): Promise<unknown> {
+  const { full, fail } = evaluation
+  const quiet = quietly(path.basename(full))
+  try {
+    return defaultOf(await loaded(evaluation), fail)
+  } catch (error) {
+    if (error instanceof Error && error.name === 'DefinitionError') throw error
+    return explain(error, evaluation)
+  } finally {
+    quiet.end()
+  }
+}
+
+async function loaded(evaluation: Evaluation): Promise<Exports> {
+  const { configModule } = evaluation
+  try {
+    return await once(evaluation)
+  } catch (error) {
+    if (configModule === undefined || missingModule(error) !== 'platformctl') throw error
+    // Run from elsewhere (npx, a global installation): the package itself answers for its own name.
+    const hooks = registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier === 'platformctl/config'
+          ? { url: pathToFileURL(configModule).href, shortCircuit: true }
+          : next(specifier, context),
+    })
+    try {
+      return await once(evaluation)
+    } finally {
+      hooks.deregister()
+    }
+  }
+}
+
+interface Exports {
+  /** An ES module's namespace, and not what a CommonJS file exports. */
+  readonly isModule: boolean
+  readonly exports: unknown
+}
+
+async function once({ full, deadlineMs }: Evaluation): Promise<Exports> {
+  try {
+    const exports = synchronously(() => createRequire(full)(full), deadlineMs)
+    return { exports, isModule: types.isModuleNamespaceObject(exports) }
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
+    // The definition awaits something at its top level.
+    return { exports: await within(import(pathToFileURL(full).href), deadlineMs), isModule: true }
+  }
+}
+
+const STARTED = Symbol.for('platformctl.definition')
+
+/** Runs a function that is ended when it takes too long, even in an endless loop, which no timer can interrupt. */
+function synchronously(run: () => unknown, timeout: number): unknown {
+  const holder = globalThis as { [STARTED]?: () => unknown }
+  holder[STARTED] = run
+  try {
+    return runInThisContext("globalThis[Symbol.for('platformctl.definition')]()", { timeout })
+  } finally {
+    delete holder[STARTED]
+  }
+}
+
+async function within(running: Promise<unknown>, deadlineMs: number): Promise<unknown> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(Object.assign(new Error('too long'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })),
+    deadlineMs,
+  )
+  running.catch(() => undefined)
+  try {
+    return await Promise.race([running, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function defaultOf({ exports, isModule }: Exports, fail: Fail): unknown {
+  const whole = typeof exports === 'object' && exports !== null ? exports : {}
+  const exported: unknown = isModule ? ('default' in whole ? whole.default : undefined) : exports
+  if (exported === undefined || (!isModule && Object.keys(whole).length === 0))
+    return fail('It exports no definition.', 'End it with: export default definePlatform({ … })')
+  if (exported instanceof Promise)
+    return fail('It exports a promise.', 'Put await before it, or export the definition itself.')
+  if (typeof exported === 'function')
+    return fail(
+      'It exports a function.',
+      'Export what the function gives: export default definePlatform({ … })',
+    )
+  return exported
+}
+
+/** One sentence for whatever a definition threw. Its message may quote a secret and is not repeated. */
+function explain(error: unknown, { full, fail, deadlineMs }: Evaluation): never {
+  const code = codeOf(error)
+  const at = placeOf(error, full)
+  if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+    return fail(
+      `It did not finish loading within ${deadlineMs / 1000} seconds.`,
+      'Remove the loop or the await that never ends: a definition only describes.',
+    )
+  const missing = missingModule(error)
+  if (missing !== undefined)
+    return fail(
+      `It imports ${missing}, which cannot be found.`,
+      missing.startsWith('.') || path.isAbsolute(missing)
+        ? 'Check the path.'
+        : `Install it: npm install ${missing}`,
+    )
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX')
+    return fail(
+      `${at}It uses TypeScript that has to be compiled, such as an enum or a namespace.`,
+      'Use only types that can be erased (erasableSyntaxOnly in tsconfig.json).',
+    )
+  if (error instanceof SyntaxError || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX')
+    return fail(`${at}It has a syntax error.`, 'Correct it; tsc and the editor show the same.')
+  const name =
+    error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'something that is no error'
+  return fail(`${at}It throws ${name} while it loads.`, 'Run it with node to see the message.')
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+}
+
+/** The name of a module or package that was not found. */
+function missingModule(error: unknown): string | undefined {
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(codeOf(error)) || !(error instanceof Error)) return undefined
+  return /Cannot find (?:package|module) '([^']{1,200})'/.exec(error.message)?.[1]
+}
+
+/** `Line 3: ` when the error says where in the file it arose. */
+function placeOf(error: unknown, full: string): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  for (const name of [pathToFileURL(full).href, full]) {
+    const start = stack.indexOf(`${name}:`)
+    const line = start === -1 ? undefined : /^\d+/.exec(stack.slice(start + name.length + 1))?.[0]
+    if (line !== undefined) return `Line ${line}: `
+  }
+  return ''
+}
+
+/**
+ * Until `end`: notes of the definition go to standard error, Node's remarks about how it loads the file are dropped,
+ * and a process that the definition ends itself fails with a sentence and exit code 2.
+ */
+function quietly(file: string): { end(): void } {
+  const { log, info, debug, error } = console
+  Object.assign(console, { log: error, info: error, debug: error })
+  const { emitWarning } = process
+  process.emitWarning = () => undefined
+  const onExit = () => {
+    writeSync(
+      2,
+      `platformctl: ${file}: It ends the process while it loads. Remove the call of process.exit.\n`,
+    )
+    process.exitCode = 2
+  }
+  process.once('exit', onExit)
+  return {
+    end() {
+      Object.assign(console, { log, info, debug })
+      process.emitWarning = emitWarning
+      process.off('exit', onExit)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import { parseDuration } from '../core/env/quantities.ts'
+import type { Settings } from '../core/env/settings.ts'
+import type { ProbeDefinition } from '../core/health/definition.ts'
+import { configured } from '../core/health/engine-probes.ts'
+import type { ProbeResult } from '../core/health/probe.ts'
+import { failing, ok, skipped } from '../core/health/verdicts.ts'
+import { type CheckResult, PROBE_TARGETS, type ProbeInput } from './definition.ts'
+import { TARGETS } from './targets.ts'
+
+/** A probe of a definition as the engine runs it. */
+export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
+  const { service, group, label, optional, meaning, deadline } = probe
+  const deadlineMs = deadline === undefined ? undefined : parseDuration(deadline)
+  return {
+    name,
+    service,
+    ...(group !== undefined && { group }),
+    ...(label !== undefined && { label }),
+    ...(optional !== undefined && { optional }),
+    ...(meaning !== undefined && { meaning }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...run(probe),
+  }
+}
+
+function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
+  const { check, group } = probe
+  const always = async () => ok(false)
+  const state = (settings: Settings) => (group === undefined ? always : configured(settings, group))
+  if (check !== undefined) {
+    return {
+      open: ({ settings }) => {
+        const configuration = state(settings)
+        return async (context) => {
+          const result = await configuration(context)
+          if (result.state !== 'ok') return result
+          return resultOf(await check({ ...context, value: settings.value }))
+        }
+      },
+    }
+  }
+  const kind = PROBE_TARGETS.find((one) => probe[one] !== undefined) ?? 'http'
+  const written = probe[kind] ?? ''
+  const target = ({ value }: Settings) => (/^[A-Z][A-Z0-9_]*$/.test(written) ? value(written) : written)
+  return {
+    target,
+    open: (parts) => {
+      const configuration = state(parts.settings)
+      return async (context) => {
+        const result = await configuration(context)
+        const where = target(parts.settings)
+        if (result.state !== 'ok') return result
+        if (where === undefined) return skipped('its address is not set')
+        return context.deep ? TARGETS[kind](where, parts, context) : result
+      }
+    },
+  }
+}
+
+const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
+
+/** What code of somebody else gave, held to the form of a result. */
+function resultOf({ state, reason }: Partial<CheckResult> = {}): ProbeResult {
+  const known = STATES.find((one) => one === state)
+  if (known === undefined) return failing('its check gave no state')
+  return {
+    state: known,
+    checked: known !== 'skipped',
+    ...(typeof reason === 'string' && { reason: reason.slice(0, 200) }),
+  }
+}

@@ -1,0 +1,49 @@
+import type { Contract, Variable } from '../core/env/contract.ts'
+import { judge } from '../core/env/read-settings.ts'
+import type { Environment } from '../core/env/settings.ts'
+import { parseValue } from '../core/env/values.ts'
+import { secret } from '../core/secret.ts'
+import { contractOf, soundDefinition } from './contract.ts'
+import type { PlatformDefinition } from './definition.ts'
+import type { PlatformEnvironment } from './environment.ts'
+
+const contracts = new WeakMap<object, Contract>()
+
+/**
+ * The environment of a platform as one typed object: each group is undefined unless it is configured, and its values
+ * are parsed. Secrets print as `[secret]`; `reveal()` gives the value. Throws a DefinitionError for a definition with
+ * faults, and nothing for any environment.
+ */
+export function readPlatformEnv<const Definition extends PlatformDefinition>(
+  platform: Definition,
+  env: Environment,
+): PlatformEnvironment<Definition> {
+  const contract = contracts.get(platform) ?? contractOf(soundDefinition(platform))
+  contracts.set(platform, contract)
+  // The types are computed from the definition as the values are here: a test holds the two together.
+  return environmentOf(contract, env) as PlatformEnvironment<Definition>
+}
+
+/** The same for a contract, without types. */
+export function environmentOf(
+  contract: Contract,
+  env: Environment,
+): Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> {
+  const { states, usable } = judge(contract, env)
+  return Object.fromEntries(
+    contract.groups.map(({ name, variables }) => [
+      name,
+      states.get(name) === 'configured'
+        ? Object.fromEntries(variables.map((variable) => [variable.name, valueIn(variable, usable)]))
+        : undefined,
+    ]),
+  )
+}
+
+function valueIn(variable: Variable, usable: ReadonlyMap<string, string>): unknown {
+  const text = usable.get(variable.name) ?? variable.default
+  if (text === undefined) return undefined
+  if (variable.secret) return secret(text)
+  const parsed = parseValue(variable, text)
+  return parsed.ok ? parsed.value : undefined
+}

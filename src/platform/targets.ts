@@ -1,0 +1,99 @@
+import { addressesOf, connectFirst } from '../core/health/connect.ts'
+import type { ProbeParts } from '../core/health/definition.ts'
+import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
+import { reachable } from '../core/health/reach.ts'
+import { failing, ok } from '../core/health/verdicts.ts'
+import type { PROBE_TARGETS } from './definition.ts'
+
+type TargetKind = (typeof PROBE_TARGETS)[number]
+type Run = (target: string, parts: ProbeParts, context: ProbeContext) => Promise<ProbeResult>
+
+/** A protocol in which the server speaks, or answers a first message, before anybody signs in. */
+interface Greeting {
+  readonly port: number
+  /** The scheme that begins with TLS. */
+  readonly secure?: string
+  readonly send?: Uint8Array
+  readonly answer: RegExp
+}
+
+const SMTP: Greeting = { port: 25, secure: 'smtps:', answer: /^220/ }
+/** An SSLRequest (PostgreSQL protocol 55.2.10), which is answered S or N before anybody signs in. */
+const POSTGRES: Greeting = {
+  port: 5432,
+  send: new Uint8Array([0, 0, 0, 8, 4, 210, 22, 47]),
+  answer: /^[SNE]/,
+}
+const REDIS: Greeting = {
+  port: 6379,
+  secure: 'rediss:',
+  send: new TextEncoder().encode('PING\r\n'),
+  // One that asks for a password first is there all the same.
+  answer: /^\+PONG|^-(?:NOAUTH|NOPERM)/,
+}
+
+/** How each target is tried. A rejection is told as failing. */
+export const TARGETS: Readonly<Record<TargetKind, Run>> = {
+  http: (url, parts, context) => reachable({ ...parts, url }, context),
+  tcp: async (target, parts, context) => {
+    const socket = await line(new URL(`tcp://${target}`), 0, parts, context)
+    socket.destroy()
+    return ok(true)
+  },
+  tls: async (target, parts, context) => {
+    const socket = await encrypted(new URL(`tls://${target}`), 443, parts, context)
+    socket.destroy()
+    return ok(true)
+  },
+  dns: async (host, { network }) =>
+    (await addressesOf(host.replace(/\.$/, ''), network?.lookup)).length > 0
+      ? ok(true)
+      : failing('has no address'),
+  smtp: (url, parts, context) => greeted(url, SMTP, parts, context),
+  postgres: (url, parts, context) => greeted(url, POSTGRES, parts, context),
+  redis: (url, parts, context) => greeted(url, REDIS, parts, context),
+}
+
+async function line(
+  { hostname, port }: URL,
+  usual: number,
+  { network }: ProbeParts,
+  { signal }: ProbeContext,
+) {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return connectFirst({
+    addresses: await addressesOf(host, network?.lookup),
+    port: Number(port) || usual,
+    signal,
+  })
+}
+
+async function encrypted(url: URL, usual: number, parts: ProbeParts, context: ProbeContext) {
+  const { secure } = await import('../core/health/tls.ts')
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const socket = await line(url, usual, parts, context)
+  return (await secure({ socket, host, ca: parts.network?.ca })).line
+}
+
+async function greeted(
+  target: string,
+  greeting: Greeting,
+  parts: ProbeParts,
+  context: ProbeContext,
+): Promise<ProbeResult> {
+  const url = new URL(target)
+  const usual = url.protocol === 'smtps:' ? 465 : greeting.port
+  const open = url.protocol === greeting.secure ? encrypted : line
+  const socket = await open(url, usual, parts, context)
+  try {
+    if (greeting.send) socket.write(greeting.send)
+    const answer = await new Promise<string>((resolve, reject) => {
+      socket.once('data', (chunk: Uint8Array) => resolve(Buffer.from(chunk).toString('latin1')))
+      socket.once('close', () => reject(new Error('closed')))
+      context.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
+    })
+    return greeting.answer.test(answer) ? ok(true) : failing('answers, but not in its protocol')
+  } finally {
+    socket.destroy()
+  }
+}

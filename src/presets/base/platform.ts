@@ -1,0 +1,41 @@
+import { createContract } from '../../core/env/contract.ts'
+import {
+  analyticsProbe,
+  datastoreProbe,
+  errortrackProbe,
+  mailProbe,
+  paymentsProbe,
+  sharedStoreProbe,
+  storeProbe,
+} from '../../core/health/engine-probes.ts'
+import { compiledMails } from '../../core/mail/compiled.ts'
+import type { Platform } from '../../core/platform.ts'
+import type { ServiceDefinition } from '../../core/service.ts'
+import { baseGroups } from './groups.ts'
+
+const services: readonly ServiceDefinition[] = [
+  { name: 'web', address: ['NEXT_PUBLIC_SITE_URL'], health: '/api/health', port: 3000 },
+]
+
+/** What the engine itself does something with, and nothing else: the start of a platform of one's own. */
+export const base: Platform = {
+  name: 'Platform',
+  brand: undefined,
+  language: 'en',
+  contract: createContract({ services: services.map(({ name }) => name), groups: baseGroups }),
+  services,
+  probes: [
+    datastoreProbe,
+    paymentsProbe,
+    mailProbe,
+    storeProbe,
+    sharedStoreProbe,
+    errortrackProbe,
+    analyticsProbe,
+  ],
+  mails: { definitions: [], compiled: compiledMails },
+  courses: [],
+  events: [{ name: 'page.viewed' }, { name: 'course.subscribed' }],
+  insights: { sections: [] },
+  texts: {},
+}

@@ -1,0 +1,207 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { takeConfigWords } from '../../src/cli/choose-platform.ts'
+import { platformctl } from '../support/cli.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kiln-school-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const write = (name: string, text: string) => writeFile(path.join(folder, name), text)
+const run = (args: string[], env: Record<string, string> = {}) => platformctl(args, { cwd: folder, env })
+
+const KILN = `import { definePlatform } from 'platformctl/config'
+
+export default definePlatform({
+  preset: 'base',
+  name: 'Kiln School',
+  services: { web: {}, bookings: { address: 'BOOKINGS_URL', health: '/healthz', format: 'status' } },
+  groups: {
+    kiln: {
+      services: ['web'],
+      unlocks: 'kiln bookings',
+      absent: 'bookings are shown as unavailable',
+      variables: {
+        KILN_API_KEY: { kind: 'secret' },
+        KILN_API_SECRET: { kind: 'secret' },
+        KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu' },
+      },
+      rules: [{ allOrNone: ['KILN_API_KEY', 'KILN_API_SECRET'] }],
+    },
+    bookings: {
+      services: ['web'],
+      unlocks: 'the booking calendar',
+      absent: 'the calendar is hidden',
+      variables: { BOOKINGS_URL: { kind: 'url', example: 'http://bookings.internal:4000' } },
+    },
+  },
+  probes: { kiln: { service: 'web', group: 'kiln', http: 'https://api.kiln.example/ping' } },
+})
+`
+const CANARY = 'canary-71d0'
+
+describe('with a definition', () => {
+  beforeEach(() => write('platform.config.ts', KILN))
+
+  test('preflight knows its groups and rules, in every format, and no secret is shown', async () => {
+    await write('.env', `KILN_API_KEY=${CANARY}\nKILN_REGION=${CANARY}\n`)
+    for (const format of ['text', 'json', 'github', 'sarif', 'junit']) {
+      const { exitCode, stdout, stderr } = await run(['preflight', '--env-file', '.env', '--format', format])
+      expect(exitCode).toBe(1)
+      expect(stdout).toContain('KILN_API_SECRET')
+      expect(stdout).toContain('kiln-all-or-none')
+      expect(stdout).not.toMatch(/qubit|hardware|tutor/i)
+      expect(stdout + stderr).not.toContain(CANARY)
+    }
+  })
+
+  test('the env commands speak of its variables', async () => {
+    await write('.env', 'KILN_REGION=eu\n')
+    const outputs = await Promise.all(
+      [
+        ['env', 'list', '--format', 'json'],
+        ['env', 'example'],
+        ['env', 'schema'],
+        ['env', 'explain', 'KILN_REGION'],
+        ['env', 'explain', 'kiln-all-or-none'],
+        ['env', 'types'],
+        ['env', 'check', '.env', '--notices'],
+      ].map((args) => run(args)),
+    )
+    for (const { exitCode, stdout } of outputs) {
+      expect(exitCode).toBe(0)
+      expect(stdout).toMatch(/KILN_|kiln/)
+      expect(stdout).not.toMatch(/HARDWARE|MODEL_A/)
+    }
+  })
+
+  test('it goes with an option before or after the command, and --no-config ignores it', async () => {
+    await mkdir(path.join(folder, 'ops'))
+    await write('ops/other.json', '{ "preset": "base", "services": { "web": {} }, "without": ["payments"] }')
+    const names = async (...args: string[]) => {
+      const { stdout } = await run(args)
+      return (JSON.parse(stdout) as { groups: { name: string }[] }).groups.map(({ name }) => name)
+    }
+    expect(await names('env', 'list', '--format', 'json')).toContain('kiln')
+    for (const args of [
+      ['--config', 'ops/other.json', 'env', 'list', '--format', 'json'],
+      ['env', 'list', '--format', 'json', '--config=ops/other.json'],
+    ]) {
+      expect(await names(...args)).not.toContain('kiln')
+      expect(await names(...args)).not.toContain('payments')
+    }
+    expect(await names('env', 'list', '--no-config', '--format', 'json')).toContain('hardware')
+  })
+
+  test('env types writes a file that tells what readPlatformEnv gives, and replaces only its own', async () => {
+    expect((await run(['env', 'types', '--out', 'env.d.ts'])).exitCode).toBe(0)
+    const text = await readFile(path.join(folder, 'env.d.ts'), 'utf8')
+    expect(text).toMatch(
+      /readonly kiln:\s+\| \{\s+readonly KILN_API_KEY: Secret\s+readonly KILN_API_SECRET: Secret\s+readonly KILN_REGION: "eu" \| "us"\s+\}/,
+    )
+    expect(text).toContain('KILN_API_KEY?: string')
+    expect((await run(['env', 'types', '--out', 'env.d.ts'])).exitCode).toBe(0)
+    await write('mine.d.ts', 'export {}\n')
+    expect(await run(['env', 'types', '--out', 'mine.d.ts'])).toMatchObject({ exitCode: 2 })
+    expect(await readFile(path.join(folder, 'mine.d.ts'), 'utf8')).toBe('export {}\n')
+  })
+
+  test('init overwrites nothing', async () => {
+    expect(await run(['init'])).toMatchObject({
+      exitCode: 2,
+      stderr:
+        'platformctl: platform.config.ts is there already, and nothing is overwritten: edit it, or move it away.\n'.trim(),
+    })
+    expect(await readFile(path.join(folder, 'platform.config.ts'), 'utf8')).toBe(KILN)
+  })
+})
+
+test.each([
+  [
+    'throws',
+    `throw new Error('${CANARY}')`,
+    /^platformctl: platform\.config\.ts: Line 1: It throws Error while it loads/,
+  ],
+  ['never ends', `export default (() => { while (true); })()`, /did not finish loading within 5 seconds/],
+  ['ends the process', `console.log('${CANARY}')\nprocess.exit(0)`, /ends the process while it loads/],
+  ['exports nothing', `export const platform = {}`, /exports no definition/],
+  [
+    'has a fault',
+    `export default { name: 3 }`,
+    /^platformctl: platform\.config\.ts: name: This is a number, not text\./,
+  ],
+  ['has two faults', `export default { name: 3, groups: 4 }`, /has 2 faults\.\n {2}name: .*\n {2}groups: /],
+  [
+    'names missing folders',
+    `export default { preset: 'base', mails: './nowhere', courses: { a: { lessons: './nothing' } } }`,
+    /mails: There is no such folder of mails\..*\n.*courses\.a\.lessons: There is no such folder of lessons/,
+  ],
+])('a definition that %s is exit 2 with a sentence, for every command', async (_, text, sentence) => {
+  await write('platform.config.ts', text)
+  const { exitCode, stdout, stderr } = await run(['preflight', '--format', 'json'])
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toMatch(/\n\s+at /)
+  if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
+  expect((await run(['--help'])).exitCode).toBe(0)
+})
+
+test('help and version are there whatever state the definition is in', async () => {
+  await write('platform.config.ts', 'throw 1')
+  for (const args of [['preflight', '--help'], ['--version'], ['help', 'env'], []])
+    expect((await run(args)).exitCode).toBe(0)
+})
+
+test('init writes a definition from an example, which loads and passes', async () => {
+  await write(
+    '.env.example',
+    `# Web address of the shop.\nSHOP_URL=https://shop.example\n\n# --- Stripe-like billing\nBILLING_API_KEY=\nBILLING_API_SECRET=${CANARY}\nBILLING_REGION=eu # one of eu, us\nSTORE_URL=\nNODE_ENV=production\n# SHOP_TIMEOUT=30s\n`,
+  )
+  const { exitCode, stdout } = await run(['init'])
+  expect(exitCode).toBe(0)
+  expect(stdout).toContain('Wrote platform.config.ts from .env.example.')
+  expect(stdout).toContain('BILLING_API_SECRET: secret')
+  expect(stdout).toContain('BILLING_API_KEY and BILLING_API_SECRET: set together')
+  expect(stdout).toContain('Left out, as the preset has them: STORE_URL.')
+  expect(stdout).toContain('NODE_ENV')
+  const text = await readFile(path.join(folder, 'platform.config.ts'), 'utf8')
+  expect(text + stdout).not.toContain(CANARY)
+  expect(text).toContain(
+    `SHOP_URL: { kind: 'url', summary: 'Web address of the shop.', example: 'https://shop.example' }`,
+  )
+  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(await run(['preflight'], { BILLING_API_KEY: 'one-key-of-two' })).toMatchObject({ exitCode: 1 })
+})
+
+test('init without an example writes one to start from, which passes', async () => {
+  expect((await run(['init'])).stdout).toContain('without a group')
+  expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
+  expect(await run(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
+})
+
+test('the words of the definition are taken out of a command line wherever they are', () => {
+  expect(takeConfigWords(['--config', 'a', 'env', '--no-config', 'list'])).toEqual({
+    file: undefined,
+    ignored: true,
+    rest: ['env', 'list'],
+  })
+  expect(takeConfigWords(['--no-config', 'env', '--config=b'])).toEqual({
+    file: 'b',
+    ignored: false,
+    rest: ['env'],
+  })
+  expect(takeConfigWords(['beat', '--', '--config', 'a'])).toEqual({
+    file: undefined,
+    ignored: false,
+    rest: ['beat', '--', '--config', 'a'],
+  })
+  expect(takeConfigWords(['env', '--config'])).toEqual({
+    file: undefined,
+    ignored: false,
+    rest: ['env', '--config'],
+  })
+})

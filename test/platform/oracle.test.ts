@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { githubText } from '../../src/cli/output/github.ts'
+import { junitText } from '../../src/cli/output/junit.ts'
+import { sarifText } from '../../src/cli/output/sarif.ts'
+import { exampleFile } from '../../src/core/env/example.ts'
+import { environmentSchema } from '../../src/core/env/schema.ts'
+import { validate } from '../../src/core/env/validate.ts'
+import { parseValue } from '../../src/core/env/values.ts'
+import { contractOf, soundDefinition } from '../../src/platform/contract.ts'
+import type { GroupInput } from '../../src/platform/definition.ts'
+import { environmentTypes } from '../../src/platform/env-types.ts'
+import { guaranteed } from '../../src/platform/guaranteed.ts'
+import { environmentOf, readPlatformEnv } from '../../src/platform/read-env.ts'
+import { randomDefinition, randomStandings, SAMPLES, type Standing } from './random-definition.ts'
+
+const CANARY = 'canary8b1f'
+
+function sampleOf(kind: string, secret: boolean, standing: Standing): string | undefined {
+  const [sound, malformed] = SAMPLES[kind] ?? ['', undefined]
+  switch (standing) {
+    case 'unset':
+      return undefined
+    case 'blank':
+      return ' \t'
+    case 'sound':
+      return secret && (kind === 'text' || kind === 'secret') ? CANARY : sound
+    case 'malformed':
+      return secret ? `${CANARY}${malformed}` : malformed
+    case 'starred':
+      return kind === 'text' || kind === 'secret' ? `${secret ? CANARY : ''}*` : sound
+  }
+}
+
+/** The rules of CONTRACT §2 said again, as sentences in code over sets, by another road than `breach.ts`. */
+function isBroken(
+  rule: NonNullable<GroupInput['rules']>[number],
+  set: ReadonlySet<string>,
+  raw: ReadonlyMap<string, string>,
+): boolean {
+  const count = (names: readonly string[]) => [...new Set(names)].filter((name) => set.has(name)).length
+  if ('allOrNone' in rule) return ![0, rule.allOrNone.length].includes(count(rule.allOrNone))
+  if ('exclusive' in rule) return count(rule.exclusive) >= 2
+  if ('requires' in rule) {
+    const wanted = rule.match === 'all' ? count(rule.when) === rule.when.length : count(rule.when) >= 1
+    return wanted && count(rule.requires) < rule.requires.length
+  }
+  if ('atLeastOne' in rule) return count(rule.when) === rule.when.length && count(rule.atLeastOne) === 0
+  return (raw.get(rule.forbidden) ?? '').includes('*')
+}
+
+const cases = fc.tuple(randomDefinition, randomStandings)
+
+test('10,000 random definitions with random environments agree with the oracle, and no secret is in what they give', () => {
+  let run = 0
+  fc.assert(
+    fc.property(cases, ([definition, standings]) => {
+      run += 1
+      const contract = contractOf(soundDefinition(definition))
+      const variables = Object.values(definition.groups).flatMap(({ variables: of }) => Object.entries(of))
+      const env = Object.fromEntries(
+        variables.flatMap(([name, { kind = 'text', secret }]) => {
+          const value = sampleOf(kind, secret === true || kind === 'secret', standings[name] ?? 'unset')
+          return value === undefined ? [] : [[name, value]]
+        }),
+      )
+      const raw = new Map(Object.entries(env).filter(([, value]) => value.trim() !== ''))
+      const usable = new Set(
+        variables.flatMap(([name, { kind = 'text', of }]) => {
+          const value = raw.get(name)
+          return value !== undefined && parseValue({ kind, ...(of && { of }) }, value.trim()).ok ? [name] : []
+        }),
+      )
+      const report = validate(contract, env)
+      const errors = report.findings.filter(({ severity }) => severity === 'error')
+      for (const [name, group] of Object.entries(definition.groups)) {
+        const broken = (group.rules ?? []).filter((rule) => isBroken(rule, usable, raw))
+        expect(errors.filter((error) => error.group === name)).toHaveLength(broken.length)
+        const switchedOn = Object.entries(group.variables).some(
+          ([variable, of]) => usable.has(variable) && of.adjusts !== true && of.default === undefined,
+        )
+        const state = broken.length > 0 ? 'half-configured' : switchedOn ? 'configured' : 'absent'
+        expect(report.groups.find((one) => one.name === name)?.state).toBe(state)
+
+        const read = environmentOf(contract, env)[name]
+        expect(read === undefined).toBe(state !== 'configured')
+        const known = contract.group(name)
+        for (const sure of known && read ? guaranteed(known) : []) expect(read?.[sure], sure).toBeDefined()
+        for (const [variable, of] of Object.entries(group.variables))
+          if (read)
+            expect(read[variable] === undefined).toBe(!usable.has(variable) && of.default === undefined)
+      }
+      expect(JSON.stringify([report, environmentOf(contract, env)])).not.toContain(CANARY)
+      if (run % 25 === 0) {
+        const outputs = [
+          githubText(report.findings, undefined),
+          sarifText(report.findings, '0.0.0', undefined),
+          junitText('preflight', report.findings, true, undefined),
+          exampleFile(contract),
+          environmentTypes(contract),
+          JSON.stringify(environmentSchema(contract)),
+        ]
+        for (const output of outputs) expect(output).not.toContain(CANARY)
+      }
+    }),
+    { numRuns: 10_000 },
+  )
+}, 120_000)
+
+test('what is made sure of is all that the rules make sure of, by trying every environment', () => {
+  fc.assert(
+    fc.property(randomDefinition, (definition) => {
+      const contract = contractOf(soundDefinition(definition))
+      const names =
+        Object.keys(SAMPLES).length > 0
+          ? contract.variables.filter(({ name }) => /^(?:ALPHA|BETA|GAMMA)_/.test(name))
+          : []
+      for (const group of contract.groups.filter(({ name }) => ['alpha', 'beta', 'gamma'].includes(name))) {
+        const always = new Set(group.variables.map(({ name }) => name))
+        for (let subset = 0; subset < 2 ** names.length; subset += 1) {
+          const env = Object.fromEntries(
+            names.flatMap(({ name, kind }, bit) =>
+              subset & (1 << bit) ? [[name, SAMPLES[kind]?.[0] ?? '']] : [],
+            ),
+          )
+          const read = environmentOf(contract, env)[group.name]
+          if (read) for (const name of always) if (env[name] === undefined) always.delete(name)
+        }
+        for (const name of guaranteed(group)) expect(always).toContain(name)
+      }
+    }),
+    { numRuns: 15 },
+  )
+}, 60_000)
+
+test('readPlatformEnv parses each kind, hides secrets and knows the definition by its faults', () => {
+  const platform = {
+    preset: 'base',
+    services: { web: {} },
+    groups: {
+      kiln: {
+        unlocks: 'a',
+        absent: 'b',
+        variables: {
+          KILN_KEY: { kind: 'secret' },
+          KILN_WAIT: { kind: 'duration', default: '5m' },
+          KILN_DAYS: { kind: 'list' },
+        },
+      },
+    },
+  } as const
+  const { kiln, store } = readPlatformEnv(platform, { KILN_KEY: ' canary ', KILN_DAYS: 'mon, tue' })
+  expect(kiln).toMatchObject({ KILN_WAIT: 300_000, KILN_DAYS: ['mon', 'tue'] })
+  expect(kiln?.KILN_KEY?.reveal()).toBe('canary')
+  expect(`${kiln?.KILN_KEY}${JSON.stringify(kiln)}`).not.toContain('canary')
+  expect(store).toBeUndefined()
+  expect(readPlatformEnv(platform, { KILN_WAIT: '1m' }).kiln).toBeUndefined()
+  expect(() => readPlatformEnv({ name: '' }, {})).toThrow(
+    'the platform definition: name: This is empty, not text.',
+  )
+})
