@@ -14,8 +14,8 @@ import { apiSink, type Sink, type Step, smtpSink } from './sinks.ts'
 
 const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 const AHEAD = new URL('ahead.mjs', import.meta.url).href
-const SECRET = 'dispatch-secret-for-torture-only'
-const DAY_MS = 24 * 60 * 60 * 1000
+export const SECRET = 'dispatch-secret-for-torture-only'
+export const DAY_MS = 24 * 60 * 60 * 1000
 /** Longer than a lease: what one life left claimed, the next may take at once. */
 const NEXT_LIFE_MS = 100_000
 const LIFE_MS = 10_000
@@ -121,9 +121,9 @@ async function fill(address: StoreAddress, people: number): Promise<void> {
   await store.close()
 }
 
-const addressOf = (n: number) => `p${n}@example.com`
+export const addressOf = (n: number) => `p${n}@example.com`
 
-async function startLife(folder: string, env: Readonly<Record<string, string>>, ahead: number) {
+export async function startLife(folder: string, env: Readonly<Record<string, string>>, ahead: number) {
   const process_ = spawn(
     process.execPath,
     [
@@ -152,15 +152,18 @@ async function startLife(folder: string, env: Readonly<Record<string, string>>, 
       if (event === 'listening' && web !== undefined) resolve(web)
     })
   })
+  const call = () =>
+    fetch(`${url}/api/email/dispatch?limit=1000`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+    })
   return {
     process: process_,
+    call,
     /** The remaining lessons after one call; undefined when the daemon died in it. */
     async dispatch(): Promise<{ remaining: number } | undefined> {
       try {
-        const response = await fetch(`${url}/api/email/dispatch?limit=1000`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${SECRET}` },
-        })
+        const response = await call()
         if (!response.ok) throw new Error(`dispatch answered ${response.status}: ${await response.text()}`)
         return (await response.json()) as { remaining: number }
       } catch (error) {
@@ -188,7 +191,7 @@ async function verify(address: StoreAddress): Promise<string[]> {
   return [...faults]
 }
 
-function judge(sink: Sink, { people, provider }: CrashPlan) {
+export function judge(sink: Sink, { people, provider }: Pick<CrashPlan, 'people' | 'provider'>) {
   const lessons = new Map<string, Map<string, number[]>>()
   for (const { to, key, life } of sink.deliveries) {
     const ofPerson = lessons.get(to) ?? new Map<string, number[]>()
