@@ -16,6 +16,7 @@ export interface EnvFile {
   readonly findings: readonly Finding[]
 }
 
+const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD/i
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
 /** What an excerpt shows in place of a value, or of a line that may be a part of one. */
 export const MASK = '••••'
@@ -29,6 +30,8 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
   const assignments: Assignment[] = []
   const findings: Finding[] = []
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  // The lines right after a secret may be the rest of it, wrapped by whoever pasted it.
+  let afterSecret = false
   for (let index = 0; index < lines.length; index += 1) {
     const line = lines[index] ?? ''
     const lead = /^\s*(?:export\s+)?/.exec(line)?.[0].length ?? 0
@@ -37,8 +40,10 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
     const location = { file, line: index + 1, column: lead + 1 }
     const name = NAME.exec(rest)?.[0]
     const equals = name === undefined ? undefined : /^[ \t]*=[ \t]*/.exec(rest.slice(name.length))?.[0]
-    if (name === undefined || equals === undefined) {
-      const ours = name !== undefined && contract.find(name) ? name : undefined
+    const known = name === undefined ? undefined : contract.find(name)
+    const wrapped = known === undefined && endsWrapped(rest, afterSecret)
+    if (name === undefined || equals === undefined || wrapped) {
+      const ours = known === undefined ? undefined : name
       findings.push(
         complaint(
           contract,
@@ -53,6 +58,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
       )
       continue
     }
+    afterSecret = known?.secret ?? SECRET_NAME.test(name)
     const excerpt = `${line.slice(0, lead)}${name}=${MASK}`
     const start = rest.slice(name.length + equals.length)
     const end = start.startsWith('-----BEGIN ') ? endOfKey(lines, index) : index
@@ -120,6 +126,16 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
     assignments,
     findings: [...findings, ...duplicates(contract, assignments), ...runtimeNames(contract, assignments)],
   }
+}
+
+/**
+ * Whether a line that reads as an assignment of nothing is rather the last of a wrapped key, whose padding looks like an
+ * equals sign. Its "name" would be a part of the secret; an empty value sets nothing, so that nothing is lost.
+ */
+function endsWrapped(rest: string, afterSecret: boolean): boolean {
+  const [, name = '', padding = ''] = /^([\w.-]+)(=+)\s*$/.exec(rest) ?? []
+  if (padding === '') return false
+  return afterSecret || padding.length > 1 || (/[a-z]/.test(name) && /[A-Z0-9]/.test(name))
 }
 
 /** Where a key in PEM (RFC 7468) that begins here ends; the line itself when it does not. */

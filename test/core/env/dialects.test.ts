@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
+import { DIALECTS, type Dialect, readAs } from '../../../src/core/env/dialects/read.ts'
 
 interface Expected {
   readonly value?: Readonly<Record<string, string | null>>
@@ -16,6 +16,16 @@ const fixture = JSON.parse(
     readonly name: string
     readonly input: string
     readonly expect: Partial<Record<string, Expected>>
+  }[]
+}
+
+const sources = JSON.parse(
+  readFileSync(new URL('../../fixtures/dotenv-sources.json', import.meta.url), 'utf8'),
+) as {
+  readonly cases: readonly {
+    readonly dialect: Dialect
+    readonly input: string
+    readonly value: Readonly<Record<string, string>> | null
   }[]
 }
 
@@ -36,6 +46,11 @@ test.each(cases)('$dialect: $name', ({ dialect, input, expected }) => {
   const { values, rejected } = readAs(dialect, input, MACHINE)
   expect(rejected).toBe(expected.error !== undefined)
   if (!rejected) expect([...values].sort()).toEqual(Object.entries(expected.value ?? {}).sort())
+})
+
+test.each(sources.cases)('$dialect reads $input as its source says', ({ dialect, input, value }) => {
+  const { values, rejected } = readAs(dialect, input, MACHINE)
+  expect(rejected ? null : Object.fromEntries(values)).toEqual(value)
 })
 
 test('a command in a value is never run and stays as it stands', () => {

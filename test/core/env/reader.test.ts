@@ -52,6 +52,29 @@ test('every finding quotes its line with all but a name of ours or of an assignm
   ])
 })
 
+test('no line of a secret that was wrapped is repeated, as a name or otherwise', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 24, maxLength: 96 }),
+      fc.constantFrom('base64', 'base64url'),
+      fc.integer({ min: 12, max: 76 }),
+      (bytes, alphabet, columns) => {
+        const padded = `${Buffer.from(bytes).toString(alphabet).replace(/=*$/, '')}=`
+        const lines = padded.match(new RegExp(`.{1,${columns}}`, 'g')) ?? []
+        const file = parseEnvFile(contract, `HEALTH_DEEP_TOKEN=${lines.join('\n')}\nLOG_LEVEL=info\n`, 'x')
+        expect(file.assignments.map(({ name }) => name)).toEqual(['HEALTH_DEEP_TOKEN', 'LOG_LEVEL'])
+        for (const rest of lines.slice(1).filter((line) => line.length > 8))
+          expect(JSON.stringify(file.findings)).not.toContain(rest.replace(/=$/, ''))
+      },
+    ),
+  )
+})
+
+test('a name that is set to nothing stays a name, also right after another', () => {
+  const text = 'LOG_LEVEL=\nEMPTY=\nhttp_proxy=\nHEALTH_DEEP_TOKEN=x\nAPI_URL=\n'
+  expect(parseEnvFile(contract, text, 'x').findings).toEqual([])
+})
+
 test('a quote that another value’s quote closes is told by where it closes', () => {
   const text = 'API_URL="https://api.example\nLOG_LEVEL=info\nDEPLOY_ENVIRONMENT="production"\n'
   expect(parseEnvFile(contract, text, 'x').findings).toMatchObject([

@@ -1,80 +1,123 @@
-import { expand } from './expand.ts'
 import type { DialectResult } from './read.ts'
+import { substitute } from './template.ts'
 
+type Look = (name: string) => string | undefined
+
+/** White space of one line, as compose-go counts it. */
+const SPACE = /[\t\v\f\r \u0085\u00a0]/
+const ANY_SPACE = /[\s\u0085]/
+const NAME = /[\p{L}\p{N}_.\-[\]]/u
 const ESCAPES: Readonly<Record<string, string>> = {
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  a: '\u0007',
-  b: '\b',
-  f: '\f',
-  v: '\v',
+  '\\a': '\u0007',
+  '\\b': '\b',
+  '\\f': '\f',
+  '\\n': '\n',
+  '\\r': '\r',
+  '\\t': '\t',
+  '\\v': '\v',
+  '\\\\': '\\',
+  '\\"': '"',
+  // The template that is applied afterwards makes one dollar of two.
+  '\\$': '$$',
 }
 
-/** `env_file` of Docker Compose (compose-go): expands outside single quotes, and refuses the file for a name it cannot read. */
+/** `env_file` of Docker Compose, as compose-go reads it: statements rather than lines, so text after a quote is the next one. */
 export function readCompose(text: string, machine: Readonly<Record<string, string>>): DialectResult {
   const values = new Map<string, string>()
   // The machine's value wins in a reference, the file's as a value.
-  const look = (name: string) => (Object.hasOwn(machine, name) ? machine[name] : values.get(name))
+  const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
+  const look: Look = (name) => ofMachine(name) ?? values.get(name)
   const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
-  for (let at = 0; at < source.length; ) {
-    if (/\s/.test(source[at] ?? '')) {
-      at += 1
+  const refused = (at: number): DialectResult => ({
+    values: new Map(),
+    rejected: true,
+    rejectedLine: source.slice(0, at).split('\n').length,
+  })
+  for (let at = statementStart(source, 0); at < source.length; at = statementStart(source, at)) {
+    const found = keyAt(source, at)
+    if (found === undefined || found.key.includes(' ')) return refused(at)
+    if (found.inherited) {
+      const value = ofMachine(found.key)
+      if (value !== undefined) values.set(found.key, value)
+      at = found.end
       continue
     }
-    const end = lineEnd(source, at)
-    if (source[at] === '#') {
-      at = end + 1
-      continue
-    }
-    const line = source.slice(at, end).replace(/^export\s+/, '')
-    const name = /^[\p{L}\p{N}_.\-[\]]*[^\S\n]*/u.exec(line)?.[0] ?? ''
-    const separator = line[name.length]
-    if (separator === undefined) {
-      at = end + 1
-      continue
-    }
-    if (separator !== '=' && separator !== ':') return refused(source, at)
-    const from = end - line.length + name.length + 1
-    const taken = valueAt(source, from, look)
-    if (taken === undefined) return refused(source, at)
-    values.set(name.trimEnd(), taken.value)
-    at = taken.end + 1
+    const taken = valueAt(source, found.end, look)
+    if (taken === undefined) return refused(at)
+    values.set(found.key, taken.value)
+    at = taken.end
   }
   return { values, rejected: false }
 }
 
-function refused(source: string, at: number): DialectResult {
-  return { values: new Map(), rejected: true, rejectedLine: source.slice(0, at).split('\n').length }
+function statementStart(source: string, from: number): number {
+  let at = skip(source, from, ANY_SPACE)
+  while (source[at] === '#') at = skip(source, lineEnd(source, at), ANY_SPACE)
+  return at
 }
 
-function valueAt(
+/** A name up to `=` or `:`; up to the end of its line it is inherited from the machine. The last line may have no end: then it is a value without a name. */
+function keyAt(
   source: string,
-  from: number,
-  look: (name: string) => string | undefined,
-): { value: string; end: number } | undefined {
-  let at = from
-  while (source[at] !== '\n' && /\s/.test(source[at] ?? '')) at += 1
-  const quote = source[at]
+  start: number,
+): { readonly key: string; readonly inherited: boolean; readonly end: number } | undefined {
+  const from = /^export\s/.test(source.slice(start, start + 7)) ? skip(source, start + 6, SPACE) : start
+  for (let at = from; at < source.length; ) {
+    const char = String.fromCodePoint(source.codePointAt(at) ?? 0)
+    if (char === '=' || char === ':' || char === '\n')
+      return {
+        key: source.slice(from, at).trimEnd(),
+        inherited: char === '\n',
+        end: skip(source, at + 1, SPACE),
+      }
+    if (!SPACE.test(char) && !NAME.test(char)) return undefined
+    at += char.length
+  }
+  return { key: '', inherited: false, end: from }
+}
+
+function valueAt(source: string, from: number, look: Look): { value: string; end: number } | undefined {
+  const quote = source[from]
   if (quote !== '"' && quote !== "'") {
     const end = lineEnd(source, from)
-    const line = source.slice(from, end)
-    // A comment needs white space before it, so a value may begin with a hash.
-    const value = line.replace(/\s#.*$/s, '').trim()
-    const expanded = expand(value, look, false)
-    return expanded === undefined ? undefined : { value: expanded, end }
+    // A comment needs a space before it, and the spaces behind the separator are already gone.
+    const [line = ''] = source.slice(from, end).split(' #', 1)
+    const value = substitute(line.trimEnd(), look)
+    return value === undefined ? undefined : { value, end }
   }
-  let close = at + 1
-  while (close < source.length && source[close] !== quote) close += source[close] === '\\' ? 2 : 1
-  if (close >= source.length) return undefined
-  const raw = source.slice(at + 1, close)
-  const value = quote === "'" ? raw.replaceAll("\\'", "'") : expand(unescaped(raw), look, true)
-  return value === undefined ? undefined : { value, end: lineEnd(source, close) }
+  const close = closing(source, from, quote)
+  if (close === undefined) return undefined
+  const raw = source.slice(from + 1, close)
+  const value = quote === "'" ? raw.replaceAll("\\'", "'") : substitute(unescaped(raw), look)
+  return value === undefined ? undefined : { value, end: close + 1 }
 }
 
-/** Escapes of double quotes, less that of the dollar, which expansion needs to see. */
+function closing(source: string, from: number, quote: string): number | undefined {
+  for (let at = from + 1; at < source.length; at += 1) {
+    if (source[at] === '\\') at += 1
+    else if (source[at] === quote) return at
+  }
+  return undefined
+}
+
 function unescaped(raw: string): string {
-  return raw.replace(/\\([nrtabfv"'\\])/g, (_, letter: string) => ESCAPES[letter] ?? letter)
+  // The first replacement is the reader's own, the second that of its escapes: `\\"` means something to both.
+  return raw
+    .replace(/\\([\s\S])/g, (whole, char: string) => (char === '"' ? '"' : whole))
+    .replace(/\\(?:[abcfnrtv$"\\]|0\d{0,3})/g, (sequence) => ESCAPES[sequence] ?? octal(sequence))
+}
+
+/** `\0101` is `\101` there, which is A; with fewer digits, or beyond a byte, it stays as it was made. */
+function octal(sequence: string): string {
+  if (!sequence.startsWith('\\0')) return sequence
+  const made = `\\${sequence.slice(2)}`
+  return /^\\[0-3][0-7]{2}$/.test(made) ? String.fromCharCode(Number.parseInt(made.slice(1), 8)) : made
+}
+
+function skip(source: string, from: number, kind: RegExp): number {
+  let at = from
+  while (at < source.length && kind.test(source[at] ?? '')) at += 1
+  return at
 }
 
 function lineEnd(source: string, from: number): number {

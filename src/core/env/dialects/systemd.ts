@@ -19,6 +19,9 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** `EnvironmentFile=` of systemd 252: its state machine. A name it does not accept is skipped with a warning in its log. */
 export function readSystemd(text: string): DialectResult {
   const values = new Map<string, string>()
+  // Read as text that a NUL ends, so that it refuses a file with one inside.
+  const nul = text.indexOf('\0')
+  if (nul !== -1) return { values, rejected: true, rejectedLine: text.slice(0, nul).split('\n').length }
   let [state, name, value, quoted, trailing]: [State, string, string, boolean, number] = [
     'before-name',
     '',
