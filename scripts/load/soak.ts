@@ -181,7 +181,14 @@ const ACTIONS: readonly (readonly [number, Action])[] = [
       init: json({ email: `${randomUUID()}@example.com` }),
     }),
   ],
-  [6, ({ tokens }) => ({ target: `/api/email/confirm?token=${tokens.shift() ?? 'x'}`, expect: [200, 400] })],
+  [
+    6,
+    ({ tokens }) => ({
+      target: `/api/email/confirm?token=${tokens.shift() ?? 'x'}`,
+      expect: [200, 400],
+      init: { headers: { Accept: 'text/html' } },
+    }),
+  ],
   [2, ({ links }) => ({ target: links.shift() ?? '/api/email/unsubscribe?s=x&t=y', expect: [200] })],
   [
     1,

@@ -10,6 +10,10 @@ export const ERRORS = {
     status: 400,
     meaning: 'The webhook’s signature does not fit its body, or was made more than 5 minutes ago.',
   },
+  challenge_failed: {
+    status: 400,
+    meaning: 'The challenge that this platform asks of subscribers was not passed.',
+  },
   unauthenticated: { status: 401, meaning: 'No valid identity or secret came with the request.' },
   locked: { status: 402, meaning: 'The feature is locked or its quota is exhausted.' },
   not_found: { status: 404, meaning: 'No such route, or no such record for this caller.' },

@@ -9,7 +9,7 @@ export const ROUTES = {
   badge: { methods: ['GET'], path: '/badge.svg' },
   lesson: { methods: ['GET'], path: '/lessons/:day' },
   subscribe: { methods: ['POST'], path: '/api/email/subscribe' },
-  confirm: { methods: ['GET'], path: '/api/email/confirm' },
+  confirm: { methods: ['GET', 'POST'], path: '/api/email/confirm' },
   unsubscribe: { methods: ['GET', 'POST'], path: '/api/email/unsubscribe' },
   email: { methods: ['POST'], path: '/api/email' },
   checkout: { methods: ['POST'], path: '/api/checkout' },

@@ -1,3 +1,4 @@
+import type { Challenge } from '../core/access/challenge.ts'
 import type { Directory } from '../core/access/directory.ts'
 import type { Identify } from '../core/access/identity.ts'
 import type { Ingest } from '../core/analytics/ingest.ts'
@@ -36,6 +37,10 @@ export interface PlatformOptions {
   readonly directory?: Directory
   /** Called once for each event of the payments provider; a throw asks the provider to deliver it again. */
   readonly onPaymentEvent?: OnPaymentEvent
+  /** How a confirmation link confirms: `link` (the default) by being opened in a browser, `button` by a button on its page. */
+  readonly confirmation?: 'link' | 'button'
+  /** Asked before each subscription; false refuses it. */
+  readonly challenge?: Challenge
   readonly clock?: Clock
   readonly random?: Random
   readonly log?: Log

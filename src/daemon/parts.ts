@@ -1,3 +1,4 @@
+import type { Challenge } from '../core/access/challenge.ts'
 import type { Identify } from '../core/access/identity.ts'
 import type { Ingest } from '../core/analytics/ingest.ts'
 import type { Clock } from '../core/clock.ts'
@@ -19,6 +20,9 @@ export interface Parts {
   readonly settings: Settings
   /** Opens store and mailer when first asked for. */
   readonly course: () => Promise<Course>
+  /** How a confirmation link confirms: by being opened, or by a button on its page. */
+  readonly confirmation: 'link' | 'button'
+  readonly challenge: Challenge | undefined
   /** Undefined: nobody that is known. */
   readonly identify: Identify
   readonly transactionalMail: () => Promise<TransactionalMail>

@@ -1,9 +1,10 @@
-import { clientKey } from '../core/access/client.ts'
+import { clientKey, untrustedClient } from '../core/access/client.ts'
 import { originPolicy } from '../core/access/cors.ts'
 import { type Identify, jwtIdentify, parseIdentity } from '../core/access/identity.ts'
 import { localLimiter } from '../core/access/limit/local.ts'
 import { openLimiter } from '../core/access/limit/open.ts'
 import { policiesOf } from '../core/access/limit/policy.ts'
+import { createProxyWatch } from '../core/access/proxy-watch.ts'
 import { REFUSALS } from '../core/analytics/budget.ts'
 import { createIngest, type Destination } from '../core/analytics/ingest.ts'
 import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
@@ -48,6 +49,8 @@ import { statusSource } from './status.ts'
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
 export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
 
+const HOUR_MS = 60 * 60 * 1000
+
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {
   const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
@@ -78,6 +81,17 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log, onLost })
     )
   })
+  let exhaustedAt = Number.NEGATIVE_INFINITY
+  const noteExhausted = () => {
+    metrics.confirmationRefused()
+    if (!confirmationsExhausted())
+      log.warn(
+        'confirmations_exhausted',
+        'the platform has mailed as many confirmations as EMAIL_CONFIRMATIONS_PER_DAY allows in 24 hours',
+      )
+    exhaustedAt = clock.monotonic()
+  }
+  const confirmationsExhausted = () => clock.monotonic() - exhaustedAt < HOUR_MS
   const course = once(async () => {
     const kept = await store()
     const linkKey =
@@ -92,6 +106,8 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       random,
       log,
       siteUrl: settings.site.siteUrl,
+      confirmationsPerDay: settings.budgets.confirmationsPerDay,
+      onExhausted: noteExhausted,
       linkKey,
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
@@ -114,7 +130,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   })
   const identify = options.identify
     ? checked(options.identify)
-    : jwtIdentify({ tokens: settings.datastore?.tokens, clock })
+    : jwtIdentify({ tokens: settings.datastore?.tokens, claims: settings.identity, clock })
   const policies = policiesOf(settings.limits.perMinute)
   const local = localLimiter(clock)
   const limiter = openLimiter({ sharedStore: settings.sharedStore, clock, log })
@@ -135,6 +151,13 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       )
     },
   })
+  const { trustProxy } = settings.site
+  const proxies = createProxyWatch({ trustProxy, clock, log })
+  const keyOf = clientKey(trustProxy)
+  const clientOf: typeof keyOf = (peer) => {
+    proxies.note(peer)
+    return keyOf(peer)
+  }
   const { table } = settings.analytics
   const { address } = settings.store
   const analytics =
@@ -177,6 +200,8 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       await ingest.size()
     },
     analyticsFull: ingest.full,
+    confirmationsExhausted,
+    untrustedProxy: proxies.seen,
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
   }
@@ -212,6 +237,8 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     labels: createLabels(platform),
     settings,
     course,
+    confirmation: options.confirmation ?? 'link',
+    challenge: options.challenge,
     identify,
     transactionalMail,
     checkout,
@@ -224,7 +251,6 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     status: statusSource(options.history),
     metrics,
   }
-  const clientOf = clientKey(settings.site.trustProxy)
   const bodies = bodyMemory(settings.budgets.bodyBytesInFlight)
   const reads = (service: Service, name: string) => platform.contract.find(name)?.services.includes(service)
   const serve = ({ name, health: path }: ServiceDefinition): ServedService => {
@@ -232,7 +258,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     const table =
       name === WEB
         ? webTable(parts)
-        : { serviceHealth: healthRoute(health, false), metrics: metricsRoute(metrics) }
+        : {
+            serviceHealth: healthRoute(health, false),
+            metrics: metricsRoute(metrics, settings.health.deepToken),
+          }
     const fetch = createApp({
       service: name,
       table,
@@ -244,6 +273,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
         policies,
       }),
       clientOf,
+      behindOf: untrustedClient(trustProxy),
       bodies,
       pagesAt: name === WEB ? '' : settings.site.siteUrl,
       allowsOrigin: name === WEB ? undefined : originPolicy(settings.site.corsOrigins),

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
@@ -183,6 +184,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           if (signal.aborted) return 'stopped'
           await platform.ingest.prune()
           await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
+          await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'
         },
       })

@@ -140,6 +140,7 @@ test('everything configured and well: every check passes, or says why it was ski
     'store, migrations: passed',
   ])
   expect(report.findings.filter(({ severity }) => severity === 'warning').map(({ id }) => id)).toEqual([
+    'token-claims-unchecked',
     'live-plain-text',
   ])
   expect(code).toBe(0)

@@ -115,7 +115,7 @@ test('an unconfirmed subscription gets a new link at its own spelling, within it
   expect(it.messages[1]?.to.address).toBe('Ada@Example.com')
   const link = new URL(/https?:\S+token=\S+/.exec(it.messages[1]?.text ?? '')?.[0] ?? '')
   const confirmed = await it.platform.web.fetch(
-    new Request(`http://web.example${link.pathname}${link.search}`),
+    new Request(`http://web.example${link.pathname}${link.search}`, { headers: { Accept: 'text/html' } }),
   )
   expect(confirmed.status).toBe(200)
   expect(await ask()).toMatchObject({ code: 'not_found' })

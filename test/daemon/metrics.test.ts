@@ -13,6 +13,8 @@ import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
 
+/** From this machine itself, which may see all metrics. */
+const HERE = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
 async function platform({
@@ -32,7 +34,7 @@ async function platform({
     await store.close()
   })
   const ask = (target: string, init: RequestInit = {}) =>
-    opened.web.fetch(new Request(`http://web.example${target}`, init))
+    opened.web.fetch(new Request(`http://web.example${target}`, init), HERE)
   return { opened, store, now, ask, read: async () => series(await (await ask('/metrics')).text()) }
 }
 
@@ -135,7 +137,7 @@ test('with a store that does not answer the metrics are still 200, say so, and c
 test('a scrape opens nothing: without a store there are no figures of one', async () => {
   const opened = openLearning({ env: {} })
   onTestFinished(() => opened.close())
-  const text = await (await opened.web.fetch(new Request('http://web.example/metrics'))).text()
+  const text = await (await opened.web.fetch(new Request('http://web.example/metrics'), HERE)).text()
   expect(text).not.toMatch(/^platformctl_(store|lessons|subscriptions)\S* /m)
   expect(text).toMatch(/^process_resident_memory_bytes \d+/m)
 })

@@ -179,7 +179,8 @@ test('HEAD and prefetches of the links in mails change nothing', async () => {
   expect((await it.ask('HEAD', target)).status).toBe(200)
   expect((await it.ask('GET', target, { headers: { 'Sec-Purpose': 'prefetch;prerender' } })).status).toBe(204)
   expect(await body(await it.dispatch())).toMatchObject({ processed: 0 })
-  expect((await it.ask('GET', target)).status).toBe(200)
+  const browser = { headers: { Accept: 'text/html' } }
+  expect((await it.ask('GET', target, browser)).status).toBe(200)
   expect(await body(await it.dispatch())).toMatchObject({ sent: 1 })
 
   const unsubscribe = new URL(/<(.*)>/.exec(it.messages[1]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')

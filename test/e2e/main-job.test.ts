@@ -100,7 +100,10 @@ test('a daemon that is killed loses nothing that it acknowledged, and sends noth
   const { search } = new URL(
     confirmation.text.match(/https?:\S+\/api\/email\/confirm\?token=[\w.~-]+/)?.[0] ?? '',
   )
-  expect((await fetch(`${daemon.urls.web}/api/email/confirm${search}`)).status).toBe(200)
+  expect(
+    (await fetch(`${daemon.urls.web}/api/email/confirm${search}`, { headers: { Accept: 'text/html' } }))
+      .status,
+  ).toBe(200)
   await daemon.stop('SIGKILL')
 
   const local = () => platformctl(['dispatch', '--local', '--data', 'data', '--format', 'json'], { cwd, env })

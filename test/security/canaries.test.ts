@@ -98,8 +98,8 @@ test('nothing that the daemon writes holds a secret, a token or an address, what
   // Tokens: used, used again, damaged.
   const tokens = confirmations()
   for (const token of tokens) {
-    await ask(`/api/email/confirm?token=${token}`)
-    await ask(`/api/email/confirm?token=${token}canary`)
+    await ask(`/api/email/confirm?token=${token}`, { headers: { Accept: 'text/html' } })
+    await ask(`/api/email/confirm?token=${token}canary`, { headers: { Accept: 'text/html' } })
   }
   // Secrets: right, wrong, where they do not belong.
   for (const limit of [1, 10])

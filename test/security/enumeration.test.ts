@@ -47,7 +47,7 @@ async function known(it: Awaited<ReturnType<typeof open>>) {
   await it.subscribe('recent@example.com')
   await it.subscribe('confirmed@example.com')
   await expect.poll(() => it.tokens.length).toBe(2)
-  await it.ask(`/api/email/confirm?token=${it.tokens[1]}`)
+  await it.ask(`/api/email/confirm?token=${it.tokens[1]}`, { headers: { Accept: 'text/html' } })
   return ['recent@example.com', 'confirmed@example.com']
 }
 

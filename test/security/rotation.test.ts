@@ -75,6 +75,8 @@ test('the checks of values look at each of two secrets, and more than two are ma
     expect(warned(name, BOTH)).toEqual([])
     expect(warned(name, `${NEW},`)).toEqual([])
     expect(warned(name, `${NEW},short`)).toEqual(['weak-secret'])
+    expect(warned(name, `${NEW},x`)).toEqual(['malformed-value'])
+    expect(warned(name, 'x')).toEqual(['malformed-value'])
     expect(warned(name, `changeme,${OLD}`)).toEqual(['placeholder-value'])
     expect(warned(name, `${NEW},${OLD},${NEW}x`)).toEqual(['malformed-value'])
     expect(warned(name, ',')).toEqual(['malformed-value'])

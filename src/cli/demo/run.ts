@@ -195,7 +195,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   const link = confirmation.text.match(/https?:\/\/\S+\/api\/email\/confirm\?token=[^\s)>\]]+/)?.[0]
   if (link === undefined)
     throw new CommandError(EXIT.failed, 'the confirmation mail holds no confirmation link')
-  const page = await fetch(link, { signal: signal() })
+  const page = await fetch(link, { headers: { Accept: 'text/html' }, signal: signal() })
   if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
   stage.done('followed its link: confirmed')
 

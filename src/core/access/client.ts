@@ -22,7 +22,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
     if (bits === undefined) trusted.addAddress(address, family)
     else trusted.addSubnet(address, Number(bits), family)
   }
-  const isTrusted = (address: string) => trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  const isTrusted = (address: string) => holds(trusted, address)
 
   return ({ socket, forwarded }) => {
     const peer = socket === undefined ? undefined : plain(socket)
@@ -38,6 +38,50 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
     }
     return client === undefined ? UNKNOWN_CLIENT : prefix(client)
   }
+}
+
+/**
+ * The client that a proxy says it stands for, when nothing says that the proxy is to be believed: enough to keep its
+ * visitors apart where one of them guesses secrets, and never enough to lift a limit. Undefined without such a proxy.
+ */
+export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => string | undefined {
+  return ({ socket, forwarded }) => {
+    if (trustProxy.length > 0 || socket === undefined || forwarded === null) return undefined
+    const last = plain(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
+    return last === undefined ? undefined : prefix(last)
+  }
+}
+
+/** Is this the address of a machine nearby, where proxies stand? */
+export function isNearby(socket: string): boolean {
+  const address = plain(socket)
+  return address !== undefined && holds(NEARBY, address)
+}
+
+/** Did the request come from this machine itself, and through no proxy? */
+export function isLoopback(socket: string | undefined): boolean {
+  const address = socket === undefined ? undefined : plain(socket)
+  return address !== undefined && holds(LOOPBACK, address)
+}
+
+const LOOPBACK = new BlockList()
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
+LOOPBACK.addAddress('::1', 'ipv6')
+const NEARBY = new BlockList()
+for (const [address, bits] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['100.64.0.0', 10],
+] as const)
+  NEARBY.addSubnet(address, bits, 'ipv4')
+NEARBY.addAddress('::1', 'ipv6')
+NEARBY.addSubnet('fc00::', 7, 'ipv6')
+NEARBY.addSubnet('fe80::', 10, 'ipv6')
+
+function holds(list: BlockList, address: string): boolean {
+  return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
 
 /** An address without port, brackets, zone or IPv4-in-IPv6 dress; undefined when it is none. */

@@ -34,10 +34,13 @@ const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
 export function jwtIdentify({
   tokens,
   clock,
+  claims = {},
   keyLifeMs = KEY_LIFE_MS,
 }: {
   readonly tokens: TokenVerification | undefined
   readonly clock: Clock
+  /** What every token must name, where it is set; the service's too. */
+  readonly claims?: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
   /** How long a key set is used before it is asked for anew. */
   readonly keyLifeMs?: number
 }): Identify {
@@ -49,17 +52,29 @@ export function jwtIdentify({
     )?.[1]
     if (token === undefined) return undefined
     // Loaded at the first token: a daemon that nobody signs in to never pays for it.
-    verifier ??= openVerifier(tokens, clock, keyLifeMs)
+    verifier ??= openVerifier({ tokens, claims, clock, keyLifeMs })
     return (await verifier)(token)
   }
 }
 
-async function openVerifier(tokens: TokenVerification, clock: Clock, keyLifeMs: number) {
+async function openVerifier({
+  tokens,
+  claims: { audience, issuer },
+  clock,
+  keyLifeMs,
+}: {
+  readonly tokens: TokenVerification
+  readonly claims: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
+  readonly clock: Clock
+  readonly keyLifeMs: number
+}) {
   const jose = await import('jose')
   const options = {
     algorithms: tokens.kind === 'secret' ? ['HS256'] : [...KEY_SET_ALGORITHMS, ...EDWARDS_ALGORITHMS],
     clockTolerance: CLOCK_TOLERANCE_SECONDS,
     requiredClaims: ['exp'],
+    ...(audience === undefined ? {} : { audience }),
+    ...(issuer === undefined ? {} : { issuer }),
   }
   const verify =
     tokens.kind === 'secret'
@@ -132,8 +147,10 @@ const TOKEN_FAULTS: ReadonlySet<string> = new Set([
 /** The service role needs no person; everybody else needs a subject and an address of their own. */
 function identityOf(claims: Readonly<Record<string, unknown>>): Identity | undefined {
   if (claims.role === 'service_role') return { kind: 'service' }
-  const { sub, email, email_verified: verified } = claims
-  if (typeof sub !== 'string' || typeof email !== 'string' || verified === false) return undefined
+  const { role, sub, email, email_verified: verified } = claims
+  // Strictly: a claim that is there and is not plainly true was not verified, and `anon` is the role of nobody.
+  if (role === 'anon' || (verified !== undefined && verified !== true)) return undefined
+  if (typeof sub !== 'string' || typeof email !== 'string') return undefined
   return parseIdentity({ kind: 'person', subject: sub, email })
 }
 

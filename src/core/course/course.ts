@@ -3,7 +3,7 @@ import type { Backlog, CourseCounts, Subscription } from './store.ts'
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
   readonly status: 'pending'
-  /** A confirmation mail is on its way, if one is due to this address; false only when mail is not configured. */
+  /** A confirmation mail is on its way, if one is due to this address; false only when mail is not configured, or the whole platform may mail no more today. */
   readonly sent: boolean
   readonly reason?: string
 }
@@ -39,6 +39,8 @@ export interface Course {
     | { readonly kind: 'not_sent'; readonly reason: string }
   >
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
+  /** What `confirm` would answer, and changes nothing; `use`: it would confirm now. */
+  checkToken(token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
   unsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
   /** Undoes an unsubscribe made through this very link; never tells whether it did. */

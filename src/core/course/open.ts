@@ -1,5 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { mailboxKey } from '../mail/address.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
@@ -17,6 +18,9 @@ import {
 import type { CourseStore } from './store.ts'
 
 const ID_BYTES = 12
+const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
+/** For every address alike, so that it tells nothing about one. */
+const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
 
 export interface CourseOptions {
   readonly store: CourseStore
@@ -29,6 +33,10 @@ export interface CourseOptions {
   readonly siteUrl: string
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
+  /** Confirmations that the whole platform mails in 24 hours. */
+  readonly confirmationsPerDay?: number
+  /** Told when that budget was found used up. */
+  readonly onExhausted?: () => void
   /** Signs unsubscribe links; a key kept in the store when it is not configured. */
   readonly linkKey: Secret
 }
@@ -44,6 +52,8 @@ export function openCourse({
   log,
   siteUrl,
   lessons,
+  confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER,
+  onExhausted = () => {},
   linkKey,
 }: CourseOptions): Course {
   const pending = new Set<Promise<void>>()
@@ -113,6 +123,8 @@ export function openCourse({
       const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
       const request = await store.requestConfirmation({
         identity,
+        mailboxKey: mailboxKey(identity),
+        mostADay,
         address: spelling,
         id,
         tokenHash: hash,
@@ -121,6 +133,10 @@ export function openCourse({
       })
       if (!mailer.configured)
         return { status: 'pending', sent: false, reason: mailer.reason ?? 'mail is not configured' }
+      if (!request.mail && request.exhausted) {
+        onExhausted()
+        return { status: 'pending', sent: false, reason: EXHAUSTED }
+      }
       if (request.mail) {
         // After the answer: its body and its time must not tell whether there was anything to send.
         const sending = new Promise<void>((resolve) =>
@@ -141,11 +157,17 @@ export function openCourse({
       const { id, address } = found
       const request = await store.requestConfirmation({
         identity,
+        mailboxKey: mailboxKey(identity),
+        mostADay,
         address,
         id,
         tokenHash: hash,
         now: clock.now(),
       })
+      if (!request.mail && request.exhausted) {
+        onExhausted()
+        return { kind: 'not_sent', reason: EXHAUSTED }
+      }
       if (!request.mail)
         return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
       const outcome = await sendConfirmation(request.address, request.id, token, hash)
@@ -154,8 +176,12 @@ export function openCourse({
         : { kind: 'not_sent', reason: outcome.reason }
     },
     confirm: (token) =>
-      /^[A-Za-z0-9_-]{20,64}$/.test(token)
+      TOKEN.test(token)
         ? store.confirm({ tokenHash: hashToken(token), now: clock.now() })
+        : Promise.resolve('invalid'),
+    checkToken: (token) =>
+      TOKEN.test(token)
+        ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() })
         : Promise.resolve('invalid'),
     async unsubscribe(link) {
       const named = readUnsubscribeLink(key(), link)

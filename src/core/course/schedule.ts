@@ -8,6 +8,8 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** A confirmation link works for seven days (CONTRACT §4). */
 export const TOKEN_LIFE_MS = 7 * DAY_MS
+/** An address that was never confirmed is deleted this long after its last link was mailed (docs/privacy.md). */
+export const UNCONFIRMED_KEPT_MS = 30 * DAY_MS
 /** First retry after ≥ 5 minutes, because greylisting wants to see patience; then doubling, at most 6 hours. */
 const FIRST_RETRY_MS = 5 * MINUTE_MS
 const LONGEST_RETRY_MS = 6 * HOUR_MS

@@ -89,21 +89,37 @@ export interface Backlog {
 
 export interface CourseStore {
   /**
-   * Stores a new confirmation token for an address, unless it had one within the hour, three within the day, or is
-   * confirmed with lessons left. Answers whether a confirmation is to be mailed. A store does the same work and the same
+   * Stores a new confirmation token for an address, unless its mailbox had one within the hour, three within the day,
+   * or is confirmed with lessons left, or unless the whole platform has mailed as many as it may in a day. Answers whether a confirmation is to be mailed. A store does the same work and the same
    * durable write in every case, so that the time taken tells nobody whether the address was known.
    */
   requestConfirmation(input: {
     readonly identity: string
+    /** Of all spellings of the mailbox, for the caps; the identity when left out. */
+    readonly mailboxKey?: string
     readonly address: string
     readonly id: string
     readonly tokenHash: string
     readonly now: number
+    /** Confirmations that the whole platform may mail in 24 hours. */
+    readonly mostADay?: number
     /** The address was erased and is not to be mailed: nothing of it stays. */
     readonly suppressed?: boolean
   }): Promise<
-    { readonly mail: false } | { readonly mail: true; readonly address: string; readonly id: string }
+    | {
+        readonly mail: false
+        /** The platform has mailed as many as it may in a day: so for every address. */
+        readonly exhausted: boolean
+      }
+    | { readonly mail: true; readonly address: string; readonly id: string }
   >
+  /** What `confirm` would find, and changes nothing; `use`: it would confirm. */
+  checkToken(input: {
+    readonly tokenHash: string
+    readonly now: number
+  }): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
+  /** Removes what was never confirmed and had its last link before that moment, a few hundred a transaction. */
+  pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
   confirm(input: {
     readonly tokenHash: string

@@ -14,6 +14,14 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'Variables named NEXT_PUBLIC_… are sent to every browser, and this one holds a secret key. Revoke the key at the provider.',
   'weak-secret':
     'A secret that can be guessed by trying. Make a new one, for example with: openssl rand -base64 32; of a provider’s key, check that the whole of it was copied.',
+  'trusts-everybody':
+    'X-Forwarded-For is believed of every address, so each request can name a client of its own and no limit holds.',
+  'plain-http':
+    'The address begins with http:// and its host is not on a private network: keys, tokens and addresses of people travel unencrypted.',
+  'store-without-tls':
+    'The connection to PostgreSQL is not encrypted, or not asked to be: sslmode is missing, disable, allow or prefer.',
+  'token-claims-unchecked':
+    'A token that the same issuer signed for another program, or another issuer with the same key, is accepted here as well. Set both variables to what your data store writes into aud and iss.',
   'unknown-name': 'Nothing reads this variable, and its name is one slip away from one that is read.',
   'duplicate-name':
     'The same name is set twice in one file; the later line wins in most readers, and the earlier in some.',

@@ -176,7 +176,14 @@ export function readSettings({ contract, services }: Described, env: Environment
     analytics: {
       table: whole('analytics', () => text('ANALYTICS_DATASTORE_TABLE')),
     },
-    health: { deepToken: rotating('HEALTH_DEEP_TOKEN') },
+    health: {
+      deepToken:
+        rotating('HEALTH_DEEP_TOKEN') ??
+        // A token that was meant and is malformed: the gate stays shut, and no token opens it.
+        (rawValue(env, 'HEALTH_DEEP_TOKEN') === undefined
+          ? undefined
+          : { current: secret(''), accepted: [] }),
+    },
     limits: { perMinute: integer('RATE_LIMIT_PER_MINUTE') },
     identity: { audience: text('DATASTORE_JWT_AUDIENCE'), issuer: text('DATASTORE_JWT_ISSUER') },
     budgets: {

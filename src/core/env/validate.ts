@@ -75,6 +75,26 @@ export function validate(
       ])
     }
   }
+  const verifier = ['DATASTORE_JWT_SECRET', 'DATASTORE_JWKS_URL'].filter((name) => usable.has(name))
+  const unchecked = ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'].filter((name) => !usable.has(name))
+  if (
+    contract.group('identity') !== undefined &&
+    verifier.length > 0 &&
+    unchecked.length > 0 &&
+    services.includes('web')
+  )
+    add(
+      {
+        id: 'token-claims-unchecked',
+        severity: 'warning',
+        group: 'identity',
+        present: verifier,
+        missing: unchecked,
+        cause: `Tokens are accepted whatever ${unchecked.length === 2 ? 'audience and issuer' : unchecked[0] === 'DATASTORE_JWT_AUDIENCE' ? 'audience' : 'issuer'} they name.`,
+        fix: `Set ${unchecked.join(' and ')} as your data store writes them.`,
+      },
+      verifier,
+    )
   for (const secret of services.includes('web') ? publicSecrets(contract, env) : []) {
     // Browsers get it from web, whoever else reads its twin.
     findings.push({

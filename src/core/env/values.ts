@@ -1,5 +1,5 @@
 import { parseAddress, parseMailbox } from '../mail/address.ts'
-import { secretPair } from '../secret.ts'
+import { secretPair, splitSecrets } from '../secret.ts'
 import type { Kind, StandardSchema } from './definition.ts'
 import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
@@ -24,9 +24,14 @@ export interface Reading {
 export function malformed(reading: Reading, value: string): string | undefined {
   // A wildcard is an error of its own rule; saying "malformed" as well would say it twice.
   if (reading.kind === 'origins' && value.includes('*')) return undefined
-  if (reading.rotates && secretPair(value) === undefined) return 'one key, or two separated by a comma'
   if (reading.base && parseBaseUrl(value) === undefined)
     return 'an http:// or https:// address without user name, query or fragment'
+  if (reading.rotates) {
+    const pair = secretPair(value)
+    if (pair === undefined) return 'one key, or two separated by a comma'
+    if (splitSecrets(value).some((one) => one.length < SHORTEST_SECRET))
+      return `a secret of at least ${SHORTEST_SECRET} characters, better 32`
+  }
   const parsed = parseValue(reading, value)
   return parsed.ok ? undefined : parsed.expected
 }
@@ -138,6 +143,9 @@ const READERS: Readonly<Record<Kind, Reader>> = {
 export const VALUE_KINDS = Object.keys(READERS) as readonly Kind[]
 
 const WHOLE: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER]
+
+/** Anything shorter is guessed before a limit notices. */
+const SHORTEST_SECRET = 4
 
 const DSN = /^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/
 

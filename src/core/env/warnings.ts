@@ -1,6 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import type { Variable } from './contract.ts'
+import { exposureWarnings } from './exposure.ts'
 import { malformed } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
@@ -78,12 +79,16 @@ function warningsOf(input: Valued): Warning[] {
     return [
       {
         id: 'malformed-value',
-        cause: `${name} is malformed and behaves as absent.`,
+        // Absent, it would open what it is to close.
+        cause:
+          name === 'HEALTH_DEEP_TOKEN'
+            ? `${name} is malformed, so deep checks are refused to everybody.`
+            : `${name} is malformed and behaves as absent.`,
         fix: `Set it to ${expected}.`,
       },
     ]
   }
-  const warnings: Warning[] = []
+  const warnings: Warning[] = exposureWarnings({ variable, value, environment })
   if (name.startsWith('NEXT_PUBLIC_') && looksSecret(value)) {
     warnings.push({
       id: 'public-secret',

@@ -24,6 +24,10 @@ export interface ProbeParts {
   readonly pingAnalytics: () => Promise<void>
   /** Why events are not stored now, as it was last seen. */
   readonly analyticsFull?: () => string | undefined
+  /** The budget of confirmations was found used up within the last hour. */
+  readonly confirmationsExhausted?: () => boolean
+  /** A proxy that TRUST_PROXY does not name was seen within the last hour. */
+  readonly untrustedProxy?: () => boolean
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can this package be imported here? */
   readonly hasPackage: (name: string) => boolean

@@ -88,8 +88,8 @@ export const mailProbe: ProbeDefinition = {
   name: 'mail',
   service: WEB,
   group: 'mail',
-  open: ({ settings, verifyMail }) =>
-    configured(
+  open: ({ settings, verifyMail, confirmationsExhausted = () => false }) => {
+    const configuration = configured(
       settings,
       'mail',
       ({ signal }) =>
@@ -103,7 +103,14 @@ export const mailProbe: ProbeDefinition = {
             ),
         ),
       settings.mail !== undefined,
-    ),
+    )
+    return async (context) => {
+      const result = await configuration(context)
+      return result.state === 'ok' && confirmationsExhausted()
+        ? degraded('the confirmations that may be mailed in a day are used up', result.checked)
+        : result
+    }
+  },
 }
 
 export const storeProbe: ProbeDefinition = {
@@ -164,12 +171,17 @@ export const analyticsProbe: ProbeDefinition = {
   },
 }
 
-export function sharedStoreState({ settings, counting }: ProbeParts): Check {
+export function sharedStoreState({ settings, counting, untrustedProxy = () => false }: ProbeParts): Check {
   const configuration = configured(settings, 'sharedstore', undefined, settings.sharedStore !== undefined)
   return async (context) =>
     counting() === 'fallback'
       ? degraded('does not answer: rate limits count in this process, at half the quota', true)
-      : configuration(context)
+      : untrustedProxy()
+        ? degraded(
+            'a proxy that TRUST_PROXY does not name stands in front: all its visitors count as one client',
+            true,
+          )
+        : configuration(context)
 }
 
 export async function storeState(

@@ -75,6 +75,20 @@ function composed(text: string): string {
   return /[\u037e\u1fef\u212a]/.test(text) ? text : text.normalize('NFC')
 }
 
+/**
+ * One key for all spellings of what is most likely one mailbox, from an identity: for caps, never to send to. Quotes
+ * are taken off, look-alike forms and capitals folded (NFKC), and characters that show nothing are left out.
+ */
+export function mailboxKey(identity: string): string {
+  const at = identity.lastIndexOf('@')
+  const local = identity.slice(0, at)
+  const bare = /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
+  const fold = (text: string) => text.normalize('NFKC').toLowerCase()
+  // Twice, because folding can lay bare what folds again.
+  const folded = fold(fold(bare).replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, ''))
+  return `${folded === '' ? local : folded}${identity.slice(at)}`
+}
+
 /** A to z only: beyond ASCII, lower-casing merges letters that mail servers tell apart (the Kelvin sign becomes k). */
 function foldAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

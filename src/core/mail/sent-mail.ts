@@ -5,7 +5,7 @@ export interface MailCap {
 }
 
 /**
- * For all transactional mail together: somebody who asks in another's name fills no inbox, whichever route, process or
+ * For each class of transactional mail (sign-in, invites, all others): somebody who asks in another's name fills no inbox, whichever route, process or
  * client address they use, and a restart forgets nothing.
  */
 export const RECIPIENT_CAPS: readonly MailCap[] = [
@@ -30,7 +30,7 @@ export interface SentMailStore {
   begin(input: {
     readonly key: string
     readonly now: number
-    /** A hash of the recipient's identity. */
+    /** A hash of the class of mail and the recipient's mailbox. */
     readonly recipient: string
     readonly caps: readonly MailCap[]
   }): Promise<BegunMail | 'capped'>

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
 import type { Clock } from '../clock.ts'
-import { parseAddress } from './address.ts'
+import { mailboxKey, parseAddress } from './address.ts'
 import type { Mailer } from './mailer.ts'
+import { inertText } from './record-text.ts'
+import { recordUrl } from './record-url.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 
 /** A mail that somebody may ask for, with the id of the record it is about. Course mails are the dispatcher's only. */
@@ -43,10 +45,16 @@ interface Allowed {
 }
 
 const NOT_FOUND = { kind: 'not_found' } as const
+const BAD_LINK = { kind: 'not_sent', reason: 'the record holds no link that may be mailed' } as const
+
+/** Counted apart, so that what strangers can have sent to somebody never keeps that person from signing in. */
+const CAP_CLASS: Readonly<Partial<Record<string, 'sign-in' | 'invite'>>> = {
+  'magic-link': 'sign-in',
+  'organisation-invite': 'invite',
+}
 
 export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
   const { directory, mailer, sentMail, siteUrl, clock } = options
-  const absolute = (url: string) => new URL(url, `${siteUrl}/`).href
 
   async function authorise(asker: Identity, asked: MailRequest): Promise<Allowed | MailAnswer> {
     switch (asked.template) {
@@ -56,7 +64,9 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
         const invite = await directory.findInvite({ id, admin: asker.subject })
         if (invite === undefined) return NOT_FOUND
         if (invite.locked) return { kind: 'locked' }
-        const slots = { organisation: invite.organisation, inviteUrl: absolute(invite.url) }
+        const inviteUrl = recordUrl(invite.url, siteUrl)
+        if (inviteUrl === undefined) return BAD_LINK
+        const slots = { organisation: inertText(invite.organisation), inviteUrl }
         return { kind: 'allowed', to: invite.address, slots, about: `invite.${id}` }
       }
       case 'magic-link': {
@@ -64,19 +74,18 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
         const { loginRequestId: id } = asked.inputs
         const login = await directory.findLoginRequest({ id, now: clock.now() })
         if (login === undefined) return NOT_FOUND
-        const slots = { signInUrl: absolute(login.url) }
-        return { kind: 'allowed', to: login.address, slots, about: `login.${id}` }
+        const signInUrl = recordUrl(login.url, siteUrl)
+        if (signInUrl === undefined) return BAD_LINK
+        return { kind: 'allowed', to: login.address, slots: { signInUrl }, about: `login.${id}` }
       }
       case 'exam-passed': {
         if (asker.kind !== 'person') return NOT_FOUND
         const { examAttemptId: id } = asked.inputs
         const passed = await directory.findPassedExam({ id, subject: asker.subject })
         if (passed === undefined) return NOT_FOUND
-        const slots = {
-          exam: passed.exam,
-          score: `${passed.scorePercent} %`,
-          resultUrl: absolute(passed.url),
-        }
+        const resultUrl = recordUrl(passed.url, siteUrl)
+        if (resultUrl === undefined) return BAD_LINK
+        const slots = { exam: inertText(passed.exam), score: `${passed.scorePercent} %`, resultUrl }
         return { kind: 'allowed', to: asker.email, slots, about: `exam.${id}` }
       }
       case 'welcome':
@@ -84,7 +93,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
         return {
           kind: 'allowed',
           to: asker.email,
-          slots: { startUrl: absolute('/') },
+          slots: { startUrl: `${siteUrl}/` },
           about: `welcome.${asker.subject}`,
         }
       case 'subscription-confirmation':
@@ -110,7 +119,9 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     const begun = await sentMail.begin({
       key,
       now: clock.now(),
-      recipient: createHash('sha256').update(address.identity).digest('base64url'),
+      recipient: createHash('sha256')
+        .update(`${CAP_CLASS[template] ?? 'other'} ${mailboxKey(address.identity)}`)
+        .digest('base64url'),
       caps: RECIPIENT_CAPS,
     })
     if (begun === 'capped')

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
-import type { Peer } from '../../core/access/client.ts'
+import { isLoopback, type Peer } from '../../core/access/client.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { reportError } from '../../core/reporting/facade.ts'
@@ -13,12 +13,15 @@ import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
+import { PURPOSES } from './scanner.ts'
 
 export interface AppOptions {
   readonly service: Service
   readonly gate: Gate
   /** The client's key for the limits, from its socket and X-Forwarded-For. */
   readonly clientOf: (peer: Peer) => string
+  /** The client that a proxy which is not trusted says it stands for. */
+  readonly behindOf: (peer: Peer) => string | undefined
   /** Bounds the bodies that are held at once. */
   readonly bodies: (client: string) => BodyShare
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
@@ -41,6 +44,7 @@ export function createApp({
   healthPath,
   gate,
   clientOf,
+  behindOf,
   bodies,
   allowsOrigin,
   pagesAt,
@@ -56,7 +60,7 @@ export function createApp({
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
       context.env.facts.route = name
-      const asked = new Asked(context, { clientOf, bodies, pagesAt })
+      const asked = new Asked(context, { clientOf, behindOf, bodies, pagesAt })
       try {
         return await gate(name, asked, handler)
       } finally {
@@ -68,7 +72,7 @@ export function createApp({
     app.all(path, (context) => {
       context.env.facts.route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, new Asked(context, { clientOf, bodies, pagesAt }), {
+      return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, pagesAt }), {
         Allow: allowed.join(', '),
       })
     })
@@ -76,7 +80,7 @@ export function createApp({
   app.notFound((context) =>
     errorResponse(
       new PlatformError('not_found', 'There is no such page or route.'),
-      new Asked(context, { clientOf, bodies, pagesAt }),
+      new Asked(context, { clientOf, behindOf, bodies, pagesAt }),
     ),
   )
   app.onError((error, context) => {
@@ -92,7 +96,7 @@ export function createApp({
         requestId: context.env.facts.id,
       })
     }
-    return errorResponse(error, new Asked(context, { clientOf, bodies, pagesAt }))
+    return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, pagesAt }))
   })
 
   return async (request, environment) => {
@@ -192,7 +196,9 @@ type AppContext = Context<{ Bindings: Bindings }>
 class Asked implements RouteRequest {
   readonly #context: AppContext
   readonly #clientOf: AppOptions['clientOf']
+  readonly #behindOf: AppOptions['behindOf']
   readonly #bodies: AppOptions['bodies']
+  passed: () => void = () => {}
   readonly pagesAt: string
   #url: URL | undefined
   #client: string | undefined
@@ -200,10 +206,11 @@ class Asked implements RouteRequest {
 
   constructor(
     context: AppContext,
-    { clientOf, bodies, pagesAt }: Pick<AppOptions, 'clientOf' | 'bodies' | 'pagesAt'>,
+    { clientOf, behindOf, bodies, pagesAt }: Pick<AppOptions, 'clientOf' | 'behindOf' | 'bodies' | 'pagesAt'>,
   ) {
     this.#context = context
     this.#clientOf = clientOf
+    this.#behindOf = behindOf
     this.#bodies = bodies
     this.pagesAt = pagesAt
   }
@@ -225,11 +232,20 @@ class Asked implements RouteRequest {
     return this.#context.req.param() as Record<string, string>
   }
   get client(): string {
-    this.#client ??= this.#clientOf({
+    this.#client ??= this.#clientOf(this.#peer)
+    return this.#client
+  }
+  get behind(): string | undefined {
+    return this.#behindOf(this.#peer)
+  }
+  get isLocal(): boolean {
+    return isLoopback(this.#peer.socket) && FORWARDING.every((name) => !this.request.headers.has(name))
+  }
+  get #peer(): Peer {
+    return {
       socket: this.#context.env.socket?.remoteAddress,
       forwarded: this.request.headers.get('x-forwarded-for'),
-    })
-    return this.#client
+    }
   }
   get bodyShare(): BodyShare {
     this.#bodyShare ??= this.#bodies(this.client)
@@ -250,8 +266,17 @@ class Asked implements RouteRequest {
   }
 }
 
-/** Fields by which browsers and proxies say that nobody looks yet. */
-const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
+/** Fields that proxies add, whatever they are called. */
+const FORWARDING = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'cf-connecting-ip',
+  'true-client-ip',
+] as const
 
 function firstFrame(error: Error): string | undefined {
   return error.stack

@@ -1,3 +1,4 @@
+import { type Attempt, createGuesses } from '../../core/access/limit/guesses.ts'
 import { type RateLimiter, rateLimitFields, type Verdict } from '../../core/access/limit/limiter.ts'
 import type { LocalLimiter } from '../../core/access/limit/local.ts'
 import type { policiesOf } from '../../core/access/limit/policy.ts'
@@ -22,21 +23,48 @@ export function createGate({
   readonly local: LocalLimiter
   readonly policies: ReturnType<typeof policiesOf>
 }): Gate {
-  const { policyOf, authFailure } = policies
+  const { policyOf, authFailure, authFailureOfProxy } = policies
+  const guesses = createGuesses({ local, policy: authFailure })
+  const guessesOfProxy = createGuesses({ local, policy: authFailureOfProxy })
+  /** Whose wrong secrets are counted together: a client's, and with more patience all of a proxy that is not trusted. */
+  const countersOf = ({ client, behind }: RouteRequest) =>
+    behind === undefined
+      ? [{ guesses, key: client }]
+      : [
+          { guesses: guessesOfProxy, key: client },
+          { guesses, key: `${client} for ${behind}` },
+        ]
   return async (route, asked, handler) => {
     const policy = policyOf(route)
     // Plain health is no way to try a secret; deep health is.
     const triesSecret =
       asked.request.headers.has('authorization') &&
-      (policy !== undefined || asked.url.searchParams.has('deep'))
-    if (triesSecret) {
-      const failures = local.look(authFailure, asked.client)
+      (policy !== undefined || route === 'metrics' || asked.url.searchParams.has('deep'))
+    const counters = triesSecret ? countersOf(asked) : []
+    for (const one of counters) {
+      const failures = one.guesses.look(one.key)
       if (!failures.allowed) return refused(asked, failures)
     }
     const verdict = policy && (await limiter.take(policy, asked.client))
     if (verdict && !verdict.allowed) return refused(asked, verdict)
-    const response = await answer(handler, asked)
-    if (triesSecret && response.status === 401) local.take(authFailure, asked.client)
+    const attempts: Attempt[] = []
+    const settle = (wrong: boolean) => {
+      for (const attempt of attempts) attempt.settle(wrong)
+    }
+    let response: Response
+    try {
+      for (const one of counters) {
+        const admitted = await one.guesses.admit(one.key)
+        if (!('settle' in admitted)) return refused(asked, admitted)
+        attempts.push(admitted)
+      }
+      // Others need not wait for what a right secret sets going.
+      asked.passed = () => settle(false)
+      response = await answer(handler, asked)
+      settle(response.status === 401)
+    } finally {
+      settle(false)
+    }
     if (verdict)
       for (const [name, value] of Object.entries(rateLimitFields(verdict))) response.headers.set(name, value)
     return response

@@ -11,6 +11,12 @@ export interface RouteRequest {
   readonly route: RouteName | undefined
   /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
+  /** The client that a proxy which is not trusted says it stands for; undefined without one. */
+  readonly behind: string | undefined
+  /** The request comes from this machine itself, and through no proxy. */
+  readonly isLocal: boolean
+  /** To be called as soon as the secret that came with the request is known to be right. */
+  passed: () => void
   /** What stands before a path of the web service in links. */
   readonly pagesAt: string
   /** A person's browser asked: pages for it, JSON for programs. */

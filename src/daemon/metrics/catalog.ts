@@ -5,6 +5,8 @@ interface MetricRow {
   readonly labels?: Readonly<Record<string, string>>
   /** Upper bounds in seconds. */
   readonly buckets?: readonly number[]
+  /** One person's subscription could be inferred from it: for the health token and this machine only. */
+  readonly personal?: true
 }
 
 const SERVICE = '`web`, `api`, `agent`'
@@ -66,35 +68,50 @@ const METRICS = {
     labels: { where: '`local`, `shared`, `fallback`' },
   },
   platformctl_dispatches_total: {
+    personal: true,
     type: 'counter',
     help: 'Dispatch calls: completed, paused (the mail provider was not reached), off (mail is not configured) or failed.',
     labels: { result: '`completed`, `paused`, `off`, `failed`' },
   },
   platformctl_dispatch_duration_seconds: {
+    personal: true,
     type: 'histogram',
     help: 'Time that dispatch calls took.',
     buckets: LONG,
   },
   platformctl_deliveries_total: {
+    personal: true,
     type: 'counter',
     help: 'Lessons that dispatch tried to send, by outcome.',
     labels: { outcome: '`sent`, `failed`, `unknown`' },
   },
-  platformctl_lessons_due: { type: 'gauge', help: 'Lessons that are due and can be sent now.' },
+  platformctl_lessons_due: {
+    personal: true,
+    type: 'gauge',
+    help: 'Lessons that are due and can be sent now.',
+  },
   platformctl_lessons_waiting: {
+    personal: true,
     type: 'gauge',
     help: 'Lessons that are due and wait for their next attempt, because one failed.',
   },
+  platformctl_confirmations_refused_total: {
+    type: 'counter',
+    help: 'Subscriptions that were not mailed a confirmation because EMAIL_CONFIRMATIONS_PER_DAY is used up.',
+  },
   platformctl_lessons_oldest_due_age_seconds: {
+    personal: true,
     type: 'gauge',
     help: 'How long the oldest lesson has been due, whatever was tried since; 0 when none is.',
   },
   platformctl_deliveries_waiting: {
+    personal: true,
     type: 'gauge',
     help: 'Deliveries that need an operator (parked) or have an unknown outcome.',
     labels: { problem: '`parked`, `unknown`' },
   },
   platformctl_subscriptions: {
+    personal: true,
     type: 'gauge',
     help: 'Subscriptions of the course.',
     labels: { state: '`unconfirmed`, `confirmed`, `unsubscribed`' },
@@ -103,7 +120,11 @@ const METRICS = {
     type: 'gauge',
     help: '1 when the store answered this scrape and its last live check passed: it can be written and no page is damaged. When it did not answer, what is read from it is absent.',
   },
-  platformctl_store_size_bytes: { type: 'gauge', help: 'Size of the store, where it is a file.' },
+  platformctl_store_size_bytes: {
+    personal: true,
+    type: 'gauge',
+    help: 'Size of the store, where it is a file.',
+  },
   platformctl_analytics_size_bytes: {
     type: 'gauge',
     help: 'Bytes of events that are stored; none are beyond ANALYTICS_TOTAL_MB.',

@@ -45,6 +45,8 @@ export interface Metrics {
   dispatch(dispatch: Course['dispatch']): Course['dispatch']
   /** A batch of events was not stored for want of room. */
   analyticsRefused(reason: Refusal): void
+  /** A confirmation was not mailed because the budget of the day is used up. */
+  confirmationRefused(): void
   /** Health was written to the history. */
   recorded(): void
   /** From now on health is looked at and recorded, so that not having done it counts from here. */
@@ -182,6 +184,7 @@ export function openMetrics({
 
   return {
     analyticsRefused: (reason) => registry.counter('platformctl_analytics_refused_total').inc({ reason }),
+    confirmationRefused: () => registry.counter('platformctl_confirmations_refused_total').inc(),
     answered({ service, method, route = '(none)', status, durationMs }) {
       requests.inc({ service, method: METHODS.has(method) ? method : 'other', route, status })
       durations.observe({ service, route }, durationMs / 1000)

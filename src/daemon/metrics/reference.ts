@@ -3,19 +3,20 @@ import { ROWS } from './catalog.ts'
 
 /** docs/reference/metrics.md: made from the catalog. */
 export function metricsReference(): string {
-  const rows = Object.entries(ROWS).map(([name, { type, help, labels = {} }]) => {
+  const rows = Object.entries(ROWS).map(([name, { type, help, labels = {}, personal = false }]) => {
     const values = Object.entries(labels).map(([label, of]) => `\`${label}\`: ${of}`)
-    return `| \`${name}\` | ${type} | ${help} | ${values.join('<br>')} |`
+    return `| \`${name}\` | ${type} | ${personal ? '**Token.** ' : ''}${help} | ${values.join('<br>')} |`
   })
   return `# Metrics
 
 Made from \`src/daemon/metrics/catalog.ts\` by \`npm run make\`; not edited by hand.
 
-\`GET ${ROUTES.metrics.path}\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. No series names a host, an address or a person, and every label has a closed set of values.
+\`GET ${ROUTES.metrics.path}\` of each service, in the text format of Prometheus, answers 200 whatever is failing. Scrape each process once: the services of one process share their metrics, and services that run apart have their own. Metrics marked **Token** would tell on a small platform what one person did: they, and the requests of subscribing, confirming, unsubscribing, mailing and dispatching, are for requests with the HEALTH_DEEP_TOKEN and for this machine itself (no proxy in between). No series names a host, an address or a person, and every label has a closed set of values.
 
 \`\`\`yaml
 scrape_configs:
   - job_name: platformctl
+    authorization: { credentials_file: /etc/prometheus/health-token }
     static_configs:
       - targets: ['127.0.0.1:3000'] # and each api and agent that runs in a process of its own
 \`\`\`

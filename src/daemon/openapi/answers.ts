@@ -55,7 +55,7 @@ export const DispatchAnswer = z.strictObject({
   ),
 }) satisfies z.ZodType<DispatchResult>
 
-export const ConfirmAnswer = z.strictObject({ status: z.literal('confirmed') })
+export const ConfirmAnswer = z.strictObject({ status: z.enum(['confirmed', 'unconfirmed']) })
 export const UnsubscribeAnswer = z.strictObject({ status: z.literal('unsubscribed') })
 export const CheckoutAnswer = z.strictObject({ id: z.string(), url: z.url() })
 export const WebhookAnswer = z.strictObject({

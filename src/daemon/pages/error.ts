@@ -18,6 +18,7 @@ const EVERYWHERE: Readonly<Record<ErrorCode, Wording>> = {
   token_invalid: { heading: 'This link does not work', help: `${START}.` },
   token_expired: { heading: 'This link has expired', help: `${START}.` },
   signature_invalid: { heading: 'That did not work', help: `${START}.` },
+  challenge_failed: { heading: 'Please try once more', help: `${START}.` },
   unauthenticated: { heading: 'Please sign in', help: `Sign in and try again. ${START}.` },
   locked: { heading: 'This is locked', help: `Your plan does not cover it. ${START}.` },
   not_found: { heading: 'There is nothing here', help: `The address may be mistyped, or old. ${START}.` },

@@ -10,6 +10,17 @@ export function confirmedPage(): Page {
   })
 }
 
+/** The same link, by a button: whoever only looks at it confirms nothing. */
+export function confirmPage(action: string): Page {
+  return page({
+    title: 'Confirm',
+    body: `<h1>Confirm your address</h1>
+<p>One click and the first lesson is on its way.</p>
+<form method="post" action="${escapeHtml(action)}"><p><button type="submit">Confirm</button></p></form>
+<p class="quiet">If you did not ask for the course, close this page and nothing happens.</p>`,
+  })
+}
+
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
 export function unsubscribedPage(action: string): Page {
   return page({

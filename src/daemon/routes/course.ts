@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { hasBearer } from '../../core/access/bearer.ts'
+import type { Challenge } from '../../core/access/challenge.ts'
 import type { Course } from '../../core/course/course.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/mail/address.ts'
@@ -10,7 +11,8 @@ import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
-import { confirmedPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
+import { isScanner } from '../http/scanner.ts'
+import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
 
 const SMALL_BODY_BYTES = 8 * 1024
 
@@ -24,11 +26,14 @@ export const SubscribeBody = z.strictObject({
       context.addIssue({ code: 'custom', message: parsed.reason })
       return z.NEVER
     }),
+  challenge: z.string().max(4096).optional(),
 })
 
-export function subscribeRoute(course: () => Promise<Course>): Handler {
+export function subscribeRoute(course: () => Promise<Course>, challenge?: Challenge): Handler {
   return async (asked) => {
-    const { email } = await readJson(asked, SubscribeBody, SMALL_BODY_BYTES)
+    const { email, challenge: response } = await readJson(asked, SubscribeBody, SMALL_BODY_BYTES)
+    if (challenge && !(await challenge({ response, email: email.spelling, client: asked.client })))
+      throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
     return jsonResponse(await (await course()).subscribe(email), {
       status: 202,
       requestId: asked.requestId,
@@ -36,10 +41,17 @@ export function subscribeRoute(course: () => Promise<Course>): Handler {
   }
 }
 
-export function confirmRoute(course: () => Promise<Course>): Handler {
+/**
+ * The link of a confirmation mail. A person's browser confirms by opening it; a scanner, and with `button` everybody,
+ * gets a page with a button that confirms by POST.
+ */
+export function confirmRoute(course: () => Promise<Course>, by: 'link' | 'button' = 'link'): Handler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
-    const outcome = await (await course()).confirm(asked.url.searchParams.get('token') ?? '')
+    const token = asked.url.searchParams.get('token') ?? ''
+    const looksOnly = asked.request.method === 'GET' && (by === 'button' || isScanner(asked.request.headers))
+    const opened = await course()
+    const outcome = looksOnly ? await opened.checkToken(token) : await opened.confirm(token)
     if (outcome === 'expired')
       throw new PlatformError('token_expired', 'This link has expired; subscribe again to get a new one.')
     if (outcome === 'invalid')
@@ -47,6 +59,13 @@ export function confirmRoute(course: () => Promise<Course>): Handler {
         'token_invalid',
         'This link does not work; use the newest one, or subscribe again.',
       )
+    if (outcome === 'use') {
+      if (wantsJson(asked)) return jsonResponse({ status: 'unconfirmed' }, asked)
+      return htmlResponse({
+        requestId: asked.requestId,
+        ...confirmPage(`${asked.url.pathname}${asked.url.search}`),
+      })
+    }
     if (wantsJson(asked)) return jsonResponse({ status: 'confirmed' }, asked)
     return htmlResponse({ requestId: asked.requestId, ...confirmedPage() })
   }
@@ -105,6 +124,7 @@ export function dispatchRoute(
       options.onRefused?.(request.headers.has('authorization') ? 'wrong' : 'none')
       throw new PlatformError('unauthenticated', 'Dispatch needs its secret as Authorization: Bearer.')
     }
+    asked.passed()
     const text = await readText(asked, SMALL_BODY_BYTES)
     const body = text.trim() === '' ? {} : parseJson(text, DispatchBody)
     const query = parseWith(DispatchQuery, {

@@ -42,8 +42,8 @@ export function emailRoute({
   readonly mail: () => Promise<TransactionalMail>
 }): Handler {
   return async (route) => {
-    const { request, requestId } = route
-    const asker = await requireIdentity(identify, request)
+    const { requestId } = route
+    const asker = await requireIdentity(identify, route)
     const asked = await readJson(route, EmailBody, LARGEST_BODY_BYTES)
     const answer = await (await mail())(asker, asked)
     switch (answer.kind) {

@@ -1,4 +1,5 @@
 import { hasBearer } from '../../core/access/bearer.ts'
+import { systemClock, type Timer } from '../../core/clock.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { httpStatus } from '../../core/health/fold.ts'
 import { toHealthJson } from '../../core/health/health-json.ts'
@@ -18,15 +19,19 @@ type DeepGate =
   | false
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
-export function healthRoute(health: Health, gate: DeepGate): Handler {
+export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): Handler {
   const check = together(health)
-  return async ({ request, requestId, url }) => {
+  const open = spaced(() => health.check({ deep: true }), timer)
+  return async (asked) => {
+    const { request, requestId, url } = asked
     const deep = /^(?:1|true)$/.test(url.searchParams.get('deep') ?? '') && gate
     if (deep && deep.token !== undefined && !hasBearer(request, deep.token)) {
       deep.onRefused?.(request.headers.has('authorization') ? 'wrong' : 'none')
       throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
     }
-    const report = await check(deep !== false)
+    if (deep && deep.token !== undefined) asked.passed()
+    // Without a token anybody may ask, and each run logs in to other people's servers.
+    const report = await (deep && deep.token === undefined ? open() : check(deep !== false))
     const status = httpStatus(report.state)
     if (prefersHealthJson(request.headers.get('accept') ?? ''))
       return jsonResponse(toHealthJson(report), { status, requestId }, 'application/health+json')
@@ -49,6 +54,32 @@ function together(health: Health): (deep: boolean) => Promise<HealthReport> {
     })
     asked.set(deep, report)
     return report
+  }
+}
+
+const SPACE_MS = 1000
+
+/**
+ * Runs at most one check a second, and one at a time. Who asks meanwhile waits for the next, which begins after that:
+ * no answer is older than its question.
+ */
+function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise<HealthReport> {
+  let last: Promise<unknown> = Promise.resolve()
+  let lastBegan = Number.NEGATIVE_INFINITY
+  let next: Promise<HealthReport> | undefined
+  return () => {
+    next ??= last.then(async () => {
+      const wait = lastBegan + SPACE_MS - timer.monotonic()
+      if (wait > 0) await timer.sleep(wait)
+      // In a turn of its own: who asks in the same one shares the run.
+      await new Promise((resolve) => setImmediate(resolve))
+      lastBegan = timer.monotonic()
+      next = undefined
+      const report = check()
+      last = report.catch(() => {})
+      return report
+    })
+    return next
   }
 }
 

@@ -1,11 +1,28 @@
+import { hasBearer } from '../../core/access/bearer.ts'
+import { PlatformError } from '../../core/errors.ts'
+import type { SecretPair } from '../../core/secret.ts'
 import { textResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { publicPart } from '../metrics/public.ts'
 
-/** Always 200: a monitor that reads nothing because something fails cannot say what. */
-export function metricsRoute(metrics: Pick<Metrics, 'text'>): Handler {
-  return async ({ requestId }) => {
+/**
+ * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. All metrics for the health
+ * token and for this machine itself; for everybody else those that tell nothing about one person.
+ */
+export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair | undefined): Handler {
+  return async (asked) => {
+    const shown = hasBearer(asked.request, token)
+    if (shown) asked.passed()
+    else if (token !== undefined && asked.request.headers.has('authorization'))
+      throw new PlatformError(
+        'unauthenticated',
+        'All metrics need the health token as Authorization: Bearer.',
+      )
     const { type, body } = await metrics.text()
-    return textResponse(body, { requestId, type })
+    return textResponse(shown || asked.isLocal ? body : publicPart(body), {
+      requestId: asked.requestId,
+      type,
+    })
   }
 }

@@ -36,9 +36,9 @@ export function checkoutRoute({
   readonly checkout: (() => Promise<Checkout>) | undefined
 }): Handler {
   return async (asked) => {
-    const { request, requestId } = asked
+    const { requestId } = asked
     if (checkout === undefined) throw notConfigured()
-    const asker = await requireIdentity(identify, request)
+    const asker = await requireIdentity(identify, asked)
     if (asker.kind !== 'person')
       throw new PlatformError('unauthenticated', 'A checkout is for a person’s account.')
     const { price } = await readJson(asked, CheckoutBody, CHECKOUT_BODY_BYTES)

@@ -53,6 +53,7 @@ function answer(
   return async (asked) => {
     const { request, url } = asked
     const allowed = hasBearer(request, token) || hasBasicPassword(request, token)
+    if (allowed) asked.passed()
     const wants =
       url.searchParams.has('details') || /^Bearer /i.test(request.headers.get('authorization') ?? '')
     if (wants && !allowed) {

@@ -27,10 +27,10 @@ export function webTable(parts: Parts): RouteTable {
     status: later(async () => (await statusRoutes()).statusRoute(parts)),
     statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
     badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
-    metrics: metricsRoute(parts.metrics),
+    metrics: metricsRoute(parts.metrics, settings.health.deepToken),
     lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
-    subscribe: later(async () => (await courseRoutes()).subscribeRoute(course)),
-    confirm: later(async () => (await courseRoutes()).confirmRoute(course)),
+    subscribe: later(async () => (await courseRoutes()).subscribeRoute(course, parts.challenge)),
+    confirm: later(async () => (await courseRoutes()).confirmRoute(course, parts.confirmation)),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
     email: later(async () =>
       (await import('../routes/email.ts')).emailRoute({ identify, mail: transactionalMail }),

@@ -137,6 +137,7 @@ async function shared(timeoutMs = 10_000) {
   const open = (token = REST_TOKEN) => {
     const limiter = withFallback({
       shared: sharedCounter({ url: store.url, token: secret(token), timeoutMs }),
+      ahead: localLimiter({ monotonic: () => 0 }),
       local: localLimiter({ monotonic: () => 0 }),
       clock: stepped.clock,
       log,

@@ -1,4 +1,4 @@
-import { type Micros, takeOne } from './gcra.ts'
+import { interval, type Micros, takeOne } from './gcra.ts'
 import type { RateLimiter, Verdict } from './limiter.ts'
 import type { Policy } from './policy.ts'
 
@@ -9,6 +9,8 @@ const CLEARED_AT_ONCE = 2
 
 export interface LocalLimiter extends RateLimiter {
   take(policy: Policy, client: string): Verdict
+  /** Undoes one `take`. */
+  giveBack(policy: Policy, client: string): void
   /** What `take` would say, without counting. */
   look(policy: Policy, client: string): Verdict
   /** How many clients are remembered. */
@@ -48,6 +50,11 @@ export function localLimiter({
         arrivals.set(key, arrival)
       }
       return { ...taken, policy }
+    },
+    giveBack(policy, client) {
+      const key = `${policy.name} ${client}`
+      const known = arrivals.get(key)
+      if (known !== undefined) arrivals.set(key, known - interval(policy))
     },
     look(policy, client) {
       const { arrival: _, ...taken } = look(policy, client)

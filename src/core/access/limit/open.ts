@@ -20,7 +20,13 @@ export interface LimiterOptions {
 export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLimiter {
   const local = localLimiter(clock)
   if (sharedStore === undefined) return local
-  return withFallback({ shared: sharedCounter({ ...sharedStore, timeoutMs: TIMEOUT_MS }), local, clock, log })
+  return withFallback({
+    shared: sharedCounter({ ...sharedStore, timeoutMs: TIMEOUT_MS }),
+    ahead: localLimiter(clock),
+    local,
+    clock,
+    log,
+  })
 }
 
 /**
@@ -29,11 +35,14 @@ export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLi
  */
 export function withFallback({
   shared,
+  ahead,
   local,
   clock,
   log,
 }: {
   readonly shared: SharedCounter
+  /** Counts what is on its way to the shared store, so that a burst cannot outrun a slow one. */
+  readonly ahead: LocalLimiter
   readonly local: LocalLimiter
   readonly clock: Clock
   readonly log: Log
@@ -69,8 +78,12 @@ export function withFallback({
   return {
     async take(policy, client) {
       if (!down) {
+        const own = ahead.take(policy, client)
+        if (!own.allowed) return own
         try {
-          return await shared.take(policy, client)
+          const verdict = await shared.take(policy, client)
+          if (!verdict.allowed) ahead.giveBack(policy, client)
+          return verdict
         } catch {
           fallBack()
         }

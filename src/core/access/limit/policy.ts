@@ -27,6 +27,8 @@ export function policiesOf(perMinute: number | undefined): {
   readonly policyOf: (route: RouteName) => Policy | undefined
   /** Wrong secrets and tokens, always counted in this process. */
   readonly authFailure: Policy
+  /** The same for all clients together that come through a proxy which TRUST_PROXY does not name. */
+  readonly authFailureOfProxy: Policy
 } {
   const most = perMinute ?? DEFAULT_PER_MINUTE
   const policy = (name: string, quota: number): Policy => ({
@@ -42,5 +44,6 @@ export function policiesOf(perMinute: number | undefined): {
   return {
     policyOf: (route) => policies[ROUTE_POLICY[route] ?? 'default'],
     authFailure: policy('auth-failure', 20),
+    authFailureOfProxy: policy('auth-failure-proxy', 200),
   }
 }

@@ -21,6 +21,8 @@ import { together } from '../together.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
+/** A step of pruning holds its rows only briefly. */
+const ROWS_A_STEP = 500
 const TABLE = 'platformctl.subscription'
 /** The predicates of the two partial indexes, word for word: the planner takes an index only for its own words. */
 const HALVES = ['failures = 0', 'failures > 0']
@@ -53,6 +55,24 @@ export function postgresCourse(pool: Pool): CourseStore {
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
     const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
     return rows[0] && recordOf(rows[0])
+  }
+  const readToken = async (on: Queryable, tokenHash: string, now: number, lock = '') => {
+    const { rows } = await on.query<{
+      created_at: number
+      used_at: number | null
+      replaced: boolean
+      subscription: string
+    }>(
+      `SELECT created_at, used_at, replaced, subscription FROM platformctl.confirmation WHERE token_hash = $1 ${lock}`,
+      [tokenHash],
+    )
+    const [token] = rows
+    const known = token && {
+      createdAt: token.created_at,
+      usedAt: token.used_at ?? undefined,
+      replaced: token.replaced,
+    }
+    return { verdict: readConfirmation(known, now), subscription: token?.subscription }
   }
   const save = (on: Queryable, changed: readonly SubscriptionRecord[]) =>
     on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
@@ -99,20 +119,40 @@ export function postgresCourse(pool: Pool): CourseStore {
   })
 
   return {
-    requestConfirmation: ({ identity, address, id, tokenHash, now, suppressed = false }) =>
+    requestConfirmation: ({
+      identity,
+      mailboxKey = identity,
+      address,
+      id,
+      tokenHash,
+      now,
+      mostADay = Number.MAX_SAFE_INTEGER,
+      suppressed = false,
+    }) =>
       write(async (on) => {
+        // One at a time for a mailbox: two spellings at once would each find room for one more.
+        await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [mailboxKey])
         const created = newSubscription({ id, identity, address, now })
-        await on.query(
-          `INSERT INTO ${TABLE} (id, identity, address, state, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (identity) DO NOTHING`,
-          [id, identity, address, created.state, now],
+        const inserted = await on.query(
+          `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity) DO NOTHING`,
+          [id, identity, address, created.state, now, mailboxKey],
         )
         const current = (await one(on, 'identity', identity, 'FOR UPDATE')) ?? created
-        const { rows } = await on.query<{ count: number; newest: number | null }>(
-          'SELECT count(*) AS count, max(created_at) AS newest FROM platformctl.confirmation WHERE subscription = $1 AND created_at > $2',
-          [current.id, recentSince(now)],
+        // Rows of earlier builds have no key until they are asked for again.
+        await on.query(
+          `UPDATE ${TABLE} SET mailbox_key = $1 WHERE id = $2 AND mailbox_key IS DISTINCT FROM $1`,
+          [mailboxKey, current.id],
         )
+        const { rows } = await on.query<{ count: number; newest: number | null; of_all: number }>(
+          `SELECT count(*) AS count, max(created_at) AS newest,
+             (SELECT count(*) FROM (SELECT 1 FROM platformctl.confirmation WHERE created_at > $2 LIMIT $3) AS any_address) AS of_all
+           FROM platformctl.confirmation
+           WHERE created_at > $2 AND subscription IN (SELECT id FROM ${TABLE} WHERE mailbox_key = $1)`,
+          [mailboxKey, recentSince(now), mostADay],
+        )
+        const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
-        const wanted = wantsConfirmation(current, recent, now) && !suppressed
+        const wanted = !exhausted && wantsConfirmation(current, recent, now) && !suppressed
         await on.query(
           'DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2 AND used_at IS NULL AND $3',
           [current.id, now - TOKEN_LIFE_MS, wanted],
@@ -130,32 +170,29 @@ export function postgresCourse(pool: Pool): CourseStore {
           tokenHash,
           wanted,
         ])
-        if (suppressed && current.id === id)
+        if (!wanted && inserted.rowCount === 1)
           await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
-        return wanted ? { mail: true, address: current.address, id: current.id } : { mail: false }
+        return wanted ? { mail: true, address: current.address, id: current.id } : { mail: false, exhausted }
       }),
+    checkToken: ({ tokenHash, now }) => guarded(async () => (await readToken(pool, tokenHash, now)).verdict),
+    async pruneUnconfirmed(before) {
+      const step = () =>
+        guarded(() =>
+          pool.query(
+            `DELETE FROM ${TABLE} WHERE id IN (
+               SELECT id FROM ${TABLE} AS old WHERE state = 'unconfirmed' AND created_at < $1 AND NOT EXISTS
+                 (SELECT 1 FROM platformctl.confirmation WHERE subscription = old.id AND created_at >= $1)
+               LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
+            [before],
+          ),
+        )
+      while ((await step()).rowCount === ROWS_A_STEP);
+    },
     confirm: ({ tokenHash, now }) =>
       write(async (on) => {
-        const { rows } = await on.query<{
-          created_at: number
-          used_at: number | null
-          replaced: boolean
-          subscription: string
-        }>(
-          'SELECT created_at, used_at, replaced, subscription FROM platformctl.confirmation WHERE token_hash = $1 FOR UPDATE',
-          [tokenHash],
-        )
-        const found = rows[0]
-        const verdict = readConfirmation(
-          found && {
-            createdAt: found.created_at,
-            usedAt: found.used_at ?? undefined,
-            replaced: found.replaced,
-          },
-          now,
-        )
+        const { verdict, subscription } = await readToken(on, tokenHash, now, 'FOR UPDATE')
         if (verdict !== 'use') return verdict
-        const current = await one(on, 'id', found?.subscription, 'FOR UPDATE')
+        const current = await one(on, 'id', subscription, 'FOR UPDATE')
         if (current === undefined) return 'invalid'
         await on.query('UPDATE platformctl.confirmation SET used_at = $1 WHERE token_hash = $2', [
           now,

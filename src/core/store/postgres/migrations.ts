@@ -78,4 +78,11 @@ export const MIGRATIONS: readonly string[] = [
   'CREATE INDEX subscription_claimed ON platformctl.subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
   // An hour that is being handled; null: done.
   'ALTER TABLE platformctl.handled_hour ADD COLUMN claimed_until bigint;',
+  // One key for all spellings of a mailbox, for the caps; what the whole platform mailed in a day; what was never confirmed.
+  `
+  ALTER TABLE platformctl.subscription ADD COLUMN mailbox_key text;
+  CREATE INDEX subscription_mailbox ON platformctl.subscription (mailbox_key) WHERE mailbox_key IS NOT NULL;
+  CREATE INDEX confirmation_created ON platformctl.confirmation (created_at);
+  CREATE INDEX subscription_unconfirmed ON platformctl.subscription (created_at) WHERE state = 'unconfirmed';
+  `,
 ]

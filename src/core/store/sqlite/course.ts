@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
 import {
@@ -22,6 +23,8 @@ import { together } from '../together.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 
 const HOUR_MS = DAY_MS / 24
+/** A step of pruning holds the writer for a few milliseconds at the most. */
+const ROWS_A_STEP = 500
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
 /** When the lesson in hand became due (`dueAt` of the schedule). */
 const LESSON_DUE = `confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END`
@@ -39,8 +42,10 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     byIdentity: prepare('SELECT * FROM subscription WHERE identity = ?'),
     byId: prepare('SELECT * FROM subscription WHERE id = ?'),
     insert: prepare(
-      'INSERT INTO subscription (id, identity, address, state, created_at) VALUES (@id, @identity, @address, @state, @createdAt)',
+      'INSERT INTO subscription (id, identity, mailbox_key, address, state, created_at) VALUES (@id, @identity, @mailboxKey, @address, @state, @createdAt)',
     ),
+    // Rows of earlier builds have no key until they are asked for again.
+    setMailboxKey: prepare('UPDATE subscription SET mailbox_key = ? WHERE id = ? AND mailbox_key IS NOT ?'),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
         sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, claimed_by = @claimed_by, fence = @fence, failures = @failures,
@@ -48,8 +53,18 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
     recentConfirmations: prepare(
-      'SELECT count(*) AS count, max(created_at) AS newest FROM confirmation WHERE subscription = ? AND created_at > ?',
+      `SELECT count(*) AS count, max(created_at) AS newest FROM confirmation
+       WHERE created_at > ? AND subscription IN (SELECT id FROM subscription WHERE mailbox_key = ?)`,
     ),
+    // Counts no further than the budget.
+    confirmationsOfAll: prepare(
+      'SELECT count(*) FROM (SELECT 1 FROM confirmation WHERE created_at > ? LIMIT ?)',
+    ).pluck(),
+    pruneUnconfirmed: prepare(`
+      DELETE FROM subscription WHERE id IN (
+        SELECT id FROM subscription AS old WHERE state = 'unconfirmed' AND created_at < @before AND NOT EXISTS
+          (SELECT 1 FROM confirmation WHERE subscription = old.id AND created_at >= @before)
+        LIMIT ${ROWS_A_STEP})`),
     replaceConfirmations: prepare(
       'UPDATE confirmation SET replaced = 1 WHERE subscription = ? AND used_at IS NULL AND replaced = 0',
     ),
@@ -161,6 +176,17 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
       oldestDueAt: earliest([due.oldest, trouble.oldest, sql.oldestClaimed.get() as number | null]),
     }
   }
+  const readToken = (tokenHash: string, now: number) => {
+    const token = sql.confirmation.get(tokenHash) as
+      | { created_at: number; used_at: number | null; replaced: 0 | 1; subscription: string }
+      | undefined
+    const known = token && {
+      createdAt: token.created_at,
+      usedAt: token.used_at ?? undefined,
+      replaced: token.replaced === 1,
+    }
+    return { verdict: readConfirmation(known, now), subscription: token?.subscription }
+  }
   const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
     write(() => {
       const current = found(sql.byId.get(id))
@@ -168,19 +194,33 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     })
 
   return {
-    requestConfirmation: ({ identity, address, id, tokenHash, now, suppressed = false }) =>
+    requestConfirmation: ({
+      identity,
+      mailboxKey = identity,
+      address,
+      id,
+      tokenHash,
+      now,
+      mostADay = Number.MAX_SAFE_INTEGER,
+      suppressed = false,
+    }) =>
       write(() => {
         let current = found(sql.byIdentity.get(identity))
+        const isNew = current === undefined
         if (current === undefined) {
           current = newSubscription({ id, identity, address, now })
-          sql.insert.run({ id, identity, address, state: current.state, createdAt: now })
+          sql.insert.run({ id, identity, mailboxKey, address, state: current.state, createdAt: now })
         }
-        const { count, newest } = sql.recentConfirmations.get(current.id, recentSince(now)) as {
+        sql.setMailboxKey.run(mailboxKey, current.id, mailboxKey)
+        const { count, newest } = sql.recentConfirmations.get(recentSince(now), mailboxKey) as {
           count: number
           newest: number | null
         }
+        const exhausted = Number(sql.confirmationsOfAll.get(recentSince(now), mostADay)) >= mostADay
         const wanted =
-          wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) && !suppressed
+          !exhausted &&
+          wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) &&
+          !suppressed
         if (wanted) {
           sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
           sql.replaceConfirmations.run(current.id)
@@ -189,26 +229,21 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         if (!wanted) {
           // Written and taken back in the same transaction: it costs the commit that a kept one costs.
           sql.dropConfirmation.run(tokenHash)
-          if (suppressed && current.id === id) sql.erase.run(identity)
-          return { mail: false }
+          if (isNew) sql.erase.run(identity)
+          return { mail: false, exhausted }
         }
         return { mail: true, address: current.address, id: current.id }
       }),
+    checkToken: ({ tokenHash, now }) => read(() => readToken(tokenHash, now).verdict),
+    async pruneUnconfirmed(before) {
+      while ((await write(() => sql.pruneUnconfirmed.run({ before }).changes)) === ROWS_A_STEP)
+        await setImmediate()
+    },
     confirm: ({ tokenHash, now }) =>
       write(() => {
-        const token = sql.confirmation.get(tokenHash) as
-          | { created_at: number; used_at: number | null; replaced: 0 | 1; subscription: string }
-          | undefined
-        const verdict = readConfirmation(
-          token && {
-            createdAt: token.created_at,
-            usedAt: token.used_at ?? undefined,
-            replaced: token.replaced === 1,
-          },
-          now,
-        )
+        const { verdict, subscription } = readToken(tokenHash, now)
         if (verdict !== 'use') return verdict
-        const current = found(sql.byId.get(token?.subscription))
+        const current = found(sql.byId.get(subscription))
         if (current === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
         save(enrol(current, now))

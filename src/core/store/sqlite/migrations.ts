@@ -82,4 +82,11 @@ export const MIGRATIONS: readonly string[] = [
   'CREATE INDEX subscription_claimed ON subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
   // An hour that is being handled; null: done.
   'ALTER TABLE handled_hour ADD COLUMN claimed_until INTEGER;',
+  // One key for all spellings of a mailbox, for the caps; what the whole platform mailed in a day; what was never confirmed.
+  `
+  ALTER TABLE subscription ADD COLUMN mailbox_key TEXT;
+  CREATE INDEX subscription_mailbox ON subscription (mailbox_key) WHERE mailbox_key IS NOT NULL;
+  CREATE INDEX confirmation_created ON confirmation (created_at);
+  CREATE INDEX subscription_unconfirmed ON subscription (created_at) WHERE state = 'unconfirmed';
+  `,
 ]

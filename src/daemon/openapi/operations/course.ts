@@ -12,6 +12,29 @@ const linkParameter = (name: string, description: string, example: string): Para
   example,
 })
 
+const confirmation = (summary: string, description: string): Operation => ({
+  tag: 'Course',
+  summary,
+  description,
+  parameters: [linkParameter('token', 'From the link.', 'Zm9yIGV4YW1wbGUgb25seQ')],
+  answers: [
+    {
+      status: 200,
+      description: 'Confirmed; or a page whose button confirms, for whoever only looks.',
+      content: {
+        'text/html': 'text',
+        'application/json': {
+          name: 'ConfirmAnswer',
+          schema: ConfirmAnswer,
+          examples: { confirmed: { status: 'confirmed' } },
+        },
+      },
+    },
+    { status: 204, description: 'A prefetch: nothing was looked at.', content: {} },
+  ],
+  errors: ['token_invalid', 'token_expired', 'store_unavailable'],
+})
+
 export const COURSE = {
   lesson: {
     GET: {
@@ -60,33 +83,18 @@ export const COURSE = {
           },
         },
       ],
-      errors: [...JSON_BODY, 'store_unavailable'],
+      errors: [...JSON_BODY, 'challenge_failed', 'store_unavailable'],
     },
   },
   confirm: {
-    GET: {
-      tag: 'Course',
-      summary: 'Confirms a subscription by the link in its mail',
-      description:
-        'A page, or JSON for who asks for it. A second click says the same as the first. HEAD and prefetches (`Sec-Purpose`) change nothing.',
-      parameters: [linkParameter('token', 'From the link.', 'Zm9yIGV4YW1wbGUgb25seQ')],
-      answers: [
-        {
-          status: 200,
-          description: 'Confirmed.',
-          content: {
-            'text/html': 'text',
-            'application/json': {
-              name: 'ConfirmAnswer',
-              schema: ConfirmAnswer,
-              examples: { confirmed: { status: 'confirmed' } },
-            },
-          },
-        },
-        { status: 204, description: 'A prefetch: nothing was looked at.', content: {} },
-      ],
-      errors: ['token_invalid', 'token_expired', 'store_unavailable'],
-    },
+    GET: confirmation(
+      'Confirms a subscription by the link in its mail',
+      'For a browser (`Accept: text/html`) and for who asks for JSON. A second click says the same as the first. HEAD, prefetches (`Sec-Purpose`) and mail scanners change nothing; where the platform confirms by a button, neither does any other GET.',
+    ),
+    POST: confirmation(
+      'Confirms a subscription by the button on the page of its link',
+      'The body is not looked at.',
+    ),
   },
   unsubscribe: {
     GET: unsubscribe('Ends a subscription by the link in a lesson'),

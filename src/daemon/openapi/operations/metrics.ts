@@ -4,9 +4,11 @@ export const METRICS = {
   metrics: {
     GET: {
       tag: 'Operations',
-      summary: 'Metrics for Prometheus; always 200',
+      summary: 'Metrics for Prometheus',
+      description:
+        'All of them with the health token, and for the machine itself; for everybody else those that tell nothing about one person.',
       answers: [{ status: 200, description: 'The text format, 0.0.4.', content: { 'text/plain': 'text' } }],
-      errors: [],
+      errors: ['unauthenticated'],
     },
   },
 } satisfies Partial<Operations>

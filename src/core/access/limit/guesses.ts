@@ -1,0 +1,64 @@
+import type { Verdict } from './limiter.ts'
+import type { LocalLimiter } from './local.ts'
+import type { Policy } from './policy.ts'
+
+/** A request that brought a secret, until it is known whether the secret was right. */
+export interface Attempt {
+  readonly allowed: true
+  /** Said once; what is said later changes nothing. */
+  settle(wrong: boolean): void
+}
+
+/** Keeps wrong secrets within a quota, also those that are being looked at (docs/limits.md). */
+export interface Guesses {
+  /** What would be said now, without a wait. */
+  look(client: string): Verdict
+  /**
+   * Lets no more requests be looked at than may still be wrong; the others wait until one of these is known to be right
+   * or wrong. Without it every guess of a burst is looked at before the first one counts.
+   */
+  admit(client: string): Promise<Attempt | Verdict>
+}
+
+export function createGuesses({
+  local,
+  policy,
+}: {
+  readonly local: LocalLimiter
+  readonly policy: Policy
+}): Guesses {
+  const underway = new Map<string, { count: number; waiting: (() => void)[] }>()
+
+  function begin(client: string): Attempt {
+    const mine = underway.get(client) ?? { count: 0, waiting: [] }
+    underway.set(client, mine)
+    mine.count += 1
+    let settled = false
+    return {
+      allowed: true,
+      settle(wrong) {
+        if (settled) return
+        settled = true
+        if (wrong) local.take(policy, client)
+        mine.count -= 1
+        if (mine.count === 0) underway.delete(client)
+        for (const wake of mine.waiting.splice(0)) wake()
+      },
+    }
+  }
+
+  const look = (client: string) => local.look(policy, client)
+  return {
+    look,
+    async admit(client) {
+      for (;;) {
+        const verdict = look(client)
+        if (!verdict.allowed) return verdict
+        const mine = underway.get(client)
+        // One more than remains after this one.
+        if (mine === undefined || mine.count <= verdict.remaining) return begin(client)
+        await new Promise<void>((resolve) => mine.waiting.push(resolve))
+      }
+    },
+  }
+}

@@ -1,0 +1,204 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { HealthReport } from '../../src/core/health/probe.ts'
+import { healthRoute } from '../../src/daemon/routes/health.ts'
+import { accountPlatform, token } from '../support/accounts.ts'
+import { openLearning } from '../support/learning.ts'
+import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
+
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+const TOKEN = 'a-health-token-of-thirty-two-bytes'
+
+function open(env: Record<string, string> = {}) {
+  const warned: string[] = []
+  const quiet = () => {}
+  const platform = openLearning({
+    env: { EMAIL_DISPATCH_SECRET: SECRET, HEALTH_DEEP_TOKEN: TOKEN, ...env },
+    log: { debug: quiet, info: quiet, warn: (event) => void warned.push(event), error: quiet },
+  })
+  onTestFinished(() => platform.close())
+  const ask = (target: string, from: string, headers: Record<string, string> = {}, method = 'GET') =>
+    platform.web.fetch(new Request(`http://web.example${target}`, { method, headers }), {
+      incoming: { socket: { remoteAddress: from } },
+    })
+  const guess = async (secret: string, from: string, headers: Record<string, string> = {}) =>
+    (await ask('/api/email/dispatch', from, { Authorization: `Bearer ${secret}`, ...headers }, 'POST')).status
+  return { platform, ask, guess, warned }
+}
+
+const PERSONAL =
+  /^platformctl_(?:subscriptions|lessons|deliveries|dispatches|store_size)|route="\/api\/email/m
+
+test.each([
+  ['the health token', '198.51.100.1', { Authorization: `Bearer ${TOKEN}` }, true],
+  ['the machine itself', '127.0.0.1', {}, true],
+  ['the machine itself over IPv6', '::1', {}, true],
+  ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
+  ['a proxy that says so by another field', '127.0.0.1', { Via: '1.1 edge' }, false],
+  ['somebody who claims to be the machine', '198.51.100.1', { 'X-Forwarded-For': '127.0.0.1' }, false],
+  ['everybody else', '198.51.100.1', {}, false],
+])('the metrics for %s', async (_, from, headers, whole) => {
+  const { platform, ask } = open()
+  await platform.store()
+  await ask('/api/email/confirm?token=x', '198.51.100.7')
+  await ask('/', '198.51.100.7')
+  const response = await ask('/metrics', from, headers as Record<string, string>)
+  expect(response.status).toBe(200)
+  const text = await response.text()
+  expect(PERSONAL.test(text)).toBe(whole)
+  expect(text).toMatch(/^platformctl_service_state|^platformctl_build_info/m)
+  expect(text).toContain('route="/"')
+})
+
+test('no metric that is shown to everybody changes when somebody subscribes, confirms or gets a lesson', async () => {
+  const { platform, ask } = open()
+  const seen = async () => {
+    const text = await (await ask('/metrics', '198.51.100.9')).text()
+    return text
+      .split('\n')
+      .filter((line) => line.startsWith('platformctl_') && !/event_loop|route="\/metrics"/.test(line))
+      .join('\n')
+  }
+  const store = await platform.store()
+  await seen()
+  const before = await seen()
+  const identity = 'ada@example.com'
+  await store.course.requestConfirmation({
+    identity,
+    address: identity,
+    id: 'ada',
+    tokenHash: 'h',
+    now: Date.now(),
+  })
+  await store.course.confirm({ tokenHash: 'h', now: Date.now() })
+  await ask('/api/email/confirm?token=x', '198.51.100.7')
+  expect(await seen()).toBe(before)
+})
+
+test('a wrong token at the metrics is refused and counted', async () => {
+  const { ask } = open()
+  for (let n = 0; n < 20; n += 1)
+    expect((await ask('/metrics', '198.51.100.1', { Authorization: `Bearer wrong-${n}` })).status).toBe(401)
+  expect((await ask('/metrics', '198.51.100.1', { Authorization: `Bearer ${TOKEN}` })).status).toBe(429)
+  expect((await ask('/metrics', '198.51.100.1')).status).toBe(200)
+})
+
+test('of a burst of guesses no more than 20 are looked at, however slow the shared store is', async () => {
+  const store = await restStore(arrivalStore(() => 1_000_000))
+  const { guess } = open({
+    SHAREDSTORE_REST_URL: store.url,
+    SHAREDSTORE_REST_TOKEN: REST_TOKEN,
+    RATE_LIMIT_PER_MINUTE: '1000',
+  })
+  const burst = await Promise.all(Array.from({ length: 200 }, (_, n) => guess(`wrong-${n}`, '198.51.100.1')))
+  expect(burst.filter((status) => status === 401)).toHaveLength(20)
+  expect(burst.filter((status) => status === 429)).toHaveLength(180)
+  expect(await guess(SECRET, '198.51.100.1')).toBe(429)
+})
+
+test('a burst of requests beyond the quota does not outrun a slow shared store either', async () => {
+  const store = await restStore(arrivalStore(() => 1_000_000))
+  const { ask } = open({
+    SHAREDSTORE_REST_URL: store.url,
+    SHAREDSTORE_REST_TOKEN: REST_TOKEN,
+    RATE_LIMIT_PER_MINUTE: '10',
+  })
+  const burst = await Promise.all(Array.from({ length: 100 }, () => ask('/', '198.51.100.1')))
+  expect(burst.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(10)
+  expect(store.commands.length).toBeLessThanOrEqual(25)
+})
+
+test('a hundred right secrets at once all pass', async () => {
+  const { guess } = open()
+  const burst = await Promise.all(Array.from({ length: 100 }, () => guess(SECRET, '198.51.100.1')))
+  // The store in memory is refused, which is said after the secret was looked at.
+  expect(new Set(burst)).toEqual(new Set([503]))
+})
+
+test('behind a proxy that is not named, who guesses locks out neither the others nor the dispatch, and it is visible', async () => {
+  const { platform, guess, warned } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
+  const proxy = '10.0.0.7'
+  for (let n = 0; n < 21; n += 1) await guess(`wrong-${n}`, proxy, { 'X-Forwarded-For': '198.51.100.1' })
+  expect(await guess(SECRET, proxy, { 'X-Forwarded-For': '198.51.100.1' })).toBe(429)
+  expect(await guess(SECRET, proxy, { 'X-Forwarded-For': '198.51.100.2' })).toBe(503)
+  expect(warned).toContain('proxy_not_trusted')
+  expect((await platform.health('web')).probes.sharedstore).toMatchObject({
+    state: 'degraded',
+    reason: expect.stringContaining('TRUST_PROXY'),
+  })
+})
+
+test('whoever invents addresses in front of nothing is refused after 200 guesses all the same', async () => {
+  const { platform, guess } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
+  for (let n = 0; n < 200; n += 1)
+    expect(await guess('wrong', '203.0.113.5', { 'X-Forwarded-For': `198.51.100.${n}` })).toBe(401)
+  expect(await guess(SECRET, '203.0.113.5', { 'X-Forwarded-For': '198.51.100.250' })).toBe(429)
+  // Nobody's proxy stands at an address of the internet: who sends the field from there says nothing of ours.
+  expect((await platform.health('web')).probes.sharedstore?.state).not.toBe('degraded')
+})
+
+test('deep checks that no token gates run at most once a second, and none answers from before its question', async () => {
+  const began: number[] = []
+  let time = 0
+  const timer = {
+    monotonic: () => time,
+    sleep: async (ms: number) => {
+      time += ms
+    },
+  }
+  const health = {
+    check: async () => {
+      began.push(time)
+      await new Promise((resolve) => setImmediate(resolve))
+      // A test's report: the route reads its state and time only.
+      return { service: 'web', state: 'ok', time: String(began.length) } as unknown as HealthReport
+    },
+  }
+  const route = healthRoute(health, { token: undefined }, timer)
+  const ask = async () => {
+    const request = new Request('http://web.example/api/health?deep=1')
+    const asked = { request, url: new URL(request.url), requestId: 'request-id', passed: () => {} }
+    const answer = await route(asked as Parameters<typeof route>[0])
+    return Number(((await answer.json()) as { time: string }).time)
+  }
+  const asked = Array.from({ length: 48 }, async () => {
+    const before = began.length
+    expect(await ask()).toBeGreaterThan(before)
+  })
+  await Promise.all(asked)
+  for (let n = 0; n < 5; n += 1) await ask()
+  expect(began.length).toBeLessThanOrEqual(7)
+  for (const [at, start] of began.entries()) expect(start).toBeGreaterThanOrEqual(at * 1000)
+})
+
+test('a malformed health token opens nothing', async () => {
+  const { ask } = open({ HEALTH_DEEP_TOKEN: 'one-of-three,two-of-three,three-of-three' })
+  for (const headers of [{}, { Authorization: 'Bearer one-of-three' }])
+    expect((await ask('/api/health?deep=1', '198.51.100.1', headers as Record<string, string>)).status).toBe(
+      401,
+    )
+  expect((await ask('/api/health', '198.51.100.1')).status).toBe(200)
+})
+
+const AUDIENCE = { DATASTORE_JWT_AUDIENCE: 'school', DATASTORE_JWT_ISSUER: 'https://auth.example.com' }
+const GOOD = { aud: 'school', iss: 'https://auth.example.com' }
+
+test.each([
+  ['the right audience and issuer', { ...GOOD }, 200],
+  ['one of several audiences', { ...GOOD, aud: ['other', 'school'] }, 200],
+  ['another audience', { ...GOOD, aud: 'shop' }, 401],
+  ['no audience', { ...GOOD, aud: undefined }, 401],
+  ['another issuer', { ...GOOD, iss: 'https://evil.example' }, 401],
+  ['no issuer', { ...GOOD, iss: undefined }, 401],
+  ['an audience that is no text', { ...GOOD, aud: 5 }, 401],
+  ['the service role for another audience', { aud: 'shop', role: 'service_role' }, 401],
+  ['the role anon', { ...GOOD, role: 'anon' }, 401],
+  ['an address that is verified', { ...GOOD, email_verified: true }, 200],
+  ['an address that is verified as "false"', { ...GOOD, email_verified: 'false' }, 401],
+  ['an address that is verified as "true"', { ...GOOD, email_verified: 'true' }, 401],
+  ['an address that is verified as 0', { ...GOOD, email_verified: 0 }, 401],
+  ['an address that is verified as null', { ...GOOD, email_verified: null }, 401],
+])('a token with %s', async (_, claims, status) => {
+  const { post } = await accountPlatform({ env: AUDIENCE })
+  const bearer = await token(claims)
+  expect((await post('/api/email', { template: 'welcome', inputs: {} }, bearer)).status).toBe(status)
+})

@@ -1,0 +1,374 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { UNCONFIRMED_KEPT_MS } from '../../src/core/course/schedule.ts'
+import { mailboxKey, parseAddress } from '../../src/core/mail/address.ts'
+import { inertText } from '../../src/core/mail/record-text.ts'
+import { recordUrl } from '../../src/core/mail/record-url.ts'
+import type { PlatformOptions } from '../../src/daemon/index.ts'
+import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'
+import { addressOf, openTestStore, STORES } from '../support/stores.ts'
+
+const DAY = 86_400_000
+const BROWSER = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8', 'User-Agent': 'Mozilla/5.0' }
+
+/** A platform with one unconfirmed subscription, and the path of its link. */
+async function unconfirmed(options: Partial<PlatformOptions> = {}) {
+  const it = await accountPlatform(options)
+  await it.post('/api/email/subscribe', { email: 'grace@example.org' })
+  await expect.poll(() => it.messages.length).toBe(1)
+  const link = new URL(/https?:\S+token=[\w-]+/.exec(it.messages[0]?.text ?? '')?.[0] ?? '')
+  const path = link.pathname + link.search
+  const follow = (headers: Record<string, string>, method = 'GET') =>
+    it.platform.web.fetch(new Request(`http://web.example${path}`, { method, headers }))
+  const store = await openTestStore({ kind: 'sqlite', file: it.file })
+  const state = async () => (await store.course.find('grace@example.org'))?.state
+  return { ...it, follow, state }
+}
+
+test.each([
+  ['names no HTML', { Accept: '*/*', 'User-Agent': 'Mozilla/5.0' }],
+  ['accepts nothing in particular', { Accept: '' }],
+  ['accepts pictures', { Accept: 'image/avif,image/webp,*/*;q=0.8' }],
+  [
+    'is Outlook’s link preview',
+    { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (Windows NT 10.0) BingPreview/1.0b' },
+  ],
+  [
+    'is a filter that names itself',
+    { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Barracuda Sentinel)' },
+  ],
+  ['is a crawler', { ...BROWSER, 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' }],
+  ['is a messenger', { ...BROWSER, 'User-Agent': 'WhatsApp/2.23' }],
+  ['prefetches', { ...BROWSER, 'Sec-Purpose': 'prefetch' }],
+])(
+  'a fetch of the confirmation link that %s confirms nothing; a person does afterwards',
+  async (_, headers) => {
+    const { follow, state } = await unconfirmed()
+    const looked = await follow(headers)
+    expect([200, 204]).toContain(looked.status)
+    expect(await state()).toBe('unconfirmed')
+    if (looked.status === 200) {
+      expect(await looked.text()).toMatch(/<form method="post" action="\/api\/email\/confirm\?token=[\w-]+">/)
+      expect((await follow(BROWSER, 'POST')).status).toBe(200)
+    } else expect((await follow(BROWSER)).status).toBe(200)
+    expect(await state()).toBe('confirmed')
+  },
+)
+
+test('a browser and a program that asks for JSON confirm by GET', async () => {
+  for (const headers of [BROWSER, { Accept: 'application/json' }]) {
+    const { follow, state } = await unconfirmed()
+    expect((await follow(headers)).status).toBe(200)
+    expect(await state()).toBe('confirmed')
+  }
+})
+
+test('with confirmation by button no GET confirms, and the button does, twice the same', async () => {
+  const { follow, state } = await unconfirmed({ confirmation: 'button' })
+  expect(await (await follow(BROWSER)).text()).toContain('<button type="submit">Confirm</button>')
+  expect(await bodyOf(await follow({ Accept: 'application/json' }))).toEqual({ status: 'unconfirmed' })
+  expect(await state()).toBe('unconfirmed')
+  for (let n = 0; n < 2; n += 1) expect((await follow(BROWSER, 'POST')).status).toBe(200)
+  expect(await state()).toBe('confirmed')
+  expect(await (await follow(BROWSER)).text()).toContain('You are in')
+})
+
+test('a host’s challenge decides who may subscribe', async () => {
+  const asked: unknown[] = []
+  const { post, messages } = await accountPlatform({
+    challenge: async (question) => {
+      asked.push(question)
+      return question.response === 'right'
+    },
+  })
+  const refused = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'wrong' })
+  expect(refused.status).toBe(400)
+  expect(await bodyOf(refused)).toMatchObject({ code: 'challenge_failed' })
+  expect((await post('/api/email/subscribe', { email: 'a@example.com' })).status).toBe(400)
+  expect((await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'right' })).status).toBe(
+    202,
+  )
+  await expect.poll(() => messages.length).toBe(1)
+  expect(asked[0]).toEqual({ response: 'wrong', email: 'a@example.com', client: 'embedded' })
+})
+
+/** Spellings of one mailbox. */
+const SPELLINGS = [
+  'josé@example.com',
+  '"josé"@example.com',
+  'jose\u0301@example.com',
+  'JOSÉ@EXAMPLE.com',
+  'jo\u00adsé@example.com',
+  'jo\u200bsé@example.com',
+  'jo\u200dsé@example.com',
+  'ｊｏｓé@example.com',
+  'josé\ufe0f@example.com',
+]
+const ASCII = [
+  'ada@example.com',
+  '"ada"@example.com',
+  '"a\\da"@example.com',
+  'ADA@example.com',
+  '"A\\D\\A"@example.com',
+]
+
+test.each([[SPELLINGS], [ASCII]])('all spellings of one mailbox have one key', (spellings) => {
+  const keys = spellings.flatMap((text) => {
+    const parsed = parseAddress(text)
+    return parsed.ok ? [mailboxKey(parsed.identity)] : []
+  })
+  expect(keys.length).toBeGreaterThan(3)
+  expect(new Set(keys).size).toBe(1)
+})
+
+test('folding a key again changes nothing, and mailboxes that differ in a letter differ', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), (local) => {
+      const key = mailboxKey(`${local}@example.com`)
+      expect(mailboxKey(key)).toBe(key)
+    }),
+  )
+  expect(mailboxKey('ada@example.com')).not.toBe(mailboxKey('ade@example.com'))
+  expect(mailboxKey('ada+a@example.com')).not.toBe(mailboxKey('ada+b@example.com'))
+})
+
+test('spelling an address anew mails it no second confirmation within the hour', async () => {
+  for (const spellings of [SPELLINGS, ASCII]) {
+    const { post, messages, platform } = await accountPlatform()
+    for (const email of spellings) await post('/api/email/subscribe', { email })
+    await platform.close()
+    expect(messages).toHaveLength(1)
+  }
+})
+
+describe.each(STORES)('on the store %s', (kind) => {
+  const ask = (id: string, now: number, more = {}) => ({
+    identity: `${id}@example.com`,
+    address: `${id}@example.com`,
+    id,
+    tokenHash: `hash-${id}-${now}`,
+    now,
+    ...more,
+  })
+
+  test('one mailbox gets one confirmation an hour under two spellings, and the second leaves no row', async () => {
+    const { course } = await openTestStore(await addressOf(kind))
+    const mailboxKey = 'one@example.com'
+    expect(await course.requestConfirmation(ask('first', NOW, { mailboxKey }))).toMatchObject({ mail: true })
+    expect(await course.requestConfirmation(ask('second', NOW + 1, { mailboxKey }))).toEqual({
+      mail: false,
+      exhausted: false,
+    })
+    expect(await course.findById('second')).toBeUndefined()
+    // Asked again under the id that it has, as a new link is, a row that is known stays.
+    expect(await course.requestConfirmation(ask('first', NOW + 1, { mailboxKey }))).toMatchObject({
+      mail: false,
+    })
+    expect(await course.findById('first')).toBeDefined()
+    expect(await course.requestConfirmation(ask('third', NOW + 2))).toMatchObject({ mail: true })
+  })
+
+  test('the whole platform mails no more confirmations a day than its budget, and more a day later', async () => {
+    const { course } = await openTestStore(await addressOf(kind))
+    for (let n = 0; n < 3; n += 1)
+      expect(await course.requestConfirmation(ask(`a${n}`, NOW + n, { mostADay: 3 }))).toMatchObject({
+        mail: true,
+      })
+    const refused = { mail: false, exhausted: true }
+    expect(await course.requestConfirmation(ask('b', NOW + 9, { mostADay: 3 }))).toEqual(refused)
+    // The same for an address that is known, so that it tells nothing about one.
+    expect(await course.requestConfirmation(ask('a0', NOW + 9, { mostADay: 3 }))).toEqual(refused)
+    expect(await course.findById('b')).toBeUndefined()
+    expect(await course.requestConfirmation(ask('b', NOW + DAY + 9, { mostADay: 3 }))).toMatchObject({
+      mail: true,
+    })
+  })
+
+  test('what was never confirmed is deleted 30 days after its last link, and nothing else', async () => {
+    const { course } = await openTestStore(await addressOf(kind))
+    const start = NOW - UNCONFIRMED_KEPT_MS - 10 * DAY
+    await course.requestConfirmation(ask('old', start))
+    await course.requestConfirmation(ask('again', start))
+    await course.requestConfirmation(ask('again', NOW - 5 * DAY))
+    await course.requestConfirmation(ask('confirmed', start))
+    await course.confirm({ tokenHash: `hash-confirmed-${start}`, now: start + 1 })
+    for (let n = 0; n < 510; n += 1) await course.requestConfirmation(ask(`many${n}`, start))
+    await course.requestConfirmation(ask('fresh', NOW - DAY))
+    await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
+    expect(await course.findById('old')).toBeUndefined()
+    expect((await course.counts(NOW)).byState).toMatchObject({ unconfirmed: 2, confirmed: 1 })
+    expect(await course.findById('again')).toBeDefined()
+  })
+
+  test('looking at a link says what it would do and does nothing', async () => {
+    const { course } = await openTestStore(await addressOf(kind))
+    await course.requestConfirmation(ask('a', NOW))
+    const look = (now: number, tokenHash = `hash-a-${NOW}`) => course.checkToken({ tokenHash, now })
+    expect([await look(NOW), await look(NOW), await look(NOW, 'x'), await look(NOW + 8 * DAY)]).toEqual([
+      'use',
+      'use',
+      'invalid',
+      'expired',
+    ])
+    expect((await course.findById('a'))?.state).toBe('unconfirmed')
+    await course.confirm({ tokenHash: `hash-a-${NOW}`, now: NOW })
+    expect(await look(NOW)).toBe('confirmed')
+  })
+})
+
+test('when the budget of confirmations is used up, everybody is told so and the metrics count it', async () => {
+  const { post, platform } = await accountPlatform({ env: { EMAIL_CONFIRMATIONS_PER_DAY: '1' } })
+  expect(await bodyOf(await post('/api/email/subscribe', { email: 'a@example.com' }))).toEqual({
+    status: 'pending',
+    sent: true,
+  })
+  const answers = await Promise.all(
+    ['a@example.com', 'b@example.com'].map(async (email) =>
+      bodyOf(await post('/api/email/subscribe', { email })),
+    ),
+  )
+  expect(answers[0]).toMatchObject({ status: 'pending', sent: false })
+  expect(answers[1]).toEqual(answers[0])
+  const metrics = await (await platform.web.fetch(new Request('http://web.example/metrics'))).text()
+  expect(metrics).toMatch(/^platformctl_confirmations_refused_total 2$/m)
+})
+
+test('twenty invites keep nobody from signing in', async () => {
+  const invites = Array.from(
+    { length: 20 },
+    (_, n) => `('i${n}', 'lab', 'alan@example.org', '/invites/${n}', NULL)`,
+  ).join(',')
+  const { post, messages } = await accountPlatform({
+    sql: `${RECORDS} INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES ${invites};`,
+  })
+  const ada = await token()
+  const answers = []
+  for (let n = 0; n < 20; n += 1)
+    answers.push(
+      await bodyOf(
+        await post('/api/email', { template: 'organisation-invite', inputs: { inviteId: `i${n}` } }, ada),
+      ),
+    )
+  expect(answers.filter(({ sent }) => sent === true)).toHaveLength(5)
+  const service = await token({ role: 'service_role' })
+  const signIn = await post(
+    '/api/email',
+    { template: 'magic-link', inputs: { loginRequestId: 'fresh' } },
+    service,
+  )
+  expect(await bodyOf(signIn)).toMatchObject({ sent: true })
+  expect(messages).toHaveLength(6)
+})
+
+test.each([
+  ['/invites/1?k=2', 'https://www.example.com/invites/1?k=2'],
+  ['invites/1', 'https://www.example.com/invites/1'],
+  ['https://login.example.net/?once=1', 'https://login.example.net/?once=1'],
+  ['//evil.example', undefined],
+  ['/\\evil.example', undefined],
+  ['\\\\evil.example', undefined],
+  ['/\t/evil.example', undefined],
+  ['\n//evil.example', undefined],
+  ['https:/\\evil.example', undefined],
+  ['https:evil.example', undefined],
+  ['https:///evil.example', undefined],
+  ['javascript:alert(1)', undefined],
+  ['data:text/html,x', undefined],
+  ['http://', undefined],
+])('the record’s link %j becomes %j', (url, expected) => {
+  expect(recordUrl(url, 'https://www.example.com')).toBe(expected)
+})
+
+test('whatever a record’s path is, its link stays on the site', () => {
+  const parts = fc.constantFrom(
+    '/',
+    '\\',
+    '//',
+    '.',
+    '..',
+    'evil.example',
+    '@',
+    ':',
+    '\t',
+    '\n',
+    'https',
+    '%2f',
+    '?',
+    '#',
+    'a',
+  )
+  fc.assert(
+    fc.property(fc.array(parts, { maxLength: 8 }), (pieces) => {
+      const url = pieces.join('')
+      const link = recordUrl(url, 'https://www.example.com')
+      if (link !== undefined && !/^https?:\/\/[^/\\?#]/i.test(url))
+        expect(new URL(link).origin).toBe('https://www.example.com')
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test.each([
+  ['Ada’s physics class', 'Ada’s physics class'],
+  ['Kiln & Co. KG', 'Kiln & Co. KG'],
+  ['Klasse 3.5', 'Klasse 3.5'],
+  ['می‌خواهم', 'می‌خواهم'],
+  ['👩‍🔬 Lab', '👩‍🔬 Lab'],
+  ['Win at https://evil.example/x now', 'Win at https: evil. example/x now'],
+  ['evil.example', 'evil. example'],
+  ['evil。example', 'evil. example'],
+  ['www.evil.example/login', 'www. evil. example/login'],
+  ['mail me@evil.example', 'mail me at evil. example'],
+  ['safe\u202eelpmaxe.live', 'safeelpmaxe. live'],
+  ['pay\u00adpal\u200b\u2066', 'paypal'],
+  ['two\r\nlines\u2028three', 'two lines three'],
+])('the name %j is mailed as %j', (name, expected) => {
+  expect(inertText(name)).toBe(expected)
+})
+
+test('no name, whatever it is, brings a link, a direction or a line into a subject', () => {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 6 }),
+    fc.constantFrom(
+      'http://',
+      'https://',
+      'www.',
+      'evil',
+      '.',
+      'example',
+      '@',
+      '\u202e',
+      '\u200b',
+      '\n',
+      '。',
+      '/',
+    ),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const text = inertText(pieces.join(''))
+      expect(text).not.toMatch(
+        /:\/\/|[@＠]|[\p{L}\p{N}_-][.。．｡][\p{L}]|[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\u00ad\u200b]/u,
+      )
+      expect(text.isWellFormed()).toBe(true)
+      expect(inertText(text)).toBe(text)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('an invite with a hostile name or link: the name is inert, the link goes nowhere', async () => {
+  const { post, messages } = await accountPlatform({
+    sql: `${RECORDS}
+      INSERT INTO organisation (id, name, locked_at) VALUES ('bad', 'Win https://evil.example ' || char(0x202e), NULL);
+      INSERT INTO organisation_admin (organisation, subject) VALUES ('bad', 'ada');
+      INSERT INTO organisation_invite (id, organisation, address, url, closed_at) VALUES
+        ('name', 'bad', 'grace@example.org', '/invites/x', NULL), ('link', 'bad', 'grace@example.org', '//evil.example', NULL);`,
+  })
+  const ask = async (inviteId: string) =>
+    bodyOf(await post('/api/email', { template: 'organisation-invite', inputs: { inviteId } }, await token()))
+  expect(await ask('name')).toMatchObject({ sent: true })
+  expect(messages[0]?.subject).toBe('An invitation to Win https: evil. example')
+  expect(await ask('link')).toEqual({ sent: false, reason: expect.stringContaining('no link') })
+  expect(messages).toHaveLength(1)
+})
