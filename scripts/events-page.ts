@@ -17,7 +17,8 @@ const MEANING: Readonly<Record<DropReason, string>> = {
   opted_out: 'the request carried `Sec-GPC: 1`',
   property_name:
     'the name does not begin with a letter, is too long, or is one that every object has (`constructor`)',
-  property_personal: 'the name means personal data, or the value holds an e-mail address',
+  property_personal:
+    'the name means personal data, or the value is an e-mail address, a phone, card or account number, a token or a key by its shape, also percent-encoded or in base64',
   property_type: 'the value is no string, finite number or boolean',
   property_unknown: 'the kind lists its properties, and this is none of them',
   property_limit: `the event has more than ${MOST_PROPERTIES} properties`,

@@ -33,6 +33,55 @@ export const PERSONAL_PARTS = [
   // who is who
   ...['userid', 'visitorid', 'deviceid', 'clientid', 'customerid', 'accountid', 'memberid', 'sessionid'],
   ...['fingerprint', 'useragent'],
+  // the same in more languages
+  ...['adres', 'addrline', 'epost', 'sahkoposti', 'telephon', 'telefoon', 'puhelin', 'whatsapp', 'msisdn'],
+  ...[
+    'nickname',
+    'realname',
+    'givenname',
+    'familyname',
+    'middlename',
+    'maidenname',
+    'displayname',
+    'legalname',
+  ],
+  ...[
+    'efternavn',
+    'etternavn',
+    'efternamn',
+    'fornavn',
+    'fornamn',
+    'prijmeni',
+    'jmeno',
+    'soyad',
+    'sukunimi',
+    'etunimi',
+  ],
+  ...['benutzer', 'utilisateur', 'usuario', 'gebruiker', 'uzytkownik', 'kullanici'],
+  ...['wohnort', 'domicilio', 'cartapostal', 'codigopostal', 'kodpocztowy', 'kodpostal'],
+  ...['urodzen', 'geboorte', 'nascita', 'fodsel', 'fodelse', 'syntyma', 'dogumtarih', 'narozen'],
+  ...[
+    'steuernummer',
+    'steuerid',
+    'codicefiscale',
+    'personnummer',
+    'henkilotunnus',
+    'rodnecislo',
+    'sozialvers',
+    'ausweis',
+  ],
+  ...[
+    'kontonummer',
+    'kontonr',
+    'numerokonta',
+    'cuentabancaria',
+    'bankverbindung',
+    'rekeningnummer',
+    'accountno',
+    'cardno',
+  ],
+  ...['wachtwoord', 'salasana', 'losenord', 'adgangskode', 'passord', 'passphrase', 'geheim', 'sifre'],
+  ...['privatekey', 'accesskey', 'signingkey', 'csrf', 'xsrf', 'sessid', 'bearer'],
   // other scripts
   ...['имя', 'фамилия', 'отчество', 'почта', 'телефон', 'адрес', 'пароль', 'паспорт'],
   ...['姓名', '名字', '邮箱', '邮件', '电话', '手机', '地址', '密码', '身份证'],
@@ -62,7 +111,21 @@ export const PERSONAL_WORDS = [
   ],
   ...['dob', 'age', 'sex', 'ssn', 'nif', 'nie', 'dni', 'cpf', 'curp', 'bsn', 'pesel', 'nino', 'vat'],
   ...['iban', 'bic', 'cvv', 'cvc', 'pan', 'pin', 'otp', 'auth', 'authorization', 'token', 'jwt', 'mdp'],
-  ...['user', 'uid', 'login'],
+  ...['user', 'uid', 'login', 'pwd', 'psw', 'passwd', 'addr', 'adr', 'acct', 'konto', 'sid', 'sms', 'nick'],
+  ...['email', 'voornaam', 'imie', 'nome', 'namn', 'navn', 'nimi', 'isim', 'jmeno'],
+  ...[
+    'haslo',
+    'heslo',
+    'parola',
+    'clave',
+    'wohnung',
+    'ville',
+    'ciudad',
+    'stadt',
+    'cidade',
+    'citta',
+    'miasto',
+  ],
 ] as const
 
 /** What may have a name without being a person: `lesson_name` stays, `teacher_name` goes. */
@@ -87,10 +150,28 @@ const PART = new RegExp(PERSONAL_PARTS.join('|'))
 const WORD = new RegExp(`_(?:${PERSONAL_WORDS.join('|')})_`)
 const NAMED = new RegExp(`_(?:${NAMED_THINGS.join('|')})_names?_`)
 
-/** Does this name of a property mean personal data? Case, accents, camel case and separators make no difference. */
+/**
+ * Does this name of a property mean personal data? Case, accents, camel case, separators and letters of other scripts
+ * that look like Latin ones make no difference.
+ */
 export function isPersonalKey(key: string): boolean {
-  const words = `_${wordsOf(key)}_`.replace(NAMED, '_')
+  const words = wordsOf(key)
+  return isPersonalName(words) || isPersonalName(latinOf(words))
+}
+
+function isPersonalName(name: string): boolean {
+  const words = `_${name}_`.replace(NAMED, '_')
   return PART.test(words.replace(/_/g, '')) || WORD.test(words)
+}
+
+/** Letters that look like a Latin one (Unicode TS #39), lower case, and that Latin one in the same place. */
+const LOOKS = 'авеёкмнорстухіїјѕԁһӏԛԝѵьґαβγεηικνορτυχωνօոսզեıɑɡɩʋꞵꭰꮯłøđ'
+const LATIN = 'abeekmhopctyxiijsdhlqwvbgabyenikvoptuxwvonuqeiaglubaclod'
+const LATIN_OF: ReadonlyMap<string, string> = new Map([...LOOKS].map((look, at) => [look, LATIN[at] ?? '']))
+
+function latinOf(words: string): string {
+  // Marks of any script: what is left of a word is what is read.
+  return [...words.normalize('NFKD').replace(/\p{Mn}/gu, '')].map((one) => LATIN_OF.get(one) ?? one).join('')
 }
 
 function wordsOf(key: string): string {
@@ -104,14 +185,4 @@ function wordsOf(key: string): string {
       .toLowerCase()
       .replace(/[\s._-]+/g, '_')
   )
-}
-
-/**
- * What has the form of an e-mail address, anywhere in a text, also with its sign in full width or percent-encoded.
- * Without anchors, so that cutting a text can never make an address of what was none before.
- */
-const ADDRESS = /[^\s@＠](?:@|＠|%40)[^\s@＠]/i
-
-export function holdsAddress(text: string): boolean {
-  return ADDRESS.test(text)
 }

@@ -6,7 +6,8 @@ import {
   MOST_PROPERTIES,
   type PropertyValue,
 } from './events.ts'
-import { holdsAddress, isPersonalKey } from './personal.ts'
+import { isPersonalKey } from './personal.ts'
+import { isPersonalNumber, isPersonalValue } from './personal-value.ts'
 
 /** Why an event, or a property of one, is left out. The first four cost the event, the others a property. */
 export type DropReason =
@@ -107,7 +108,10 @@ function isName(key: string): boolean {
 }
 
 function valueFault(value: unknown): DropReason | undefined {
-  if (typeof value === 'string') return holdsAddress(value) ? 'property_personal' : undefined
+  // What is kept is judged as well: cutting can make a number of what was none before.
+  if (typeof value === 'string')
+    return isPersonalValue(value) || isPersonalValue(cut(value)) ? 'property_personal' : undefined
+  if (typeof value === 'number' && isPersonalNumber(value)) return 'property_personal'
   return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
 }
 
