@@ -1,7 +1,18 @@
+import { createHmac } from 'node:crypto'
 import { ROUTES } from '../../src/core/routes.ts'
 import type { Service } from '../../src/core/service.ts'
 import { healthPath, SERVICES } from '../../test/support/learning.ts'
-import { CONTENT_TYPES, HEADERS, JSON_CORPUS, METHODS, PATHS } from './corpus.ts'
+import {
+  CLAIMS,
+  CONTENT_TYPES,
+  HEADERS,
+  JSON_CORPUS,
+  METHODS,
+  PATHS,
+  RAW,
+  SIGNATURES,
+  TOKEN_HEADERS,
+} from './corpus.ts'
 import { type Dice, dice } from './random.ts'
 
 export interface BadRequest {
@@ -18,6 +29,11 @@ export interface BadRequest {
 export interface Credentials {
   readonly dispatch: string
   readonly identity: string
+  /** What payment events and tokens are signed with, so that some of them are. */
+  readonly webhook: string
+  readonly jwt: string
+  /** UTC milliseconds, for what must be of this time. */
+  readonly now: number
 }
 
 /** The request of a number: the same for the same seed, whatever ran before it. */
@@ -25,6 +41,8 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   const random = dice((seed ^ Math.imul(index + 1, 0x9e3779b1)) >>> 0)
   const service = random.chance(0.8) ? 'web' : random.pick(SERVICES)
   if (random.chance(0.04)) return garbage(random, service)
+  const signed = random.chance(0.04) ? webhook(random, credentials) : undefined
+  if (signed) return signed
   const route =
     service === 'web' ? random.pick(Object.values(ROUTES)) : { path: healthPath(service), methods: ['GET'] }
   const ownPath = random.chance(0.7)
@@ -35,7 +53,9 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   ]
   // From a client of its own most of the time, so that the rate limit is met now and then only.
   headers.push(`X-Forwarded-For: 10.${random.below(256)}.${random.below(256)}.${random.below(256)}`)
-  if (random.chance(0.3)) headers.push(`Authorization: Bearer ${random.pick(Object.values(credentials))}`)
+  if (random.chance(0.3))
+    headers.push(`Authorization: Bearer ${random.pick([credentials.dispatch, credentials.identity])}`)
+  if (random.chance(0.05)) headers.push(`Authorization: Bearer ${badToken(random, credentials)}`)
   for (let extra = random.chance(0.5) ? random.below(4) : 0; extra > 0; extra -= 1)
     headers.push(random.pick(HEADERS))
   if (random.chance(0.01)) for (let n = 0; n < 150; n += 1) headers.push(`X-Many-${n}: ${n}`)
@@ -202,6 +222,7 @@ function garbage(random: Dice, service: Service): BadRequest {
     ? Buffer.from(Array.from({ length: 1 + random.below(200) }, () => random.below(256)))
     : Buffer.from(
         random.pick([
+          ...RAW,
           'GET\r\n\r\n',
           '\r\n\r\n\r\n',
           'GET / HTTP/1.1\r\n\r\n',
@@ -219,4 +240,35 @@ function garbage(random: Dice, service: Service): BadRequest {
         'latin1',
       )
   return { service, bytes, method: '', path: '', framed: false, maySeePage: false }
+}
+
+/** A token whose signature is often right, and whose header or claims are not. */
+function badToken(random: Dice, { jwt, now }: Credentials): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const header = part(random.chance(0.6) ? { alg: 'HS256' } : random.pick(TOKEN_HEADERS))
+  const seconds = Math.floor(now / 1000)
+  const claims = { sub: 'person-1', email: 'person@example.com', aud: 'fuzz', exp: seconds + 7200 }
+  const body = part(random.chance(0.9) ? { ...claims, ...random.pick(CLAIMS) } : random.pick(JSON_CORPUS))
+  const signature = createHmac('sha256', random.chance(0.8) ? jwt : 'another').update(`${header}.${body}`)
+  const token = `${header}.${body}.${signature.digest('base64url')}`
+  return random.chance(0.1) ? token.slice(0, random.below(token.length)) : token
+}
+
+/** A payment event that is signed for what it is, or for nearly that. */
+function webhook(random: Dice, { webhook: secret, now }: Credentials): BadRequest {
+  const event = { id: `evt_${random.below(1e6)}`, type: 'a.b', created: Math.floor(now / 1000), data: {} }
+  const text = random.pick([JSON.stringify(event), ...JSON_CORPUS])
+  const seconds = Math.floor(now / 1000) + random.pick([0, 0, 0, -299, -301, 301, 1e9])
+  const v1 = createHmac('sha256', secret).update(`${seconds}.${text}`).digest('hex')
+  const header = random.chance(0.6) ? `t=${seconds},v1=${v1}` : random.pick(SIGNATURES)(seconds, v1)
+  const sent = Buffer.from(random.pick([text, text, `\ufeff${text}`, ` ${text}`, text.slice(1), `${text}\0`]))
+  const head = `POST ${ROUTES.paymentsWebhook.path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Forwarded-For: 10.${random.below(256)}.${random.below(256)}.1\r\nStripe-Signature: ${header}\r\nContent-Length: ${sent.length}\r\n\r\n`
+  return {
+    service: 'web',
+    bytes: Buffer.concat([Buffer.from(head, 'latin1'), sent]),
+    method: 'POST',
+    path: ROUTES.paymentsWebhook.path,
+    framed: true,
+    maySeePage: false,
+  }
 }

@@ -9,6 +9,7 @@ import { SERVICES } from '../../test/support/learning.ts'
 import { type BadRequest, badRequest } from './bad-request.ts'
 import { type Answer, connection, type Outcome } from './connection.ts'
 import { spawnDaemon } from './daemon.ts'
+import { textFault } from './texts.ts'
 
 export interface FuzzOptions {
   readonly requests: number
@@ -36,6 +37,7 @@ const PATIENCE_MS = { framed: 15_000, unframed: 60 } as const
 const MOST_GROWTH_MB = 24
 
 const JWT_SECRET = 'a-jwt-secret-that-is-long-enough-for-hs256'
+const WEBHOOK_SECRET = 'whsec_of-thirty-two-bytes-at-least'
 const DISPATCH_SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
 /** Sends bad requests to a daemon of its own and holds each answer to the contract. */
@@ -44,6 +46,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
   const identity = await new SignJWT({ email: 'person@example.com' })
     .setProtectedHeader({ alg: 'HS256' })
     .setSubject('person-1')
+    .setAudience('fuzz')
     .setExpirationTime('2h')
     .sign(new TextEncoder().encode(JWT_SECRET))
   const daemon = await spawnDaemon({
@@ -59,10 +62,21 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       DATASTORE_JWT_SECRET: JWT_SECRET,
       STORE_URL: `sqlite:${path.join(folder, 'fuzz.sqlite')}`,
       ANALYTICS_DATASTORE_TABLE: 'events',
+      DATASTORE_JWT_AUDIENCE: 'fuzz',
+      PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
+      PAYMENTS_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
+      PAYMENTS_API_URL: 'http://127.0.0.1:9',
     },
   })
   const port = (service: Service) => Number(new URL(daemon.urls[service as keyof typeof daemon.urls]).port)
-  const credentials = { dispatch: DISPATCH_SECRET, identity }
+  const credentials = {
+    dispatch: DISPATCH_SECRET,
+    identity,
+    webhook: WEBHOOK_SECRET,
+    jwt: JWT_SECRET,
+    now: Date.now(),
+  }
   const faults: { index: number; what: string }[] = []
   const statuses: Record<number, number> = {}
   let next = from
@@ -98,6 +112,8 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
             ? `no answer: ${outcome.kind}`
             : undefined
       if (what !== undefined && alive) faults.push({ index, what })
+      const inText = textFault(seed, index)
+      if (inText !== undefined) faults.push({ index, what: inText })
       if (index % 1000 === 0) onProgress?.(index - from)
     }
     for (const one of opened.values()) one.close()

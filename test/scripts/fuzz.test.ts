@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { badRequest } from '../../scripts/load/bad-request.ts'
 import { faultOf } from '../../scripts/load/fuzz.ts'
+import { textFault } from '../../scripts/load/texts.ts'
 
 const error = (parts: object = {}) =>
   JSON.stringify({
@@ -48,9 +49,13 @@ test('a page is no answer for a program, and an answer without nosniff is a faul
 })
 
 test('a request of a number is the same in every run, and another with another seed', () => {
-  const credentials = { dispatch: 'd', identity: 'i' }
+  const credentials = { dispatch: 'd', identity: 'i', webhook: 'w', jwt: 'j', now: 1_763_700_000_000 }
   for (let index = 0; index < 300; index += 1)
     expect(badRequest(7, index, credentials)).toEqual(badRequest(7, index, credentials))
   const texts = new Set([1, 2, 3].map((seed) => badRequest(seed, 0, credentials).bytes.toString('latin1')))
   expect(texts.size).toBe(3)
+})
+
+test('the env files and mails of the first numbers have no fault', () => {
+  for (let index = 0; index < 2000; index += 1) expect(textFault(7, index)).toBeUndefined()
 })

@@ -15,7 +15,7 @@ const BROWSER = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8', 'Us
 async function unconfirmed(options: Partial<PlatformOptions> = {}) {
   const it = await accountPlatform(options)
   await it.post('/api/email/subscribe', { email: 'grace@example.org' })
-  await expect.poll(() => it.messages.length).toBe(1)
+  await expect.poll(() => it.messages.length, { timeout: 10_000 }).toBe(1)
   const link = new URL(/https?:\S+token=[\w-]+/.exec(it.messages[0]?.text ?? '')?.[0] ?? '')
   const path = link.pathname + link.search
   const follow = (headers: Record<string, string>, method = 'GET') =>
@@ -184,7 +184,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
-  test('what was never confirmed is deleted 30 days after its last link, and nothing else', async () => {
+  test('what was never confirmed is deleted 30 days after its last link, and nothing else', { timeout: 90_000 }, async () => {
     const { course } = await openTestStore(await addressOf(kind))
     const start = NOW - UNCONFIRMED_KEPT_MS - 10 * DAY
     await course.requestConfirmation(ask('old', start))

@@ -62,20 +62,37 @@ export function isPersonalNumber(value: number): boolean {
 }
 
 function isPersonalShape(text: string): boolean {
-  const plain = text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  const plain = ASCII.test(text)
+    ? text
+    : text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  if (ADDRESS.test(plain) || (/[([{<]/.test(plain) && SPELLED_ADDRESS.test(plain)) || KEY.test(plain))
+    return true
   return (
-    ADDRESS.test(plain) ||
-    SPELLED_ADDRESS.test(plain) ||
-    KEY.test(plain) ||
-    isPhone(plain) ||
-    NATIONAL_NUMBER.test(plain) ||
-    (plain.match(DIGITS) ?? []).some(isCard) ||
-    (plain.match(IBAN) ?? []).some(isIban)
+    digitsIn(plain) >= FEWEST_DIGITS &&
+    (isPhone(plain) ||
+      NATIONAL_NUMBER.test(plain) ||
+      (plain.match(DIGITS) ?? []).some(isCard) ||
+      (plain.match(IBAN) ?? []).some(isIban))
   )
+}
+
+const ASCII = /^[\x20-\x7e]*$/
+/** No phone or account has fewer. */
+const FEWEST_DIGITS = 7
+
+/** By hand: most values have next to none, and the expressions for numbers are the dear ones. */
+function digitsIn(text: string): number {
+  let count = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code >= 48 && code <= 57) count += 1
+  }
+  return count
 }
 
 /** One layer of percent-encoding, character references and escapes less. */
 function decoded(text: string): string {
+  if (!/[%&\\]/.test(text)) return text
   return text
     .replace(/(?:%[0-9a-f]{2})+/gi, (codes) => attempt(() => decodeURIComponent(codes)) ?? codes)
     .replace(/&#(?:x([0-9a-f]{1,6})|(\d{1,7}));?/gi, (all, hex, decimal) => {
@@ -87,14 +104,13 @@ function decoded(text: string): string {
     .replace(/\\(?:u00|x)([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(String(hex), 16)))
 }
 
-/** Runs of base64 whose content is text. An id of random bytes is none: they are seldom all printable. */
+/** Runs of base64 whose content is printable ASCII. An id of random bytes is none: they are seldom all printable. */
 function decodedBase64(text: string): string[] {
   return (text.match(BASE64) ?? []).flatMap((run) => {
-    const bytes = attempt(() => atob(run.replace(/=+$/, '').replace(/-/g, '+').replace(/_/g, '/')))
-    if (bytes === undefined) return []
-    const codes = Uint8Array.from(bytes, (byte) => byte.charCodeAt(0))
-    const inner = attempt(() => new TextDecoder('utf-8', { fatal: true }).decode(codes))
-    return inner !== undefined && !/\p{Cc}/u.test(inner) ? [inner, decoded(inner)] : []
+    const bare = run.replace(/=+$/, '').replace(/-/g, '+').replace(/_/g, '/')
+    // One character more than whole bytes is no base64, and would be a throw for each such word.
+    const inner = atob(bare.length % 4 === 1 ? bare.slice(0, -1) : bare)
+    return ASCII.test(inner) ? [inner, decoded(inner)] : []
   })
 }
 
