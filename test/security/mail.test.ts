@@ -184,7 +184,9 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
-  test('what was never confirmed is deleted 30 days after its last link, and nothing else', { timeout: 90_000 }, async () => {
+  test('what was never confirmed is deleted 30 days after its last link, and nothing else', {
+    timeout: 90_000,
+  }, async () => {
     const { course } = await openTestStore(await addressOf(kind))
     const start = NOW - UNCONFIRMED_KEPT_MS - 10 * DAY
     await course.requestConfirmation(ask('old', start))
