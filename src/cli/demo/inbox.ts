@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
-import { contentSecurityPolicy, inboxPage } from './inbox-page.ts'
+import { inScheme } from '../mail-scheme.ts'
+import { contentSecurityPolicy, inboxPage } from './inbox-page/page.ts'
 
 /** One mail as it arrived over SMTP; `source` is the exact message, `html` and `text` its decoded parts. */
 export interface ReceivedMail {
@@ -97,9 +98,19 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
         'Content-Security-Policy',
         "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:",
       )
-      respond(200, 'text/html; charset=utf-8', mail.html.replace(/<head[^>]*>/i, '$&<base target="_blank">'))
+      respond(
+        200,
+        'text/html; charset=utf-8',
+        inScheme(mail.html, url.searchParams.get('scheme')).replace(
+          /<head[^>]*>/i,
+          '$&<base target="_blank">',
+        ),
+      )
     } else if (mail && url.pathname.endsWith('.eml')) {
-      respond(200, 'text/plain; charset=utf-8', mail.source)
+      if (url.searchParams.has('download')) {
+        response.setHeader('Content-Disposition', `attachment; filename="mail-${mail.id}.eml"`)
+        respond(200, 'message/rfc822', mail.source)
+      } else respond(200, 'text/plain; charset=utf-8', mail.source)
     } else {
       respond(404, 'text/plain; charset=utf-8', 'Nothing here; the inbox is at /\n')
     }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
+import { inScheme } from '../mail-scheme.ts'
 import { previewPage, previewPolicy } from './page.ts'
 import { templateFault, type Workshop } from './workshop.ts'
 
@@ -111,15 +112,6 @@ async function summary(workshop: Workshop, name: TemplateName): Promise<Record<s
   } catch (error) {
     return { name, subject: name, fault: templateFault(error), slots: {} }
   }
-}
-
-/** A frame follows the reader's own colour scheme; the media query is rewritten so that either can be looked at. */
-function inScheme(html: string, scheme: string | null): string {
-  const media = scheme === 'dark' ? 'all' : 'not all'
-  return html
-    .replaceAll('(prefers-color-scheme: dark)', media)
-    .replaceAll('(prefers-color-scheme:dark)', media)
-    .replace('color-scheme: light dark', `color-scheme: ${scheme === 'dark' ? 'dark' : 'light'}`)
 }
 
 function json(response: ServerResponse, body: unknown): void {
