@@ -1,7 +1,6 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { servePreview } from '../../src/cli/preview/server.ts'
@@ -9,6 +8,7 @@ import { openWorkshop } from '../../src/cli/preview/workshop.ts'
 import { TEMPLATES } from '../../src/core/mail/catalog.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
+import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 const templates = fileURLToPath(new URL('../../templates', import.meta.url))
 
@@ -50,12 +50,6 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
   }
 
   const tab = (page: Page, name: string | RegExp) => page.getByRole('tab', { name }).click()
-  const fits = (page: Page) =>
-    page.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth')
-  const violations = async (page: Page) =>
-    (await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations.map(
-      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
-    )
 
   test('shows every mail as a thumbnail with its subject and what lint says of it', async () => {
     const { page, faults } = await openPreview()
@@ -148,7 +142,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await tab(page, /^Findings/)
     await edit('welcome.md', (text) => text.replace('subject: Welcome', 'subject: WELCOME TO YOU'))
     await page.getByText('welcome.md:2:1').waitFor()
-    await page.getByRole('tab', { name: 'Findings1' }).waitFor()
+    await page.getByRole('tab', { name: /^Findings\d/ }).waitFor()
     await page.locator('#mail-welcome .badge', { hasText: '▲ 1 warning' }).waitFor()
   })
 
@@ -170,8 +164,10 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
   })
 
   test.each([
-    { dark: false, width: 1440 },
-    { dark: true, width: 360 },
+    { dark: false, width: 1280 },
+    { dark: true, width: 1280 },
+    { dark: false, width: 390 },
+    { dark: true, width: 390 },
   ])('can be used by everyone %o', { timeout: 90_000 }, async (screen) => {
     const { page } = await openPreview({ hash: '#exam-passed', ...screen })
     for (const [name, sign] of [
@@ -181,12 +177,67 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     ] as const) {
       await tab(page, name)
       await page.locator(sign).first().waitFor()
-      expect(await violations(page), String(name)).toEqual([])
-      expect(await fits(page), String(name)).toBe(true)
+      expect(await findingsOf(page), String(name)).toEqual([])
+      expect(await fitsWidth(page), String(name)).toBe(true)
     }
     await tab(page, 'All four')
     await page.getByText('Phone, dark').waitFor()
-    expect(await fits(page)).toBe(true)
+    expect(await fitsWidth(page)).toBe(true)
+    // Nothing is cut off at the side of the view either.
+    expect(
+      await page.evaluate(
+        "document.querySelector('#view').scrollWidth <= document.querySelector('#view').clientWidth",
+      ),
+    ).toBe(true)
+    await keepScreenshot(page, `preview-${screen.width}-${screen.dark ? 'dark' : 'light'}`)
+  })
+
+  test('a sample value that is not valid is no dead end: its form is there after any other tab', async () => {
+    const { page } = await openPreview({ hash: '#exam-passed' })
+    await tab(page, 'Sample values')
+    await page.getByLabel(/^resultUrl /).fill('javascript:alert(1)')
+    await page.getByText('the value of the slot resultUrl is not a url').waitFor()
+    await tab(page, 'Plain text')
+    await page.getByText('Correct the value named above').waitFor()
+    await tab(page, 'Sample values')
+    await page.getByRole('button', { name: 'Back to the samples' }).click()
+    await expect.poll(() => page.locator('#fault').isHidden()).toBe(true)
+    await tab(page, 'Plain text')
+    await page.locator('#view pre').waitFor()
+  })
+
+  test('a mail that is broken when the page opens says that there is nothing to show, and what to do', async () => {
+    const { page, edit } = await openPreview({ hash: '#exam-passed' })
+    await edit('welcome.md', (text) => text.replace('{{startUrl}}', '{{startUrll}}'))
+    await page.locator('#mail-welcome .badge', { hasText: '✖ 1 error' }).waitFor()
+    await page.goto(page.url().replace('#exam-passed', '#welcome'))
+    await page.reload()
+    await page.getByText('This mail does not compile, so there is nothing to show yet.').waitFor()
+    await page.getByText('welcome.md:6: there is no slot startUrll').waitFor()
+  })
+
+  test('headers are decoded, the gallery can be filtered, and the message copied or downloaded', async () => {
+    const { page, edit } = await openPreview({ hash: '#welcome' })
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await edit('welcome.md', (text) => text.replace('subject: Welcome', 'subject: Grüße'))
+    await page.getByRole('heading', { name: 'Grüße' }).waitFor()
+    await page.getByText(/^Preview text: /).waitFor()
+    await tab(page, 'Headers')
+    await page.getByText('Grüße', { exact: true }).last().waitFor()
+    await tab(page, 'Plain text')
+    await page.locator('#view pre').waitFor()
+    await page.getByRole('button', { name: 'Copy', exact: true }).click()
+    await page.getByText('Copied').waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      await page.locator('#view pre').textContent(),
+    )
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download .eml' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe('welcome.eml')
+    await page.getByRole('searchbox', { name: 'Filter mails' }).fill('exam')
+    await expect.poll(() => page.locator('#gallery li:visible').count()).toBe(1)
   })
 
   test('every mail fits a phone of 320 px, in both schemes', { timeout: 60_000 }, async () => {
@@ -195,7 +246,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     for (const name of TEMPLATES)
       for (const scheme of ['light', 'dark']) {
         await page.goto(`${url}/mails/${name}.html?scheme=${scheme}`)
-        expect(await fits(page), `${name}, ${scheme}`).toBe(true)
+        expect(await fitsWidth(page), `${name}, ${scheme}`).toBe(true)
       }
   })
 

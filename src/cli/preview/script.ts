@@ -2,6 +2,7 @@
 export const SCRIPT = `
 const $ = (id) => document.getElementById(id)
 const kept = JSON.parse(sessionStorage.getItem('preview') ?? '{}')
+let shownOf = '', copyable
 let mails = [], chosen = location.hash.slice(1), turn = 0
 let view = kept.view ?? 'html', width = kept.width ?? 600, scheme = kept.scheme ?? 'light'
 const values = {}, findings = {}
@@ -13,6 +14,7 @@ const address = (name, kind, extra = {}) => {
 }
 const json = async (url) => (await fetch(url)).json()
 const element = (tag, parts = {}, ...children) => { const made = Object.assign(document.createElement(tag), parts); made.append(...children); return made }
+const fill = (text, parts) => text.replace(/\\{(\\w+)\\}/g, (_, name) => parts[name])
 const plural = (count, noun) => count + ' ' + noun + (count === 1 ? '' : 's')
 
 /* The mail that is looked at comes first; the gallery and the findings follow. */
@@ -48,22 +50,28 @@ function gallery(names) {
     $('mail-' + chosen).scrollIntoView({ block: 'nearest' })
     names = []
   }
+  const words = $('filter').value.trim().toLowerCase()
+  let found = 0
   for (const mail of mails) {
     const button = $('mail-' + mail.name)
+    const matches = (mail.name + ' ' + mail.subject).toLowerCase().includes(words)
+    if (matches) found += 1
+    button.parentElement.hidden = !matches
     button.setAttribute('aria-current', String(mail.name === chosen))
-    button.querySelector('small').textContent = mail.fault ? 'does not compile' : mail.subject
+    button.querySelector('small').textContent = mail.fault ? T.broken : mail.subject
     if (!names || names.includes(mail.name)) button.querySelector('iframe').src = address(mail.name, 'html', { scheme })
   }
+  $('nomatch').hidden = found > 0
 }
 
 function badge(name) {
   const of = (severity) => findings[name].filter((finding) => finding.severity === severity).length
-  const [errors, warnings] = [of('error'), of('warning')]
+  const [errors, warnings, notices] = [of('error'), of('warning'), of('notice')]
   const mark = $('mail-' + name).querySelector('.badge')
   mark.className = 'badge ' + (errors ? 'error' : warnings ? 'warning' : 'good')
-  mark.textContent = errors ? '✖ ' + plural(errors, 'error') : warnings ? '▲ ' + plural(warnings, 'warning') : '✔ clean'
+  mark.textContent = errors ? '✖ ' + plural(errors, 'error') : warnings ? '▲ ' + plural(warnings, 'warning') : T.cleanMark + (notices ? ', ' + plural(notices, 'notice') : '')
   if (name !== chosen) return
-  $('count').textContent = errors + warnings || ''
+  $('count').textContent = findings[name].length || ''
   if (view === 'findings') $('view').replaceChildren(findingsView())
 }
 
@@ -74,19 +82,29 @@ async function show(keep) {
   const framed = view === 'html' || view === 'all'
   const [facts, frames] = await Promise.all([json(address(name, 'json')), framed ? load(name) : undefined])
   if (mine !== turn) { frames?.forEach(({ frame }) => frame.remove()); return }
+  $('download').href = address(name, 'eml')
   $('fault').hidden = !facts.fault
+  copyable = undefined
   $('fault').textContent = facts.fault ?? ''
   $('clip').hidden = Boolean(facts.fault)
   $('view').setAttribute('aria-labelledby', 'tab-' + view)
-  $('count').textContent = findings[name]?.filter(({ severity }) => severity !== 'notice').length || ''
+  $('count').textContent = findings[name]?.length || ''
   if (facts.fault) {
     $('subject').textContent = name
-    $('sizes').textContent = 'shown below as it was before'
     frames?.forEach(({ frame }) => frame.remove())
-    if (!keep && view !== 'slots' && view !== 'findings') $('view').replaceChildren()
+    const compiles = !mails.find((mail) => mail.name === name)?.fault
+    /* What was shown of this mail before the fault stays; where nothing was, the page says so. */
+    const stays = keep && shownOf === name
+    $('sizes').textContent = stays && view !== 'slots' && view !== 'findings' ? T.stale : ''
+    $('preheader').textContent = ''
+    if (view === 'slots') { if (!keep) $('view').replaceChildren(slotsView(name)) }
+    else if (view !== 'findings' && !stays) $('view').replaceChildren(element('p', { className: 'blank', textContent: compiles ? T.invalidEmpty : T.brokenEmpty }))
     if (view !== 'findings') return
   } else {
     $('subject').textContent = facts.subject
+    $('preheader').textContent = facts.preheader ? fill(T.preheader, { text: facts.preheader }) : ''
+    shownOf = name
+    copyable = { html: facts.html, all: facts.html, text: facts.text, source: facts.source, headers: facts.headers.join('\\n') }[view]
     const share = Math.max(1, Math.round(facts.htmlBytes / facts.clipBytes * 100))
     $('sizes').textContent = name + ' · HTML ' + (facts.htmlBytes / 1024).toFixed(1) + ' KB, ' + share + ' % of where Gmail clips · ' + (facts.totalBytes / 1024).toFixed(1) + ' KB on the wire'
     Object.assign($('clip'), { max: facts.clipBytes, value: facts.htmlBytes, title: share + ' % of where Gmail clips', ariaLabel: share + ' % of where Gmail clips' })
@@ -120,7 +138,7 @@ function settle(frames) {
   }
   const old = $('view').querySelector('.four')
   const four = element('div', { className: 'four' })
-  for (const { wide, dark } of frames) four.append(element('figure', {}, element('figcaption', { textContent: (wide === 600 ? 'Desktop' : 'Phone') + ', ' + dark }), element('div')))
+  for (const { wide, dark } of frames) four.append(element('figure', {}, element('figcaption', { textContent: (wide === 600 ? T.wide : T.narrow) + ', ' + T[dark].toLowerCase() }), element('div')))
   /* Moving a frame would load it again: the figures are made around the frames' places instead. */
   $('view').prepend(four)
   frames.forEach(({ frame }, index) => { const box = four.children[index].lastChild; box.moveBefore ? box.moveBefore(frame, null) : box.append(frame); frame.className = '' })
@@ -128,13 +146,18 @@ function settle(frames) {
   for (const child of [...$('view').children]) if (child !== four) child.remove()
 }
 
+/* Addresses in a sentence become links; everything else stays text. */
+function linked(text) {
+  return text.split(/(https:\\/\\/[^\\s<>]*[^\\s<>.,;)])/).map((part, index) => index % 2 ? element('a', { href: part, textContent: part, target: '_blank', rel: 'noreferrer' }) : part)
+}
+
 function findingsView() {
   const list = findings[chosen]
-  if (!list) return element('p', { className: 'notice none', textContent: 'checking …' })
-  if (list.length === 0) return element('p', { className: 'none', textContent: '✔ Nothing found: links, contrast, size, clients, plain text and structure are in order.' })
+  if (!list) return element('p', { className: 'notice none', textContent: T.checking })
+  if (list.length === 0) return element('p', { className: 'none', textContent: '✔ ' + T.clean })
   return element('div', { className: 'findings' }, ...list.map(({ id, severity, cause, fix, location }) => element('div', { className: 'finding ' + severity },
-    element('strong', { textContent: severity + ' · ' + id }), ' ', element('code', { textContent: location.file + ':' + location.line + ':' + location.column }),
-    element('p', { textContent: cause }), element('p', { textContent: fix }))))
+    element('strong', { textContent: T[severity] }), ' ', element('code', { textContent: id + ' · ' + location.file + ':' + location.line + ':' + location.column }),
+    element('p', {}, ...linked(cause)), element('p', {}, ...linked(fix)))))
 }
 
 function slotsView(name) {
@@ -146,9 +169,9 @@ function slotsView(name) {
   for (const [slot, { type, sample }] of Object.entries(mail.slots)) {
     const input = element('input', { value: values[name]?.[slot] ?? sample, type: 'text', spellcheck: false })
     input.oninput = () => { values[name] = { ...values[name], [slot]: input.value }; changed() }
-    form.append(element('label', {}, element('span', {}, slot + ' ', element('small', { textContent: type === 'url' ? 'an http or https address' : 'one line of text' })), input))
+    form.append(element('label', {}, element('span', {}, slot + ' ', element('small', { textContent: type === 'url' ? T.url : T.line })), input))
   }
-  const reset = element('button', { type: 'button', textContent: 'Back to the samples' })
+  const reset = element('button', { type: 'button', textContent: T.reset })
   reset.onclick = () => { delete values[name]; gallery([name]); $('view').replaceChildren(slotsView(name)); show(true) }
   form.append(reset)
   return form
@@ -184,11 +207,19 @@ for (const button of document.querySelectorAll('.switches button')) {
     show(true)
   }
 }
+$('filter').oninput = () => gallery([])
+const copy = async (text) => {
+  await navigator.clipboard.writeText(text)
+  $('said').textContent = T.copied
+  setTimeout(() => { $('said').textContent = '' }, 2000)
+}
+$('copy').onclick = () => copy(copyable ?? $('view').innerText)
+$('send').onclick = () => copy('platformctl email send-test ' + chosen + ' --to ')
 press()
 choose(tabs.find((tab) => tab.dataset.view === view) ?? tabs[0])
 refresh()
 onhashchange = () => { if (mails.some((mail) => mail.name === location.hash.slice(1))) { chosen = location.hash.slice(1); gallery([]); show(false) } }
 const events = new EventSource('/events')
 events.onmessage = (event) => saved(JSON.parse(event.data))
-events.onerror = () => { $('status').textContent = 'the preview has ended' }
+events.onerror = () => { $('status').textContent = T.ended }
 `

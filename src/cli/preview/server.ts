@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { decodeWords } from 'postal-mime'
 import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { inScheme } from '../mail-scheme.ts'
@@ -62,7 +63,7 @@ async function answer(
   if (url.pathname === '/mails.json')
     return json(response, await Promise.all(TEMPLATES.map((name) => summary(workshop, name))))
 
-  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings)$/.exec(url.pathname) ?? []
+  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings|eml)$/.exec(url.pathname) ?? []
   const name = TEMPLATES.find((template) => template === named)
   if (name === undefined)
     return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
@@ -70,6 +71,10 @@ async function answer(
   const slots = Object.fromEntries(
     [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
   )
+  if (view === 'eml') {
+    response.setHeader('Content-Disposition', `attachment; filename="${name}.eml"`)
+    return send(response, 200, 'message/rfc822', mimeOf(await workshop.message(name, slots)).toString())
+  }
   if (view === 'html') {
     const { html } = await workshop.rendered(name, slots)
     // Same origin without scripts: the page may measure the mail, and the mail can do nothing.
@@ -95,7 +100,10 @@ async function facts(workshop: Workshop, name: TemplateName, slots: Readonly<Rec
         .subarray(0, source.indexOf('\r\n\r\n'))
         .toString()
         .replaceAll(/\r\n[ \t]+/g, ' ')
-        .split('\r\n'),
+        .split('\r\n')
+        .map((line) => decodeWords(line)),
+      html: message.html,
+      preheader: await workshop.preheader(name),
       htmlBytes: Buffer.byteLength(message.html),
       totalBytes: source.length,
       clipBytes: CLIP_BYTES,

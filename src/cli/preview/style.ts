@@ -38,6 +38,12 @@ meter { width: 8rem; height: .7rem; vertical-align: -1px; margin-left: .4rem; }
 #view iframe { display: block; margin: 0 auto; border: 0; max-width: 100%; background: #fff; }
 #view iframe.next { position: absolute; visibility: hidden; }
 .four { display: grid; grid-template-columns: 600px 360px; gap: 1.25rem; padding: 1.25rem; justify-content: center; align-items: start; }
+#filter { width: 11rem; }
+#preheader { margin: 0 1.25rem .1rem; color: var(--quiet); overflow-wrap: anywhere; } #preheader:empty { display: none; }
+#tools { display: flex; flex-wrap: wrap; gap: .5rem .9rem; align-items: center; margin: 0 1.25rem .5rem; font-size: .9rem; }
+#tools button { all: unset; padding: .2rem .7rem; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; background: var(--paper); } #tools a, .finding a { color: var(--accent); } #said { color: var(--quiet); }
+#tools button:focus-visible, a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+#nomatch { padding: 0 1.25rem; color: var(--quiet); }
 figure { margin: 0; } figcaption { color: var(--quiet); font-size: .85rem; padding-bottom: .35rem; }
 figure > div { box-shadow: 0 0 0 1px var(--line); border-radius: 8px; overflow: hidden; }
 pre { margin: 0; padding: 1.25rem; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.55 ui-monospace, monospace; }
@@ -47,15 +53,19 @@ dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; font-family
 .finding { border: 1px solid var(--line); border-left: 4px solid currentcolor; border-radius: 8px; background: var(--paper); padding: .65rem .9rem; }
 .finding p { margin: .15rem 0 0; color: var(--ink); overflow-wrap: anywhere; }
 .finding code { color: var(--quiet); font-size: 12.5px; }
+.blank { padding: 1.25rem; margin: 0; max-width: 40rem; }
 .none { padding: 1.25rem; margin: 0; color: var(--good); font-weight: 600; }
 form { padding: 1.25rem; display: grid; gap: .9rem; max-width: 44rem; }
 label { display: grid; gap: .25rem; font-weight: 600; }
 label small { font-weight: 400; color: var(--quiet); }
 input { font: inherit; font-weight: 400; padding: .45rem .6rem; border: 1px solid var(--line); border-radius: 6px; background: var(--paper); color: var(--ink); }
 form button { all: unset; justify-self: start; padding: .35rem .8rem; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; background: var(--paper); }
-@media (max-width: 72rem) { .four { grid-template-columns: minmax(0, 600px); } }
+/* Beside the gallery there is no room for two columns: the desktops go first, the phones beside each other. */
+@media (max-width: 86rem) { .four { display: flex; flex-wrap: wrap; } .four figure { max-width: 100%; } .four figure:nth-child(even) { order: 1; } }
 @media (max-width: 52rem) {
   body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } nav { border-right: 0; border-bottom: 1px solid var(--line); }
-  ol { display: flex; overflow-x: auto; } li { flex: 0 0 142px; } .four { padding: .75rem; } dl { grid-template-columns: 1fr; gap: .1rem; } dd { margin-bottom: .5rem; }
+  ol { display: flex; overflow-x: auto; } li { flex: 0 0 142px; } .thumb { height: 96px; }
+  #filter { width: 100%; } #filter, .switches button, [role=tab], #tools button, #tools a, form button { min-height: 44px; display: inline-flex; align-items: center; box-sizing: border-box; } input { min-height: 44px; }
+  .four { padding: .75rem; } dl { grid-template-columns: 1fr; gap: .1rem; } dd { margin-bottom: .5rem; }
 }
 `

@@ -11,6 +11,8 @@ import type { Message } from '../../core/mail/transport.ts'
 export interface Workshop {
   compiled(name: TemplateName): Promise<CompiledMail>
   rendered(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Rendered>
+  /** The text that mail clients show beside the subject. */
+  preheader(name: TemplateName): Promise<string>
   message(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Message>
   /** What `email lint` says of it, with its samples. */
   findings(name: TemplateName): Promise<readonly Finding[]>
@@ -89,6 +91,9 @@ export function openWorkshop(folder: string): Workshop {
         from: SAMPLE_FROM,
         replyTo: undefined,
       })
+    },
+    async preheader(name) {
+      return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''
     },
     async findings(name) {
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
