@@ -1,14 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
+import { findingsOf, keepScreenshot } from './looks.ts'
 
 const DAY = 86_400_000
 const SCREENS: Record<string, BrowserContextOptions> = {
   desktop: { viewport: { width: 1280, height: 860 } },
+  'dark desktop': { viewport: { width: 1280, height: 860 }, colorScheme: 'dark' },
+  phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
+  'wide dark phone': { viewport: { width: 390, height: 844 }, colorScheme: 'dark', hasTouch: true },
   'dark phone': { viewport: { width: 320, height: 700 }, colorScheme: 'dark', hasTouch: true },
 }
 
@@ -55,10 +58,6 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     return { page: await visit(items), visit, requests, faults }
   }
 
-  const violations = async (page: Page) =>
-    (await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations.map(
-      ({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 120)}`,
-    )
   const overflows = (page: Page) =>
     page.evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth ||
       [...document.querySelectorAll('.figure table')].some(
@@ -74,19 +73,20 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     'a fresh browser is shown sample data, clearly marked, without an accessibility violation (%s)',
     async (screen) => {
       const { page, faults, requests } = await open(SCREENS[screen])
-      await page.getByText('This is sample data.').waitFor()
+      await page.getByText('Sample data.', { exact: true }).waitFor()
       expect(await page.getByRole('table', { name: 'Exams (sample data)' }).count()).toBe(1)
       expect(Number(await page.locator('#total').textContent())).toBeGreaterThan(100)
-      await page.getByText('The same as a table').click()
-      expect(await violations(page)).toEqual([])
+      await page.getByText('Show as a table').click()
+      expect(await findingsOf(page)).toEqual([])
       expect(await overflows(page)).toBe(false)
+      await keepScreenshot(page, `insights-${screen.replaceAll(' ', '-')}`)
       expect(await page.evaluate('localStorage.length')).toBe(0)
       await page.getByRole('button', { name: 'Hide sample data' }).click()
       await page.getByText('Nothing is recorded in this browser yet.').waitFor()
       expect(await page.locator('#total').textContent()).toBe('0')
-      expect(await violations(page)).toEqual([])
+      expect(await findingsOf(page)).toEqual([])
       await page.getByRole('button', { name: 'Show sample data' }).click()
-      expect(await page.getByText('This is sample data.').isVisible()).toBe(true)
+      expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(true)
       expect(faults).toEqual([])
       // The page itself and nothing else.
       expect(requests).toEqual([url])
@@ -100,7 +100,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     ])
     expect(await page.locator('#total').textContent()).toBe('60')
     expect(await page.getByText('sample data').count()).toBeGreaterThan(0)
-    expect(await page.getByText('This is sample data.').isVisible()).toBe(false)
+    expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(false)
     await page.getByLabel('Range').selectOption('everything')
     expect(await page.locator('#total').textContent()).toBe('61')
     await page.getByLabel('Kind').selectOption('Circuits run')
@@ -113,7 +113,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
       return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.filter((value) => value > 0).length
     })()`)
     expect(drawn).toBeGreaterThan(1000)
-    expect(await violations(page)).toEqual([])
+    expect(await findingsOf(page)).toEqual([])
     expect(await overflows(page)).toBe(false)
     expect(faults).toEqual([])
   })
@@ -130,17 +130,17 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     expect(reached.slice(0, 7)).toEqual([
       'range',
       'kind',
-      'The same as a table',
+      'Show as a table',
       'export',
       'delete',
-      'opt-out',
-      'To the start page',
+      'record',
+      'Go to the start page',
     ])
-    await page.getByText('The same as a table').press('Enter')
+    await page.getByText('Show as a table').press('Enter')
     expect(await page.getByRole('table', { name: 'Events on each day' }).getByRole('row').count()).toBe(11)
     await page.getByRole('switch').press('Space')
     expect(await page.evaluate(`localStorage['platform.optOut']`)).toBe('1')
-    await page.getByText('Nothing is recorded and nothing is reported.').waitFor()
+    await page.getByText('Nothing is recorded and no errors are reported.').waitFor()
     await page.getByRole('switch').press('Space')
     expect(await page.evaluate(`localStorage['platform.optOut']`)).toBeUndefined()
   })
@@ -161,14 +161,38 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
 
     await page.getByRole('button', { name: 'Delete…' }).click()
     await page.getByRole('dialog', { name: 'Delete your data?' }).waitFor()
-    expect(await violations(page)).toEqual([])
+    expect(await findingsOf(page)).toEqual([])
     await page.keyboard.press('Escape')
     expect(await page.locator('#total').textContent()).toBe('12')
     await page.getByRole('button', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByText('Your data were deleted from this browser.').waitFor()
+    await page.getByText('Your data was deleted from this browser.').waitFor()
     expect(await page.evaluate('localStorage.length')).toBe(0)
     await other.getByText('Nothing is recorded in this browser yet.').waitFor()
+    // A message that is no longer true goes.
+    await other.evaluate(
+      `localStorage.setItem('platform.event.zzzzzzzzz.1', JSON.stringify(['page.viewed', Date.now(), {}]))`,
+    )
+    await expect.poll(() => page.locator('#said').textContent()).toBe('')
+  })
+
+  test('a lesson that was read is counted here, as the visitor’s own', async () => {
+    const { page } = await open(SCREENS.desktop)
+    await page.goto(url.replace('/insights', '/lessons/1'))
+    await page.goto(url)
+    expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(false)
+    expect(await page.getByRole('table', { name: 'Lessons viewed and completed' }).textContent()).toContain(
+      'day-1',
+    )
+  })
+
+  test('printed, it has no buttons and no filters', async () => {
+    const { page } = await open(SCREENS.desktop, events(10))
+    await page.emulateMedia({ media: 'print' })
+    for (const hidden of ['.controls', '#export', '#record', 'a[href="/"]'])
+      expect(await page.locator(hidden).isVisible(), hidden).toBe(false)
+    expect(await page.getByRole('heading', { name: 'Activity' }).isVisible()).toBe(true)
+    await keepScreenshot(page, 'insights-print')
   })
 
   test('what other scripts left in storage is judged again, and shown as text', async () => {
@@ -192,6 +216,6 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   test('without scripts the page says why it is empty', async () => {
     const { page } = await open({ ...SCREENS.desktop, javaScriptEnabled: false })
     expect(await page.locator('noscript .note').isVisible()).toBe(true)
-    expect(await page.getByText('This is sample data.').isVisible()).toBe(false)
+    expect(await page.getByText('Sample data.', { exact: true }).isVisible()).toBe(false)
   })
 })

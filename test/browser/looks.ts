@@ -6,17 +6,19 @@ import type { Page } from 'playwright-core'
 
 const folder = process.env.SCREENSHOTS ?? fileURLToPath(new URL('../../.screenshots/', import.meta.url))
 
-/** What axe finds, and what it could not decide. */
+/** What axe cannot decide by its nature: the contrast of one character, and of text that is scrolled out of its box. */
+const UNDECIDABLE = ['shortTextContent', 'bgOverlap', 'elmPartiallyObscured']
+
+/** What axe finds, and what it could not decide but should have. */
 export async function findingsOf(page: Page): Promise<string[]> {
-  // What scrolls sideways is unfolded: axe cannot judge what it cannot see.
-  await page.evaluate(`for (const row of document.querySelectorAll('ol, [role=tablist]')) {
-    row.style.flexWrap = 'wrap'
-    row.style.overflow = 'visible'
-  }`)
   // axe cannot enter a frame without scripts; mails in such frames are linted on their own.
   const builder = new AxeBuilder({ page }).setLegacyMode(true).disableRules(['frame-tested'])
   const { violations, incomplete } = await builder.analyze()
-  return [...violations, ...incomplete].flatMap(({ id, nodes }) =>
+  const undecided = incomplete.map((one) => ({
+    ...one,
+    nodes: one.nodes.filter(({ any }) => !any.some(({ data }) => UNDECIDABLE.includes(data?.messageKey))),
+  }))
+  return [...violations, ...undecided].flatMap(({ id, nodes }) =>
     nodes.map(({ html, any }) => `${id}: ${html.slice(0, 120)} ${any[0]?.message ?? ''}`),
   )
 }

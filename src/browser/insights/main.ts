@@ -9,6 +9,26 @@ import { BATCH_KEY } from '../sender.ts'
 import { barChart } from './chart.ts'
 import * as tables from './tables.ts'
 
+/** What the script says; the frame's own texts are in the page. */
+const T = {
+  chart: (total: number) => `Bar chart of ${total} events per day`,
+  chartDays: (first: string, last: string) => ` from ${first} to ${last}`,
+  chartTable: '; the table below has the same numbers.',
+  sampled: (caption: string) => `${caption} (sample data)`,
+  noStorage: 'This browser blocks storage here, so nothing is recorded.',
+  off: 'Nothing is recorded and no errors are reported.',
+  on: 'Events are recorded in this browser.',
+  gpc: 'Your browser sends Global Privacy Control, so nothing is recorded and no errors are reported.',
+  none: 'This browser holds no events.',
+  some: (count: number) => `This browser holds ${plural(count)}.`,
+  exported: (count: number) => `Exported ${plural(count)}.`,
+  deleted: 'Your data was deleted from this browser.',
+} as const
+
+function plural(count: number): string {
+  return count === 1 ? '1 event' : `${count.toLocaleString()} events`
+}
+
 const storage = deviceStorage()
 const buffer: Buffer | undefined = storage && openBuffer(storage)
 const part = (id: string) => {
@@ -18,10 +38,10 @@ const part = (id: string) => {
 }
 const range = part('range') as HTMLSelectElement
 const kind = part('kind') as HTMLSelectElement
-const optedOut = part('opt-out') as HTMLInputElement
+const recording = part('record') as HTMLInputElement
 const asking = part('asking') as HTMLDialogElement
 const chart = barChart(part('activity-chart'), part('activity-readout'))
-/** What the page can do is seen at once: who comes with nothing of their own begins with the sample. */
+/** A visitor without events of their own first sees the sample, and what the page can do. */
 let showsSample = true
 
 const sanitise = createSanitiser(learningEvents)
@@ -40,6 +60,8 @@ function ownEvents(): AnalyticsEvent[] {
 }
 
 function show(): void {
+  // Whatever was said last may no longer be true.
+  say('')
   performance.mark('insights-begin')
   const own = ownEvents()
   if (own.length > 0) showsSample = false
@@ -65,7 +87,7 @@ function show(): void {
     ['devices', tables.devicesTable, 'Devices chosen'],
     ['tutor', tables.tutorTable, 'Use of the tutor'],
   ] as const)
-    tables.showTable(part(id), table(insights), showsSample ? `${caption} (sample data)` : caption)
+    tables.showTable(part(id), table(insights), showsSample ? T.sampled(caption) : caption)
   showConsent(own.length)
   performance.measure('insights', 'insights-begin')
 }
@@ -84,22 +106,16 @@ function showTiles({ total, days, streak, lessons }: Insights): void {
 
 function chartLabel({ total, days }: Insights): string {
   const [first, last] = [days[0]?.day, days.at(-1)?.day]
-  return `Bar chart of ${total} events a day${first && last ? ` from ${first} to ${last}` : ''}; the table below has the same numbers.`
+  return T.chart(total) + (first && last ? T.chartDays(first, last) : '') + T.chartTable
 }
 
 function showConsent(count: number): void {
-  optedOut.checked = hasOptedOut()
-  optedOut.disabled = storage === undefined
+  recording.checked = isAllowed()
+  // Global Privacy Control is decided in the browser's own settings.
+  recording.disabled = storage === undefined || !(isAllowed() || hasOptedOut())
   part('recording').textContent =
-    storage === undefined
-      ? 'This browser forbids storage here, so nothing is recorded.'
-      : hasOptedOut()
-        ? 'Nothing is recorded and nothing is reported.'
-        : isAllowed()
-          ? 'Events are recorded in this browser.'
-          : 'Your browser sends Global Privacy Control, so nothing is recorded and nothing is reported.'
-  part('kept').textContent =
-    count === 0 ? 'This browser holds no event.' : `This browser holds ${count.toLocaleString()} events.`
+    storage === undefined ? T.noStorage : hasOptedOut() ? T.off : isAllowed() ? T.on : T.gpc
+  part('kept').textContent = count === 0 ? T.none : T.some(count)
   for (const id of ['export', 'delete']) (part(id) as HTMLButtonElement).disabled = count === 0
 }
 
@@ -121,15 +137,15 @@ function exportEvents(): void {
   link.download = `insights-${localDay(Date.now())}.json`
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
-  say(`${events.length} events were exported.`)
+  say(T.exported(events.length))
 }
 
 function deleteEvents(): void {
   buffer?.clear()
   storage?.removeItem(BATCH_KEY)
   showsSample = false
-  say('Your data were deleted from this browser.')
   show()
+  say(T.deleted)
 }
 
 range.addEventListener('change', show)
@@ -150,8 +166,8 @@ asking.addEventListener('close', () => {
   if (asking.returnValue === 'delete') deleteEvents()
   asking.returnValue = ''
 })
-optedOut.addEventListener('change', () => {
-  setOptOut(optedOut.checked)
+recording.addEventListener('change', () => {
+  setOptOut(!recording.checked)
   show()
 })
 // Other tabs record, delete and object; many events in a row are shown once.

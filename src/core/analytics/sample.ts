@@ -1,9 +1,11 @@
 import type { AnalyticsEvent, EventKind, Properties } from './events.ts'
 
 const DAY_MS = 86_400_000
-const SAMPLE_DAYS = 42
+/** As many as the page shows at first, so that every figure counts the same days. */
+const SAMPLE_DAYS = 30
+const PASS_SCORE = 60
 
-/** Six weeks of somebody who does not exist, for a browser that has recorded nothing; the same for the same time. */
+/** Thirty days of somebody who does not exist, for a browser that has recorded nothing; the same for the same time. */
 export function sampleEvents(now: number): AnalyticsEvent[] {
   const events: AnalyticsEvent[] = []
   const random = numbers(20_261_121)
@@ -11,8 +13,8 @@ export function sampleEvents(now: number): AnalyticsEvent[] {
     items[Math.floor(random() * items.length)] ?? items[0]
   for (let ago = SAMPLE_DAYS - 1; ago >= 0; ago -= 1) {
     const progress = SAMPLE_DAYS - ago
-    // Weekends are quieter, and so are the second and the fourth week's middle.
-    if (random() < 0.18 && ago > 4) continue
+    // Some days are quiet, but none on which a lesson is completed or an exam taken.
+    if (random() < 0.18 && ago > 4 && progress % 6 !== 0 && ago % 14 !== 0) continue
     const add = (kind: EventKind, properties: Properties = {}) => {
       const at = now - ago * DAY_MS - Math.floor(random() * 6 * 3_600_000)
       events.push({ kind, at, properties })
@@ -21,7 +23,12 @@ export function sampleEvents(now: number): AnalyticsEvent[] {
     for (const _ of times(4)) add('page.viewed')
     for (const _ of times(3)) add('lesson.viewed', { lesson: 1 + Math.floor((random() * progress) / 6) })
     for (const _ of times(6)) add('circuit.run', { qubits: 1 + Math.floor(random() * 4) })
-    if (random() < 0.35) add('lesson.completed', { lesson: 1 + Math.floor(progress / 6.1) })
+    // A lesson is completed once, after it was viewed.
+    const lesson = progress / 6
+    if (Number.isInteger(lesson)) {
+      add('lesson.viewed', { lesson })
+      add('lesson.completed', { lesson })
+    }
     if (random() < 0.5)
       add('device.selected', { device: pick(['simulator', 'simulator', 'hardware A', 'cloud B']) })
     if (random() < 0.6) add('tutor.asked')
@@ -31,7 +38,8 @@ export function sampleEvents(now: number): AnalyticsEvent[] {
     if (ago % 14 === 0) {
       const exam = `exam ${3 - ago / 14}`
       add('exam.started', { exam })
-      add('exam.completed', { exam, passed: ago !== 28, score: 55 + Math.floor(random() * 40) })
+      const score = ago === 28 ? 52 : 68 + Math.floor(random() * 30)
+      add('exam.completed', { exam, score, passed: score >= PASS_SCORE })
     }
   }
   return events.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)

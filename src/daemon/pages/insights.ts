@@ -1,5 +1,34 @@
 import { type Page, page } from './layout.ts'
 
+/** What the page says before its script fills it. */
+const T = {
+  title: 'Insights',
+  lead: 'What you did here, drawn from this browser’s own storage. Nothing on this page leaves your device.',
+  noScript: 'This page needs JavaScript to draw its charts, and JavaScript is off in this browser.',
+  fresh: 'Nothing is recorded in this browser yet.',
+  showSample: 'Show sample data',
+  sampleTitle: 'Sample data.',
+  sample: 'Nothing here is real, and nothing is stored.',
+  hideSample: 'Hide sample data',
+  controls: 'Filters',
+  range: 'Range',
+  kind: 'Kind',
+  allKinds: 'all kinds',
+  activity: 'Activity',
+  activityChart: 'Bar chart of events per day',
+  asTable: 'Show as a table',
+  activityTable: 'Events per day, as a table',
+  own: 'Your data',
+  export: 'Export',
+  delete: 'Delete…',
+  record: 'Record my activity in this browser',
+  askTitle: 'Delete your data?',
+  ask: 'This removes all events from this browser and cannot be undone. Export them first to keep a copy.',
+  confirmDelete: 'Delete',
+  keep: 'Keep',
+  start: 'Go to the start page',
+} as const
+
 const RANGES = [
   ['7', 'last 7 days', ''],
   ['30', 'last 30 days', ' selected'],
@@ -10,8 +39,8 @@ const RANGES = [
 const TILES = [
   ['total', 'events'],
   ['active-days', 'active days'],
-  ['current-streak', 'days in a row now'],
-  ['longest-streak', 'longest streak'],
+  ['current-streak', 'current streak, in days'],
+  ['longest-streak', 'longest streak, in days'],
   ['completed', 'lessons completed'],
 ] as const
 
@@ -29,42 +58,42 @@ const FIGURES = [
  */
 export function insightsPage({ script, style }: { readonly script: string; readonly style: string }): Page {
   return page({
-    title: 'Insights',
+    title: T.title,
     wide: true,
     style,
     script,
-    body: `<h1>Insights</h1>
-<p class="quiet lead">What you did here, drawn from this browser’s own storage. The page asks nobody for it, and what it shows is sent to nobody.</p>
-<noscript><div class="note"><p>The charts are drawn by a script of this page, and scripts are off in this browser.</p></div></noscript>
-<div class="note" id="fresh" hidden><p>Nothing is recorded in this browser yet.</p><button type="button" id="show-sample">Show sample data</button></div>
-<div class="note" id="sample" role="status" hidden><p><strong>This is sample data.</strong> It is of nobody, and is not stored.</p><button type="button" class="second" id="hide-sample">Hide sample data</button></div>
-<form class="controls" aria-label="What is shown">
-<div><label for="range">Range</label><select id="range" autocomplete="off">${RANGES.map(([value, text, selected]) => `<option value="${value}"${selected}>${text}</option>`).join('')}</select></div>
-<div><label for="kind">Kind</label><select id="kind" autocomplete="off"><option value="">all kinds</option></select></div>
+    body: `<h1>${T.title}</h1>
+<p class="quiet lead">${T.lead}</p>
+<noscript><div class="note"><p>${T.noScript}</p></div></noscript>
+<div class="note" id="fresh" hidden><p>${T.fresh}</p><button type="button" id="show-sample">${T.showSample}</button></div>
+<div class="note" id="sample" role="status" hidden><p><strong>${T.sampleTitle}</strong> ${T.sample}</p><button type="button" class="second" id="hide-sample">${T.hideSample}</button></div>
+<form class="controls" aria-label="${T.controls}">
+<div><label for="range">${T.range}</label><select id="range" autocomplete="off">${RANGES.map(([value, text, selected]) => `<option value="${value}"${selected}>${text}</option>`).join('')}</select></div>
+<div><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
 </form>
 <dl class="tiles">${TILES.map(([id, text]) => `<div><dt>${text}</dt><dd id="${id}">–</dd></div>`).join('')}</dl>
 <section class="figure" aria-labelledby="activity-head">
-<h2 id="activity-head">Activity</h2>
-<div id="activity-chart" role="img" aria-label="Bar chart of events a day"></div>
+<h2 id="activity-head">${T.activity}</h2>
+<div id="activity-chart" role="img" aria-label="${T.activityChart}"></div>
 <p class="quiet" id="activity-readout" aria-hidden="true"> </p>
-<details><summary>The same as a table</summary><div id="activity-table" role="group" aria-label="Events on each day, as a table" tabindex="0"></div></details>
+<details><summary>${T.asTable}</summary><div id="activity-table" role="group" aria-label="${T.activityTable}" tabindex="0"></div></details>
 </section>
 <div class="columns">
 ${FIGURES.map(([id, text]) => `<section class="figure" aria-labelledby="${id}-head"><h2 id="${id}-head">${text}</h2><div id="${id}"></div></section>`).join('\n')}
 <section class="figure own" aria-labelledby="own-head">
-<h2 id="own-head">Your data</h2>
+<h2 id="own-head">${T.own}</h2>
 <p id="kept"></p>
-<p class="buttons"><button type="button" class="second" id="export" disabled>Export</button> <button type="button" class="danger" id="delete" disabled>Delete…</button></p>
-<label class="switch"><input type="checkbox" role="switch" id="opt-out" autocomplete="off"> Record and report nothing</label>
+<p class="buttons"><button type="button" class="second" id="export" disabled>${T.export}</button> <button type="button" class="danger" id="delete" disabled>${T.delete}</button></p>
+<label class="switch"><input type="checkbox" role="switch" id="record" autocomplete="off"> ${T.record}</label>
 <p class="quiet" id="recording"></p>
 <p id="said" role="status"></p>
 </section>
 </div>
 <dialog id="asking" aria-labelledby="asking-head">
-<h2 id="asking-head">Delete your data?</h2>
-<p>All events are removed from this browser. That cannot be undone; export them first if you want to keep them.</p>
-<form method="dialog" class="buttons"><button value="delete" class="danger">Delete</button> <button value="" class="second" autofocus>Keep</button></form>
+<h2 id="asking-head">${T.askTitle}</h2>
+<p>${T.ask}</p>
+<form method="dialog" class="buttons"><button value="delete" class="danger">${T.confirmDelete}</button> <button value="" class="second" autofocus>${T.keep}</button></form>
 </dialog>
-<p class="quiet"><a href="/">To the start page</a></p>`,
+<p class="quiet"><a href="/">${T.start}</a></p>`,
   })
 }

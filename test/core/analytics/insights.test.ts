@@ -121,9 +121,20 @@ test('the sample is the same each time, fills every figure and lies in no future
   expect(sampleEvents(NOW)).toEqual(sample)
   expect(Math.max(...sample.map(({ at }) => at))).toBeLessThanOrEqual(NOW)
   const found = insights(sample, { range: undefined })
-  expect(found.days.length).toBeGreaterThan(35)
+  expect(found.days.length).toBeGreaterThan(28)
   for (const list of [found.kinds, found.lessons, found.exams, found.devices])
     expect(list.length).toBeGreaterThan(2)
   expect(found.tutor.rating).toBeGreaterThan(3)
   expect(found.streak.current).toBeGreaterThan(2)
+})
+
+test('the sample agrees with itself', () => {
+  const found = insights(sampleEvents(NOW), { range: 30 })
+  const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
+  expect(found.lessons.filter((lesson) => lesson.completed > 0)).toHaveLength(completed ?? 0)
+  for (const lesson of found.lessons) expect(lesson.viewed).toBeGreaterThanOrEqual(lesson.completed)
+  expect(found.streak.longest).toBeLessThanOrEqual(30)
+  const passed = found.exams.filter((exam) => exam.passed > 0).map(({ best }) => best ?? 0)
+  const failed = found.exams.filter((exam) => exam.passed === 0).map(({ best }) => best ?? 0)
+  expect(Math.max(...failed)).toBeLessThan(Math.min(...passed))
 })
