@@ -276,6 +276,6 @@ test('erase writes the document that --format json asks for', async () => {
   const code = await runProgram(['course', 'erase', 'ada@example.com', '--yes', '--format', 'json'], context)
   expect({ code, document: JSON.parse(stdout()) }).toEqual({
     code: 0,
-    document: { version: 1, erased: false, suppressed: true },
+    document: { version: 1, erased: false, related: 0, bytesGone: true, suppressed: true },
   })
 })

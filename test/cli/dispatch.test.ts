@@ -220,6 +220,7 @@ test('the status shows states, lessons, the next day by the hour, and what waits
         sentDays: [1],
         nextAttemptAt: undefined,
         failures: 1,
+        messageId: 'm1@example.com',
         problem: { kind: 'parked', reason: '550 refused', since: 0 },
       },
     ],
@@ -238,5 +239,6 @@ parked        1
 unknown       0
 
 parked   sub-1  day 2  550 refused; waits for: platformctl course resolve sub-1 retry|sent
+         to a…@example.com, Message-ID <m1@example.com>
 `)
 })

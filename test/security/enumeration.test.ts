@@ -82,7 +82,13 @@ test('subscribing writes durably for every address, the erased included, and kee
   }
   await it.subscribe('erased@example.com')
   const now = Date.now()
-  await it.store.course.erase({ identity: 'erased@example.com', suppressionHash: hashes[0] ?? '', now })
+  await it.store.course.erase({
+    identity: 'erased@example.com',
+    spellings: ['erased@example.com'],
+    recipient: '',
+    suppressionHash: hashes[0] ?? '',
+    now,
+  })
   const before = size()
   expect((await it.subscribe('erased@example.com')).status).toBe(202)
   expect(size()).toBeGreaterThan(before)

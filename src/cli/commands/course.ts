@@ -44,14 +44,20 @@ Examples:
     async (options: Options) =>
       settle(await withCourse(context, options, (course) => status(context, course, options))),
   )
-  add('show', 'what is known of one address', ' ada@example.com')
-    .argument('<address>', 'the address')
+  add(
+    'show',
+    'everything that is kept of one person, with the history of what was sent; as JSON it answers an access request',
+    ' ada@example.com',
+    ' SUBSCRIPTION',
+    ' ada@example.com --format json',
+  )
+    .argument('<address-or-id>', 'the address, or the subscription’s id as course status shows it')
     .action(async (address: string, options: Options) =>
       settle(await withCourse(context, options, (course) => show(context, course, address, options))),
     )
   add(
     'erase',
-    'remove an address and everything about it; a keyed hash stays, so that it is not mailed again',
+    'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What stays: a keyed hash, so that it is not mailed again; backups and stores kept by db restore until you delete them; the mail provider’s own logs',
     ' ada@example.com --yes    cannot be undone',
   )
     .argument('<address>', 'the address')
@@ -96,27 +102,43 @@ async function withCourse(
 async function status(context: Context, course: Course, options: Options): Promise<ExitCode> {
   const [counts, problems] = [await course.counts(), await course.problems(50)]
   if (options.format === 'json') {
-    const waiting = problems.map(({ id, sentDays, problem, nextAttemptAt }) => ({
-      id,
-      day: sentDays.length + 1,
-      ...problem,
-      nextAttemptAt,
+    const { addressHint } = await import('../output/course-text.ts')
+    const waiting = problems.map((one) => ({
+      id: one.id,
+      day: one.sentDays.length + 1,
+      ...one.problem,
+      nextAttemptAt: one.nextAttemptAt,
+      address: addressHint(one.address),
+      messageId: course.messageIdOf(one),
     }))
     return json(context, { version: 1, ...counts, problems: waiting })
   }
   const { courseStatusText } = await import('../output/course-text.ts')
-  context.stdout.write(courseStatusText({ counts, problems, now: context.clock.now() }))
+  context.stdout.write(
+    courseStatusText({
+      counts,
+      problems: problems.map((one) => ({ ...one, messageId: course.messageIdOf(one) })),
+      now: context.clock.now(),
+    }),
+  )
   return EXIT.passed
 }
 
 async function show(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
-  const found = await course.find(await identityOf(address))
-  if (found === undefined) throw new CommandError(EXIT.failed, 'no subscription has this address.')
-  if (options.format === 'json') return json(context, { version: 1, ...found })
+  const byAddress = address.includes('@')
+  const found = byAddress ? await course.find(await identityOf(address)) : await course.findById(address)
+  if (found === undefined)
+    throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
+  const history = await course.history(found.id)
+  if (options.format === 'json') {
+    const entries = history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
+    return json(context, { version: 1, ...found, history: entries })
+  }
+  const { historyText } = await import('../output/course-text.ts')
   context.stdout.write(
     `${rows(found)
       .map(([name, value]) => `${name.padEnd(14)}${value}`)
-      .join('\n')}\n`,
+      .join('\n')}\n\n${historyText(history)}`,
   )
   return EXIT.passed
 }
@@ -144,14 +166,23 @@ function rows(found: Subscription): [string, string][] {
 async function erase(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
   const identity = await identityOf(address)
   if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
-  const existed = await course.erase(identity)
-  if (options.format === 'json') return json(context, { version: 1, erased: existed, suppressed: true })
-  context.stdout.write(
-    existed
-      ? 'erased; the address will not be mailed again\n'
-      : 'there was nothing to erase; the address will not be mailed\n',
+  const { existed, related, bytesGone } = await course.erase(identity)
+  const erased = existed || related > 0
+  if (options.format === 'json')
+    await json(context, { version: 1, erased, related, bytesGone, suppressed: true })
+  else {
+    const more = related > 0 ? ` (with ${related} invites, sign-in requests or records of sent mail)` : ''
+    context.stdout.write(
+      erased
+        ? `erased${more}; the address will not be mailed again\n`
+        : 'there was nothing to erase; the address will not be mailed\n',
+    )
+  }
+  if (bytesGone) return EXIT.passed
+  throw new CommandError(
+    EXIT.failed,
+    'the rows are gone, but their bytes are still in the file, because another process reads it: run the same command again when it has ended.',
   )
-  return EXIT.passed
 }
 
 async function resolve(

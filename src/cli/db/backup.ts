@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
+import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { identitiesOf, recipientsOf } from './keys.ts'
@@ -79,7 +80,20 @@ export async function restore({ context, options, address }: Job, name: string):
     ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
     : ''
   context.stdout.write(
-    `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${kept('the store', result.kept)}${events}`,
+    `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${replayedText(result.replayed)}${kept('the store', result.kept)}${events}`,
   )
   return EXIT.passed
+}
+
+/** What happened after the backup and was done again. */
+function replayedText({ unsubscribed, undone, erased }: RestoreResult['replayed']): string {
+  const parts = [
+    [unsubscribed, 'unsubscribed'],
+    [undone, 'subscribed again'],
+    [erased, 'erased'],
+  ] as const
+  const happened = parts.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))
+  return happened.length === 0
+    ? 'nothing happened after the backup that the journal beside the store knows of\n'
+    : `done again from the journal, because it happened after the backup: ${happened.join(', ')}\n`
 }

@@ -1,3 +1,4 @@
+import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
@@ -6,7 +7,7 @@ const HOUR_MS = 60 * 60 * 1000
 /** The operator's view of the course: who is where, what is due, and what waits for a decision. */
 export function courseStatusText(input: {
   readonly counts: CourseCounts
-  readonly problems: readonly Subscription[]
+  readonly problems: readonly (Subscription & { readonly messageId: string | undefined })[]
   readonly now: number
 }): string {
   const { counts, problems, now } = input
@@ -63,12 +64,58 @@ function since(oldest: number | undefined, now: number): string {
   return `  the oldest for ${age}, since ${new Date(oldest).toISOString()}`
 }
 
-function problemText({ id, sentDays, problem, nextAttemptAt, state }: Subscription): string {
+function problemText({
+  id,
+  address,
+  sentDays,
+  problem,
+  nextAttemptAt,
+  state,
+  messageId,
+}: Subscription & { readonly messageId: string | undefined }): string {
   const next =
     nextAttemptAt !== undefined
       ? `next try ${new Date(nextAttemptAt).toISOString()}`
       : state === 'confirmed'
         ? `waits for: platformctl course resolve ${id} retry|sent`
         : `the subscription has ended`
-  return `${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
+  const what = `${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
+  const header = messageId === undefined ? 'unknown here: name the daemon’s --env-file' : `<${messageId}>`
+  return `${what}\n         to ${addressHint(address)}, Message-ID ${header}`
+}
+
+/** `ada@example.com` → `a…@example.com`: enough to find it at the provider, and no address on a screen. */
+export function addressHint(address: string): string {
+  const at = address.lastIndexOf('@')
+  return `${[...address.slice(0, at)][0] ?? ''}…${address.slice(at)}`
+}
+
+/** What happened to one subscription, a line each. */
+export function historyText(history: readonly PastEntry[]): string {
+  if (history.length === 0) return 'no history: nothing happened since this build runs\n'
+  return history.map((entry) => `${new Date(entry.at).toISOString()}  ${entryText(entry)}\n`).join('')
+}
+
+function entryText(entry: PastEntry): string {
+  const { kind, day, attempt, outcome, reason, messageId, providerId, enrolment } = entry
+  const why = reason === undefined ? '' : `: ${reason}`
+  const ids = [
+    ...(messageId === undefined ? [] : [`Message-ID <${messageId}>`]),
+    ...(providerId === undefined || providerId === messageId ? [] : [`provider’s id ${providerId}`]),
+  ]
+  const proof = ids.length === 0 ? '' : `, ${ids.join(', ')}`
+  switch (kind) {
+    case 'confirmation':
+      return `confirmation mail ${outcome}${why}${proof}`
+    case 'confirmed':
+      return `confirmed, enrolment ${enrolment}`
+    case 'attempt':
+      return `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`
+    case 'unsubscribed':
+      return 'unsubscribed'
+    case 'undone':
+      return 'unsubscribe undone'
+    case 'resolved':
+      return `day ${day}, decided by the operator: ${outcome}`
+  }
 }

@@ -1,4 +1,5 @@
-import type { Backlog, CourseCounts, Subscription } from './store.ts'
+import type { PastEntry } from './history.ts'
+import type { Backlog, CourseCounts, Erased, Subscription } from './store.ts'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -59,7 +60,12 @@ export interface Course {
   due(limit: number): Promise<readonly Subscription[]>
   problems(limit: number): Promise<readonly Subscription[]>
   find(identity: string): Promise<Subscription | undefined>
-  erase(identity: string): Promise<boolean>
+  findById(id: string): Promise<Subscription | undefined>
+  /** What happened to a subscription, oldest first. */
+  history(id: string): Promise<readonly PastEntry[]>
+  /** The Message-ID of the lesson in hand; undefined when there is none, or mail is not configured here. */
+  messageIdOf(subscription: Pick<Subscription, 'id' | 'enrolment' | 'sentDays'>): string | undefined
+  erase(identity: string): Promise<Erased>
   resolve(id: string, as: 'retry' | 'sent'): Promise<boolean>
   /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
   stopDispatching(): Promise<void>

@@ -93,7 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
 
     async function record(claim: Claim, outcome: Outcome): Promise<void> {
-      await mark(settle(claim, outcome, clock.now(), random.fraction()))
+      await mark(settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)))
       tell(claim, outcome)
     }
 
@@ -111,6 +111,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       await mark(release(claim, clock.now(), true))
       tell(claim, outcome)
     }
+
+    const messageIdOf = (claim: Claim) =>
+      mailer.messageId({ template: templateOf(lessons, claim.day), about: aboutLesson(claim) })
 
     async function handOver({
       claim,
@@ -145,7 +148,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         template: templateOf(lessons, claim.day),
         slots,
         to: { name: undefined, address: claim.address },
-        about: `course.${claim.subscription}.${claim.enrolment}.${claim.day}`,
+        about: aboutLesson(claim),
         date: new Date(claim.firstAttemptAt),
         unsubscribeUrl,
       }
@@ -215,7 +218,12 @@ const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as
 
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
-function templateOf(lessons: readonly string[], day: number): string {
+/** What a lesson's mail is about: the same for every attempt. */
+export function aboutLesson(lesson: Pick<Claim, 'subscription' | 'enrolment' | 'day'>): string {
+  return `course.${lesson.subscription}.${lesson.enrolment}.${lesson.day}`
+}
+
+export function templateOf(lessons: readonly string[], day: number): string {
   const name = lessons[day - 1]
   if (name === undefined) throw new RangeError(`there is no lesson for day ${day}`)
   return name

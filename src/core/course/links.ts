@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { domainToUnicode } from 'node:url'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 
@@ -51,4 +52,15 @@ function sign(key: string, s: string): string {
 /** Lets an erased address be recognised without keeping it. */
 export function suppressionHash(key: string, identity: string): string {
   return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
+}
+
+/** What records of transactional mail hold of a recipient. */
+export function recipientHash(identity: string): string {
+  return createHash('sha256').update(identity).digest('base64url')
+}
+
+/** `ada@xn--bcher-kva.example` → `ada@bücher.example`, as a host program may have stored it. */
+export function unicodeDomain(identity: string): string {
+  const at = identity.lastIndexOf('@')
+  return `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
 }

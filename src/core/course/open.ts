@@ -6,21 +6,31 @@ import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import type { Course } from './course.ts'
-import { createDispatcher } from './dispatcher.ts'
+import { aboutLesson, createDispatcher, templateOf } from './dispatcher.ts'
+import { outcomeFields } from './history.ts'
 import {
   confirmUrl,
   hashToken,
   newToken,
   readUnsubscribeLink,
+  recipientHash,
   suppressionHash,
+  unicodeDomain,
   unsubscribeUrl,
 } from './links.ts'
+import { nextDay } from './schedule.ts'
 import type { CourseStore } from './store.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** For every address alike, so that it tells nothing about one. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
+
+/** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */
+function newId(random: Random): string {
+  const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
+  return id.startsWith('-') ? `0${id.slice(1)}` : id
+}
 
 export interface CourseOptions {
   readonly store: CourseStore
@@ -105,6 +115,20 @@ export function openCourse({
       about: `confirmation.${hash}`,
       date: new Date(clock.now()),
     })
+    if (outcome.kind !== 'not_configured' && outcome.kind !== 'not_composed')
+      await store
+        .remember(id, {
+          at: clock.now(),
+          kind: 'confirmation',
+          enrolment: 0,
+          day: 0,
+          messageId: mailer.messageId({
+            template: 'subscription-confirmation',
+            about: `confirmation.${hash}`,
+          }),
+          ...outcomeFields(outcome),
+        })
+        .catch(() => {})
     if (outcome.kind === 'sent')
       log.info('confirmation_sent', 'a confirmation mail was sent', { subscription: id })
     else
@@ -120,7 +144,7 @@ export function openCourse({
     async subscribe({ spelling, identity }) {
       const { token, hash } = newToken(random)
       const suppressed = await store.isSuppressed(suppressionHash(key(), identity))
-      const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
+      const id = newId(random)
       const request = await store.requestConfirmation({
         identity,
         mailboxKey: mailboxKey(identity),
@@ -198,7 +222,24 @@ export function openCourse({
     problems: (limit) => store.listProblems(limit),
     find: (identity) => store.find(identity),
     erase: (identity) =>
-      store.erase({ identity, suppressionHash: suppressionHash(key(), identity), now: clock.now() }),
+      store.erase({
+        identity,
+        spellings: [...new Set([identity, unicodeDomain(identity)])].map((one) => one.toLowerCase()),
+        recipient: recipientHash(identity),
+        suppressionHash: suppressionHash(key(), identity),
+        now: clock.now(),
+      }),
+    history: (id) => store.history(id),
+    findById: (id) => store.findById(id),
+    messageIdOf: ({ id, enrolment, sentDays }) => {
+      const day = nextDay(sentDays)
+      return day === undefined
+        ? undefined
+        : mailer.messageId({
+            template: templateOf(day),
+            about: aboutLesson({ subscription: id, enrolment, day }),
+          })
+    },
     resolve: (id, as) => store.resolve({ id, as, now: clock.now() }),
     async stopDispatching() {
       closing.abort(new Error('the platform stops'))

@@ -1,4 +1,5 @@
 import type { Outcome } from '../mail/transport.ts'
+import { outcomeFields } from './history.ts'
 import type { Claim, Settlement } from './store.ts'
 
 export const LESSONS = 7
@@ -62,7 +63,20 @@ function notBeforeDue({ confirmedAt, day }: Claim, at: number): number {
 }
 
 /** What to record of a finished attempt: pure, so that the simulation and every store share it. */
-export function settle(claim: Claim, outcome: Outcome, now: number, fraction: number): Settlement {
+export function settle(
+  claim: Claim,
+  outcome: Outcome,
+  now: number,
+  fraction: number,
+  messageId?: string,
+): Settlement {
+  return {
+    ...consequence(claim, outcome, now, fraction),
+    attempt: { ...outcomeFields(outcome), ...(messageId === undefined ? {} : { messageId }) },
+  }
+}
+
+function consequence(claim: Claim, outcome: Outcome, now: number, fraction: number): Settlement {
   const unknownSince = claim.problem?.kind === 'unknown' ? claim.problem.since : undefined
   switch (outcome.kind) {
     case 'sent': {

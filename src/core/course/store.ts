@@ -1,3 +1,5 @@
+import type { HistoryEntry, PastEntry } from './history.ts'
+
 /**
  * Where the course keeps its records: one row a subscription, claimed by a lease with a fencing number, and only the
  * holder of that number may record an outcome. What a change does to a row is said in `subscription.ts`, once for all stores.
@@ -59,6 +61,17 @@ export interface Settlement {
   readonly problem: Problem | undefined
   /** A hard bounce ends the subscription. */
   readonly end: boolean
+  /** What the history keeps of the attempt; undefined when there was none. */
+  readonly attempt?: Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
+}
+
+/** What an erasure removed. */
+export interface Erased {
+  readonly existed: boolean
+  /** Invites, sign-in requests and records of sent mail that held the address. */
+  readonly related: number
+  /** False: the file could not be rewritten while another process reads it, and may still hold the bytes. */
+  readonly bytesGone: boolean
 }
 
 export interface CourseCounts {
@@ -155,12 +168,21 @@ export interface CourseStore {
   find(identity: string): Promise<Subscription | undefined>
   findById(id: string): Promise<Subscription | undefined>
   listProblems(limit: number): Promise<readonly Subscription[]>
-  /** Removes the address and everything about it, and leaves a keyed hash so that it is not mailed again. */
+  /**
+   * Removes the address and everything about it, related rows too, and leaves a keyed hash so that it is not mailed
+   * again. `spellings` are the address as rows may have it, in lower case; `recipient` is what records of sent mail hold.
+   */
   erase(input: {
     readonly identity: string
+    readonly spellings: readonly string[]
+    readonly recipient: string
     readonly suppressionHash: string
     readonly now: number
-  }): Promise<boolean>
+  }): Promise<Erased>
+  /** Writes an entry into the history of a subscription, unless that was erased. */
+  remember(subscription: string, entry: HistoryEntry): Promise<void>
+  /** The newest entries of a subscription, oldest first. */
+  history(subscription: string): Promise<readonly PastEntry[]>
   isSuppressed(suppressionHash: string): Promise<boolean>
   /** Puts a parked or unknown lesson back in line, or marks it sent. */
   resolve(input: {

@@ -1,3 +1,4 @@
+import type { HistoryEntry } from './history.ts'
 import { DAY_MS, dueAt, KEY_LIFE_MS, LESSONS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type { Claim, Settlement, Subscription } from './store.ts'
 
@@ -186,6 +187,21 @@ export function take(
         since: problem?.kind === 'unknown' ? problem.since : claimedAt,
       },
     }),
+  }
+}
+
+/** The attempt that `take` found lost, for the history: it began with the claim before this one. */
+export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecord): HistoryEntry | undefined {
+  const day = nextDay(before.sentDays)
+  if (before.claimedAt === undefined || day === undefined) return undefined
+  const { enrolment, problem } = taken
+  return {
+    at: before.claimedAt,
+    kind: 'attempt',
+    enrolment,
+    day,
+    outcome: 'unknown',
+    reason: problem?.reason,
   }
 }
 

@@ -17,10 +17,8 @@ const LINE_END = /[\r\n\0]/
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
 export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
   const { subject, html, text } = renderMail(compiled, mail.slots)
-  const sender = asciiAddress(from.address)
-  const domain = sender.slice(sender.lastIndexOf('@') + 1)
-  // A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows.
-  const digest = hash('sha256', `${mail.template} ${mail.about}`, 'base64url').slice(0, 32)
+  const domain = domainOf(from)
+  const digest = digestOf(mail)
   const headers: Record<string, string> = {}
   if (mail.unsubscribeUrl !== undefined) {
     // Usually the link of the body, which was checked with the slots.
@@ -35,7 +33,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     throw new Error('a header field holds a line end')
   return {
     key: `${mail.template}.${digest}`,
-    messageId: `${digest}@${domain}`,
+    messageId: messageIdOf(mail, from),
     date: mail.date,
     from,
     to: mail.to,
@@ -46,4 +44,19 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     headers,
     source: { compiled, slots: mail.slots },
   }
+}
+
+/** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
+function digestOf({ template, about }: Pick<Mail, 'template' | 'about'>): string {
+  return hash('sha256', `${template} ${about}`, 'base64url').slice(0, 32)
+}
+
+function domainOf({ address }: Mailbox): string {
+  const sender = asciiAddress(address)
+  return sender.slice(sender.lastIndexOf('@') + 1)
+}
+
+/** The Message-ID of a mail, without angle brackets: the same for every attempt. */
+export function messageIdOf(mail: Pick<Mail, 'template' | 'about'>, from: Mailbox): string {
+  return `${digestOf(mail)}@${domainOf(from)}`
 }

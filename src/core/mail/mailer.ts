@@ -31,6 +31,8 @@ export interface Mailer {
   readonly lines: number
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
+  /** The Message-ID that such a mail has, without angle brackets; undefined when not configured. */
+  messageId(mail: Pick<Mail, 'template' | 'about'>): string | undefined
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. */

@@ -1,7 +1,7 @@
 import type { Settings } from '../env/settings.ts'
 import type { Mailbox } from './address.ts'
 import { compiledMails } from './compiled.ts'
-import { composeMessage } from './compose.ts'
+import { composeMessage, messageIdOf } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMail, CompiledMails } from './template.ts'
 import { LINES, type Message, type Outcome, type Transport } from './transport.ts'
@@ -56,6 +56,7 @@ export function openMailer({
     async prepare() {
       await Promise.all([compiled(), transport()])
     },
+    messageId: (mail) => messageIdOf(mail, sender),
     compose,
     async send(mail, signal) {
       let message: Message
@@ -104,6 +105,7 @@ const noMailer: Mailer = {
   transport: undefined,
   lines: 0,
   prepare: async () => {},
+  messageId: () => undefined,
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),
   send: async (): Promise<SendOutcome> => ({ kind: 'not_configured', reason: NOT_CONFIGURED }),
   verify: () => Promise.reject(new Error(NOT_CONFIGURED)),

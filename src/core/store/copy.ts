@@ -2,6 +2,7 @@
 export const TABLES = [
   'subscription',
   'confirmation',
+  'subscription_event',
   'suppression',
   'handled_hour',
   'meta',
@@ -17,7 +18,7 @@ export const TABLES = [
 export type Table = (typeof TABLES)[number]
 
 /** What a store says of itself, and not of the platform: the other store has its own. */
-export const OWN_META = ['readable_from', 'verified_at', 'ping'] as const
+export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping'] as const
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { MOST_ENTRIES } from '../../../src/core/course/history.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
@@ -290,7 +291,7 @@ describe.each(STORES)('on the store %s', (kind) => {
 
   test('an erased address is gone, and subscribing it again mails nothing', async () => {
     const it = await (await course(kind)).confirmed()
-    expect(await it.course.erase(ADA.identity)).toBe(true)
+    expect(await it.course.erase(ADA.identity)).toMatchObject({ existed: true, bytesGone: true })
     expect(await it.course.find(ADA.identity)).toBeUndefined()
     const before = it.messages.length
     it.pass(DAY_MS)
@@ -405,6 +406,61 @@ describe.each(STORES)('on the store %s', (kind) => {
     it.pass(90_000)
     expect(await it.dispatch()).toMatchObject({ sent: 1 })
     expect(it.messages.at(-1)).toEqual(it.messages.at(-2))
+  })
+
+  test('each thing that happens to a person is in the history, with its evidence', async () => {
+    const it = await course(kind)
+    await it.subscribe()
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+    it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
+    it.pass(1000)
+    await it.dispatch()
+    it.answer((message) => ({ kind: 'sent', id: `provider-${message.key.length}` }))
+    it.pass(HOUR_MS)
+    await it.dispatch()
+    const link = it.link()
+    it.pass(1000)
+    await it.course.unsubscribe(link)
+    await it.course.unsubscribe(link)
+    it.pass(1000)
+    await it.course.undoUnsubscribe(link)
+    const found = await it.course.find(ADA.identity)
+    const history = await it.course.history(found?.id ?? '')
+    expect(history).toMatchObject([
+      { kind: 'confirmation', at: START, outcome: 'sent', messageId: it.messages[0]?.messageId },
+      { kind: 'confirmed', at: START, enrolment: 1 },
+      { kind: 'attempt', day: 1, attempt: 1, outcome: 'unknown', reason: 'the connection broke' },
+      {
+        kind: 'attempt',
+        at: START + HOUR_MS + 1000,
+        day: 1,
+        attempt: 2,
+        outcome: 'sent',
+        messageId: it.messages[1]?.messageId,
+        providerId: expect.stringMatching(/^provider-/),
+      },
+      { kind: 'unsubscribed', at: START + HOUR_MS + 2000 },
+      { kind: 'undone', at: START + HOUR_MS + 3000 },
+    ])
+    expect(it.messages[2]?.messageId).toBe(it.messages[1]?.messageId)
+    await it.course.erase(ADA.identity)
+    expect(await it.course.history(found?.id ?? '')).toEqual([])
+  })
+
+  test('a history is bounded: the newest entries stay', async () => {
+    const it = await (await course(kind)).confirmed()
+    const { id = '' } = (await it.course.find(ADA.identity)) ?? {}
+    for (let at = 1; at <= MOST_ENTRIES + 20; at += 1)
+      await it.store.course.remember(id, {
+        at,
+        kind: 'confirmation',
+        enrolment: 0,
+        day: 0,
+        outcome: 'unknown',
+      })
+    const history = await it.course.history(id)
+    expect(history).toHaveLength(MOST_ENTRIES)
+    expect(history.at(-1)).toMatchObject({ kind: 'confirmed' })
   })
 
   test.each([

@@ -1,9 +1,11 @@
-import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
+import { attemptEntry, type HistoryEntry } from '../../course/history.ts'
+import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
 import {
   claimOf,
   enrol,
   inTurn,
+  lostAttempt,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -16,9 +18,11 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
+import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+import { remember } from './course-history.ts'
 
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds its rows only briefly. */
@@ -77,11 +81,18 @@ export function postgresCourse(pool: Pool): CourseStore {
   const save = (on: Queryable, changed: readonly SubscriptionRecord[]) =>
     on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
   const write = <T>(work: (on: Queryable) => Promise<T>) => guarded(() => transaction(pool, work))
-  const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
+  const change = (
+    id: string,
+    transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined,
+    entry: (before: SubscriptionRecord) => HistoryEntry,
+  ) =>
     write(async (on) => {
       const current = await one(on, 'id', id, 'FOR UPDATE')
       const changed = current && transition(current)
-      if (changed) await save(on, [changed])
+      if (current && changed) {
+        await save(on, [changed])
+        await remember(on, [[id, entry(current)]])
+      }
       return changed !== undefined
     })
   const backlog = async (on: Queryable, now: number): Promise<Backlog> => {
@@ -198,14 +209,36 @@ export function postgresCourse(pool: Pool): CourseStore {
           now,
           tokenHash,
         ])
-        await save(on, [enrol(current, now)])
+        const enrolled = enrol(current, now)
+        await save(on, [enrolled])
+        await remember(on, [
+          [enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 }],
+        ])
         return 'confirmed'
       }),
     unsubscribe: async ({ id, enrolment, now }) => {
-      await change(id, (current) => unsubscribe(current, enrolment, now))
+      await change(
+        id,
+        (current) => unsubscribe(current, enrolment, now),
+        () => ({
+          at: now,
+          kind: 'unsubscribed',
+          enrolment,
+          day: 0,
+        }),
+      )
     },
     undoUnsubscribe: async ({ id, enrolment, now }) => {
-      await change(id, (current) => undoUnsubscribe(current, enrolment, now))
+      await change(
+        id,
+        (current) => undoUnsubscribe(current, enrolment, now),
+        () => ({
+          at: now,
+          kind: 'undone',
+          enrolment,
+          day: 0,
+        }),
+      )
     },
     claimDue: ({ now, limit, retries, leaseMs, call }) =>
       write(async (on) => {
@@ -214,8 +247,16 @@ export function postgresCourse(pool: Pool): CourseStore {
           if (most <= 0) return
           const { rows } = await on.query<Row>(due, [now, call, most])
           if (rows.length === 0) return
-          const records = rows.map((row) => take(recordOf(row), { now, leaseMs, call }))
+          const found = rows.map(recordOf)
+          const records = found.map((record) => take(record, { now, leaseMs, call }))
           await save(on, records)
+          await remember(
+            on,
+            found.flatMap((record, index): [string, HistoryEntry][] => {
+              const lost = lostAttempt(record, records[index] ?? record)
+              return lost ? [[record.id, lost]] : []
+            }),
+          )
           taken.push(...records)
         }
         await takeDue(INTERRUPTED, limit)
@@ -243,6 +284,13 @@ export function postgresCourse(pool: Pool): CourseStore {
           }
         }
         if (changed.size > 0) await save(on, [...changed.values()])
+        await remember(
+          on,
+          settlements.flatMap((settlement): [string, HistoryEntry][] => {
+            const entry = attemptEntry(settlement)
+            return entry ? [[settlement.claim.subscription, entry]] : []
+          }),
+        )
       }),
     backlog: (now) => guarded(() => backlog(pool, now)),
     listDue: (now, limit) =>
@@ -282,20 +330,49 @@ export function postgresCourse(pool: Pool): CourseStore {
         )
         return rows.map(recordOf)
       }),
-    erase: ({ identity, suppressionHash, now }) =>
+    remember: (subscription, entry) => write((on) => remember(on, [[subscription, entry]])),
+    history: (subscription) =>
+      guarded(async () => {
+        const { rows } = await pool.query<HistoryRow>(
+          'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id FROM platformctl.subscription_event WHERE subscription = $1 ORDER BY at, kind, day',
+          [subscription],
+        )
+        return rows.map(pastEntry)
+      }),
+    erase: ({ identity, spellings, recipient, suppressionHash, now }) =>
       write(async (on) => {
         await on.query(
           'INSERT INTO platformctl.suppression (hash, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
           [suppressionHash, now],
         )
         const { rowCount } = await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
-        return (rowCount ?? 0) > 0
+        let related = 0
+        for (const table of ['organisation_invite', 'login_request']) {
+          const removed = await on.query(`DELETE FROM platformctl.${table} WHERE lower(address) = ANY ($1)`, [
+            spellings,
+          ])
+          related += removed.rowCount ?? 0
+        }
+        const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = $1', [recipient])
+        // The server reuses the room in its own time; VACUUM and its logs are its administrator's.
+        return { existed: (rowCount ?? 0) > 0, related: related + (mails.rowCount ?? 0), bytesGone: true }
       }),
     isSuppressed: (hash) =>
       guarded(async () => {
         const { rowCount } = await pool.query('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash])
         return rowCount === 1
       }),
-    resolve: ({ id, as, now }) => change(id, (current) => resolve(current, as, now)),
+    resolve: ({ id, as, now }) =>
+      change(
+        id,
+        (current) => resolve(current, as, now),
+        (current) => ({
+          at: now,
+          kind: 'resolved',
+          enrolment: current.enrolment,
+          day: nextDay(current.sentDays) ?? 0,
+          outcome: as,
+        }),
+      ),
   }
 }

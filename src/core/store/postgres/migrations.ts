@@ -85,4 +85,20 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX confirmation_created ON platformctl.confirmation (created_at);
   CREATE INDEX subscription_unconfirmed ON platformctl.subscription (created_at) WHERE state = 'unconfirmed';
   `,
+  // What happened to each subscription, for its person and for whoever is asked about it.
+  `
+  CREATE TABLE platformctl.subscription_event (
+    subscription text NOT NULL REFERENCES platformctl.subscription (id) ON DELETE CASCADE,
+    at bigint NOT NULL,
+    kind text NOT NULL,
+    enrolment integer NOT NULL,
+    day integer NOT NULL,
+    attempt integer,
+    outcome text,
+    reason text,
+    message_id text,
+    provider_id text,
+    PRIMARY KEY (subscription, at, kind, day)
+  );
+  `,
 ]

@@ -104,6 +104,8 @@ export function connect({
       if (fresh) database.pragma(`application_id = ${APPLICATION_ID}`)
       database.pragma(`synchronous = ${synchronous}`)
       database.pragma('foreign_keys = ON')
+      // What is deleted is overwritten: an erasure must hold.
+      database.pragma('secure_delete = ON')
       database.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
       return database
     })

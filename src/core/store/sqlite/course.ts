@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { DAY_MS, TOKEN_LIFE_MS } from '../../course/schedule.ts'
+import { attemptEntry } from '../../course/history.ts'
+import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
 import {
   claimOf,
   enrol,
   inTurn,
+  lostAttempt,
   newSubscription,
   readConfirmation,
   recentSince,
@@ -21,6 +23,9 @@ import { countsOf } from '../counts.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
+import { sqliteHistory } from './course-history.ts'
+import { eraseRows, scrubFile } from './erase.ts'
+import { type Journal, openJournal } from './journal.ts'
 
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds the writer for a few milliseconds at the most. */
@@ -36,7 +41,15 @@ const bothHalves = (select: string, bounds: string) =>
  * The course on SQLite. A claim moves the row's next attempt to the end of its lease, so that the one index on
  * `next_attempt_at` finds what is due, hides what is claimed and brings back what a crash left behind.
  */
-export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): CourseStore {
+export function sqliteCourse(
+  database: SqliteDatabase,
+  guarded: Guarded,
+  {
+    file,
+    journal = openJournal(file),
+  }: { readonly file?: string | undefined; readonly journal?: Journal } = {},
+): CourseStore {
+  const history = sqliteHistory(database)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     byIdentity: prepare('SELECT * FROM subscription WHERE identity = ?'),
@@ -120,7 +133,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     problems: prepare(
       'SELECT * FROM subscription WHERE problem_kind IS NOT NULL ORDER BY problem_since LIMIT ?',
     ),
-    erase: prepare('DELETE FROM subscription WHERE identity = ?'),
+    dropSubscription: prepare('DELETE FROM subscription WHERE identity = ?'),
     suppress: prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)'),
   }
   // better-sqlite3 types rows as unknown; STRICT tables and the columns above make them Rows.
@@ -229,7 +242,7 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         if (!wanted) {
           // Written and taken back in the same transaction: it costs the commit that a kept one costs.
           sql.dropConfirmation.run(tokenHash)
-          if (isNew) sql.erase.run(identity)
+          if (isNew) sql.dropSubscription.run(identity)
           return { mail: false, exhausted }
         }
         return { mail: true, address: current.address, id: current.id }
@@ -246,14 +259,29 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
         const current = found(sql.byId.get(subscription))
         if (current === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
-        save(enrol(current, now))
+        const enrolled = enrol(current, now)
+        save(enrolled)
+        history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
         return 'confirmed'
       }),
     unsubscribe: async ({ id, enrolment, now }) => {
-      await change(id, (current) => unsubscribe(current, enrolment, now))
+      await change(id, (current) => {
+        const ended = unsubscribe(current, enrolment, now)
+        if (ended) {
+          // Before the commit: better a line too many than an unsubscribe that a restore forgets.
+          journal.add({ what: 'unsubscribed', at: now, id, enrolment })
+          history.add(id, { at: now, kind: 'unsubscribed', enrolment, day: 0 })
+        }
+        return ended
+      })
     },
     undoUnsubscribe: async ({ id, enrolment, now }) => {
-      await change(id, (current) => undoUnsubscribe(current, enrolment, now))
+      const undone = await change(id, (current) => {
+        const goesOn = undoUnsubscribe(current, enrolment, now)
+        if (goesOn) history.add(id, { at: now, kind: 'undone', enrolment, day: 0 })
+        return goesOn
+      })
+      if (undone) journal.add({ what: 'undone', at: now, id, enrolment })
     },
     claimDue: async ({ now, limit, retries, leaseMs, call }) => {
       const due = (failed: 0 | 1, most: number) =>
@@ -274,7 +302,11 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
             const found = recordOfRow(row)
             const taken = take(found, { now, leaseMs, call })
             if (taken.problem === found.problem) saveTaken(taken, row.rowid)
-            else save(taken)
+            else {
+              save(taken)
+              const lost = lostAttempt(found, taken)
+              if (lost) history.add(taken.id, lost)
+            }
             return claimOf(taken) ?? []
           })
           .sort(inTurn)
@@ -284,9 +316,24 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     settle: (settlements) =>
       write(() => {
         for (const settlement of settlements) {
-          if (settlement.sent && markSent(settlement.claim)) continue
-          const current = found(sql.byId.get(settlement.claim.subscription))
-          if (current) save(record(current, settlement))
+          const { subscription } = settlement.claim
+          const entry = attemptEntry(settlement)
+          if (settlement.sent && markSent(settlement.claim)) {
+            if (entry) history.add(subscription, entry)
+            continue
+          }
+          const current = found(sql.byId.get(subscription))
+          const changed = current && record(current, settlement)
+          // What came too late for the row still happened.
+          if (entry) history.add(subscription, entry)
+          if (changed?.state === 'unsubscribed' && current?.state === 'confirmed')
+            journal.add({
+              what: 'unsubscribed',
+              at: settlement.now,
+              id: subscription,
+              enrolment: changed.enrolment,
+            })
+          save(changed)
         }
       }),
     backlog: (now) => read(() => backlog(now)),
@@ -303,13 +350,30 @@ export function sqliteCourse(database: SqliteDatabase, guarded: Guarded): Course
     find: (identity) => read(() => found(sql.byIdentity.get(identity))),
     findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit) => read(() => recordsOf(sql.problems.all(limit))),
-    erase: ({ identity, suppressionHash, now }) =>
-      write(() => {
+    erase: async ({ suppressionHash, now, ...person }) => {
+      const { rows, sentMail, written } = await write(() => {
         sql.suppress.run(suppressionHash, now)
-        return sql.erase.run(identity).changes > 0
-      }),
+        const erased = eraseRows(database, person)
+        journal.add({ what: 'erased', at: now, hash: suppressionHash, rows: erased.rows })
+        return erased
+      })
+      return {
+        existed: rows.subscription !== undefined,
+        related: rows.invites.length + rows.logins.length + sentMail,
+        bytesGone: await read(() => scrubFile(database, file, written)),
+      }
+    },
+    remember: (subscription, entry) => write(() => history.add(subscription, entry)),
+    history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
-    resolve: ({ id, as, now }) => change(id, (current) => resolve(current, as, now)),
+    resolve: ({ id, as, now }) =>
+      change(id, (current) => {
+        const resolved = resolve(current, as, now)
+        const day = nextDay(current.sentDays) ?? 0
+        if (resolved)
+          history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })
+        return resolved
+      }),
   }
 }
 

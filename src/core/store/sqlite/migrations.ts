@@ -89,4 +89,20 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX confirmation_created ON confirmation (created_at);
   CREATE INDEX subscription_unconfirmed ON subscription (created_at) WHERE state = 'unconfirmed';
   `,
+  // What happened to each subscription, for its person and for whoever is asked about it.
+  `
+  CREATE TABLE subscription_event (
+    subscription TEXT NOT NULL REFERENCES subscription (id) ON DELETE CASCADE,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    enrolment INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    attempt INTEGER,
+    outcome TEXT,
+    reason TEXT,
+    message_id TEXT,
+    provider_id TEXT,
+    PRIMARY KEY (subscription, at, kind, day)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

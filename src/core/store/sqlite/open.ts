@@ -48,7 +48,7 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
   return {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
-    course: sqliteCourse(database, guarded),
+    course: sqliteCourse(database, guarded, { file }),
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),

@@ -1,12 +1,14 @@
-import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync } from 'node:fs'
+import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type Holds, StoreCareError } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
+import { readJournal } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { type Replayed, replay } from './replay.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
 import { countRows, verifyDatabase } from './verify.ts'
 
@@ -15,6 +17,8 @@ export interface RestoreResult {
   readonly counts: Readonly<Record<string, number>>
   /** Rows that break an invariant of the course: restored as they were. */
   readonly faults: readonly string[]
+  /** What the journal beside the store brought back that the backup did not know. */
+  readonly replayed: Replayed
   /** Where the store that was replaced is now; undefined when there was none. */
   readonly kept: string | undefined
 }
@@ -106,37 +110,55 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
 }
 
 async function unpackAndCheck(
-  { from, holds }: RestorePart,
+  { from, to, holds }: RestorePart,
   image: string,
   { now, identities }: Pick<RestoreOptions, 'now' | 'identities'>,
 ): Promise<Checked> {
   await unpack(from, image, identities).catch((error: unknown) => {
     throw damaged(from, error)
   })
-  return check({ image, from, holds, now })
+  return check({ image, from, to, holds, now })
+}
+
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** Whose the store is, or where there is none yet, whose its folder is: the daemon's user. */
+function ownerOf(to: string): Owner {
+  return statSync(existsSync(to) ? to : path.dirname(to))
+}
+
+/** Restored by the superuser, a store stays usable by the user that the daemon runs as. */
+function giveTo({ uid, gid }: Owner, file: string): void {
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 
 async function putInPlace({ to }: RestorePart, image: string, now: number): Promise<string | undefined> {
   const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
   if (kept !== undefined && existsSync(kept))
     throw new StoreCareError(`${kept} exists: try again in a second.`)
+  giveTo(ownerOf(to), image)
   if (kept === undefined) renameSync(image, to)
   else replace({ image, to, kept })
   await syncFolder(path.dirname(to))
   return kept
 }
 
-function check({
+async function check({
   image,
   from,
+  to,
   holds,
   now,
 }: {
   readonly image: string
   readonly from: string
+  readonly to: string
   readonly holds: Holds
   readonly now: number
-}): Checked {
+}): Promise<Checked> {
   try {
     const database = connect({ file: image })
     try {
@@ -157,10 +179,19 @@ function check({
         )
       // One that is older is brought up to date here, not at the next start.
       if (holds === 'course') migrate(database, from, MIGRATIONS)
+      const replayed =
+        holds === 'course'
+          ? await replay(database, readJournal(to))
+          : { unsubscribed: 0, undone: 0, erased: 0 }
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
         throw new StoreCareError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
-      return { version: schemaVersion(database), counts: countRows(database), faults: result.faults }
+      return {
+        version: schemaVersion(database),
+        counts: countRows(database),
+        faults: result.faults,
+        replayed,
+      }
     } finally {
       database.pragma('wal_checkpoint(TRUNCATE)')
       database.pragma('journal_mode = DELETE')

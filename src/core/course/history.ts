@@ -1,0 +1,40 @@
+import type { Outcome } from '../mail/transport.ts'
+import type { Settlement } from './store.ts'
+
+export type HistoryKind = 'confirmation' | 'confirmed' | 'attempt' | 'unsubscribed' | 'undone' | 'resolved'
+
+/** One thing that happened to a subscription: what is to be written of it, in UTC milliseconds. */
+export interface HistoryEntry {
+  readonly at: number
+  readonly kind: HistoryKind
+  readonly enrolment: number
+  /** The lesson of an attempt or a decision; 0 for what concerns none. */
+  readonly day: number
+  /** `sent`, `transient`, `permanent`, `bounced` or `unknown` of a message; `retry` or `sent` of a decision. */
+  readonly outcome?: string | undefined
+  readonly reason?: string | undefined
+  /** Without angle brackets. */
+  readonly messageId?: string | undefined
+  /** The provider's own id of a message that it took. */
+  readonly providerId?: string | undefined
+}
+
+/** As it is read back: attempts of one lesson are numbered from 1. */
+export interface PastEntry extends HistoryEntry {
+  readonly attempt: number | undefined
+}
+
+/** A subscription keeps this many entries; the oldest go first. */
+export const MOST_ENTRIES = 200
+
+/** The outcome of a message as an entry shows it. */
+export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 'reason' | 'providerId'> {
+  if (outcome.kind === 'sent') return { outcome: 'sent', providerId: outcome.id }
+  const bounced = outcome.kind === 'permanent' && outcome.hardBounce
+  return { outcome: bounced ? 'bounced' : outcome.kind, reason: outcome.reason }
+}
+
+/** What a settled claim adds to the history; nothing when it was given back untried. */
+export function attemptEntry({ claim, now, attempt }: Settlement): HistoryEntry | undefined {
+  return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
+}
