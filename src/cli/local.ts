@@ -1,5 +1,6 @@
 import path from 'node:path'
-import { readSettings } from '../core/env/read-settings.ts'
+import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-record.ts'
+import { rawValue, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { openStore } from '../core/store/open.ts'
@@ -15,9 +16,40 @@ export function storeAddress(context: Context, env: Environment, data: string | 
     throw new CommandError(EXIT.usage, malformedStoreSentence('STORE_URL'))
   const file = path.join(dataFolder(context, data), 'platform.sqlite')
   const address = readSettings(context.platform, env).store.address ?? { kind: 'sqlite', file }
-  return address.kind === 'sqlite'
-    ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) }
-    : address
+  const named: StoreAddress =
+    address.kind === 'sqlite' ? { kind: 'sqlite', file: path.resolve(context.cwd, address.file) } : address
+  assertSameStore(context, { named, data, chosen: rawValue(env, 'STORE_URL') !== undefined })
+  return named
+}
+
+/**
+ * A folder belongs to the store of the daemon that runs there. A command that would act on another one, because an env
+ * file was not named or the store has moved, is refused.
+ */
+function assertSameStore(
+  context: Context,
+  {
+    named,
+    data,
+    chosen,
+  }: { readonly named: StoreAddress; readonly data: string | undefined; readonly chosen: boolean },
+): void {
+  // A store that is named by itself has nothing to do with the folder that happens to be here.
+  if (chosen && data === undefined) return
+  const folder = dataFolder(context, data)
+  const record = readRecord(folder)
+  const here = recordedStore(named)
+  if (record === undefined || (record.store.kind === here.kind && record.store.location === here.location))
+    return
+  const where = (store: RecordedStore) =>
+    store.kind === 'postgres' ? `PostgreSQL (${store.location})` : store.location
+  const files = record.envFiles.map((file) => `--env-file ${file}`).join(' ')
+  throw new CommandError(
+    EXIT.usage,
+    `the daemon of ${folder} has kept its store in ${where(record.store)} since ${record.startedAt.slice(0, 10)}, and this command would act on ${where(here)}. ${
+      files === '' ? 'Set STORE_URL as that daemon has it' : `Add ${files}`
+    }; to act on the other store all the same, name it with STORE_URL and leave --data out.`,
+  )
 }
 
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */

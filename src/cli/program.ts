@@ -35,6 +35,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/init.ts'),
   },
   {
+    name: 'status',
+    summary: 'the daemon at once: services, store, schedule, backlog, problems',
+    load: () => import('./commands/status.ts'),
+  },
+  {
     name: 'health',
     summary: 'ask the running services for their health; the smoke test of a deployment',
     load: () => import('./commands/health.ts'),

@@ -88,6 +88,8 @@ export interface OpenedPlatform extends Operations {
   readonly ingest: Ingest
   /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
+  /** How many messages are handed over and not answered. */
+  sending(): number
   /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
   announceStop(): void
 }

@@ -22,6 +22,7 @@ import { createHealth } from '../core/health/runner.ts'
 import { isInstalled } from '../core/installed.ts'
 import { silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
+import type { Mailer } from '../core/mail/mailer.ts'
 import { openMailer } from '../core/mail/open.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
@@ -56,11 +57,23 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
   const settings = readSettings(platform, env)
   const startedAt = clock.now()
-  const mailer = openMailer({
+  const opened = openMailer({
     mail: settings.mail,
     compiled: platform.mails.compiled,
     transport: options.mailer,
   })
+  let sending = 0
+  const mailer: Mailer = {
+    ...opened,
+    async send(mail, signal) {
+      sending += 1
+      try {
+        return await opened.send(mail, signal)
+      } finally {
+        sending -= 1
+      }
+    },
+  }
 
   const malformed = malformedStores(env)
   const assertWellFormed = (name: StoreVariable) => {
@@ -328,6 +341,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     store,
     ingest,
     analytics,
+    sending: () => sending,
     announceStop() {
       stopping = true
       void course.opened().then(

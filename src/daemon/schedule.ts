@@ -13,6 +13,8 @@ export interface ScheduleOptions {
   readonly log: Log
   /** One hour's work; `stopped`: the signal ended it before all was done. */
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
+  /** What must not wait for the next hour: asked each minute in which no hour begins. */
+  readonly retry?: (signal: AbortSignal) => Promise<void>
 }
 
 /**
@@ -20,7 +22,7 @@ export interface ScheduleOptions {
  * hour is claimed in the store and marked as handled only when its work is done: two processes never both run it, a
  * late start catches up once, and an hour whose run failed or whose process was killed is run again.
  */
-export function startSchedule({ store, clock, log, run }: ScheduleOptions): {
+export function startSchedule({ store, clock, log, run, retry }: ScheduleOptions): {
   /** Looks now, as every minute. */
   tick(): void
   stop(): Promise<void>
@@ -39,7 +41,19 @@ export function startSchedule({ store, clock, log, run }: ScheduleOptions): {
   }
   const look = async (): Promise<void> => {
     const hour = new Date(clock.now()).toISOString().slice(0, 13)
-    if (hour === handled || stopping.signal.aborted) return
+    if (stopping.signal.aborted) return
+    if (hour === handled) {
+      await retry?.(stopping.signal).catch((error: unknown) =>
+        log.warn(
+          'retry_failed',
+          'what was due for another attempt could not be tried; the next minute tries again',
+          {
+            fault: error instanceof Error ? error.name : 'unknown',
+          },
+        ),
+      )
+      return
+    }
     try {
       const found = await store.claimHour({ hour, now: clock.now(), leaseMs: LEASE_MS })
       if (found === 'handled') handled = hour

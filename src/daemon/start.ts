@@ -1,6 +1,8 @@
+import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
+import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
@@ -31,6 +33,8 @@ export interface DaemonOptions {
   /** In place of `history.sqlite`; closed with the daemon. */
   readonly history?: History
   readonly schedule: boolean
+  /** The env files that `env` was read from, for the record in the data folder. */
+  readonly envFiles?: readonly string[]
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -48,7 +52,8 @@ export interface RunningDaemon {
   close(options?: { readonly graceMs?: number; readonly deadlineMs?: number }): Promise<void>
 }
 
-const DEADLINE_MS = 10_000
+/** As long as a lease: what is being sent is answered by then, or nobody waits for it any more. */
+const DEADLINE_MS = 90_000
 
 /** A service's port could not be taken; `cause` says why. */
 export class ListenError extends Error {
@@ -187,8 +192,25 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'
         },
+        async retry(signal) {
+          if ((await store.course.backlog(clock.now())).retries > 0)
+            await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
+          await (await platform.course()).retryConfirmations(signal)
+        },
       })
     }
+    const own = {
+      version: 1,
+      pid: process.pid,
+      host: hostname(),
+      startedAt: new Date(clock.now()).toISOString(),
+      build: readSettings(definition, options.env).site.buildStamp ?? null,
+      store: recordedStore(address),
+      envFiles: options.envFiles ?? [],
+      schedule: schedule !== undefined,
+      urls,
+    } as const
+    record(options, own)
     log.info('listening', 'the services listen', urls)
     return {
       urls,
@@ -204,7 +226,15 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         for (const listener of listeners.values()) listener.drain()
         if (graceMs > 0) await clock.sleep(graceMs)
         await unwind(deadlineMs)
-        log.info('stopped', 'the daemon has stopped')
+        const cut = platform.sending()
+        if (cut > 0)
+          log.warn(
+            'stop_cut',
+            'the deadline cut messages that were being sent: each may be sent once more, under the same Message-ID',
+            { messages: cut },
+          )
+        record(options, { ...own, stoppedAt: new Date(clock.now()).toISOString() })
+        log.info('stopped', 'the daemon has stopped', { mayBeRepeated: cut })
       },
     }
   } catch (error) {
@@ -237,6 +267,21 @@ async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLos
     })
     return openHistory(undefined)
   })
+}
+
+/** For the commands that act on this folder's store. A daemon runs without it, too. */
+function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
+  try {
+    writeRecord(dataFolder, own)
+  } catch (error) {
+    log.warn(
+      'record_not_written',
+      'daemon.json cannot be written, so commands cannot compare their store with this one',
+      {
+        fault: error instanceof Error && 'code' in error ? String(error.code) : 'unknown',
+      },
+    )
+  }
 }
 
 /** Of each service that listens here, its first variable: where the environment leaves it open, the listener says it. */

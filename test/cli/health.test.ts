@@ -69,6 +69,15 @@ test.each([
   },
 )
 
+test('a deep check without the token says that it is missing, and not that nothing was reached', async () => {
+  const url = await serve(saying('{}', 401))
+  expect(await health(url, ['--deep'])).toMatchObject({ code: 3, passed: false, cause: 'token_missing' })
+  const { context, stdout } = testContext()
+  await runProgram(['health', '--deep', '--service', 'web', '--url', `web=${url}`], context)
+  expect(stdout()).toMatch(/token missing: web/)
+  expect(stdout()).not.toMatch(/not reached|unreached/)
+})
+
 test('a redirect is not followed, and the token goes to the named origin only', async () => {
   const received: (string | undefined)[] = []
   const other = await serve((request, response) => {

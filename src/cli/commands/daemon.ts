@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
@@ -54,9 +55,9 @@ export const configure: Configure = (command, context, settle) => {
     )
     .option(
       '--deadline <seconds>',
-      'abort requests still in flight after this many more seconds',
+      'wait this many more seconds for requests and messages in flight (the default is how long a send may take), then cut them and log how many may be repeated',
       seconds,
-      10,
+      90,
     )
     .addHelpText(
       'after',
@@ -104,6 +105,7 @@ Examples:
           ),
           dataFolder: dataFolder(context, options.data),
           schedule: options.schedule,
+          envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
           clock: context.clock,
           random: context.random,
           log,

@@ -13,6 +13,8 @@ export interface DbOptions {
   readonly plan?: true
   readonly force?: true
   readonly to?: string
+  readonly resume?: true
+  readonly verify?: true
   readonly analytics?: boolean
   readonly recipient: readonly string[]
   readonly identity?: string
@@ -93,9 +95,14 @@ Examples:
   add(
     'copy',
     'copy an SQLite store into an empty PostgreSQL database, whole or not at all; stop the daemon first',
-    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl',
+    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl\n  platformctl db copy --to postgres://platform@db.example.com/platform --verify    compare and change nothing',
   )
     .requiredOption('--to <url>', 'the database, as STORE_URL would name it')
+    .option(
+      '--resume',
+      'finish a move whose end you did not see: passes when every row is there already, copies when none is',
+    )
+    .option('--verify', 'compare the two stores row by row and change nothing')
     .action((options: DbOptions) => run(async (job) => (await import('../db/copy.ts')).copy(job), options))
   add(
     'verify',

@@ -37,7 +37,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-Exit codes: 0 sent what was due, 1 some lessons were not sent, 2 wrong usage, 3 not reached or refused.
+Exit codes: 0 sent what was due, 1 some lessons were not sent (with --drain also those that wait for their next attempt), 2 wrong usage, 3 not reached or refused.
 
 Examples:
   platformctl dispatch --limit 100 --url https://www.example.com
@@ -62,7 +62,8 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
     const began = context.clock.monotonic()
     const total = await (await import('../dispatch/drain.ts')).drain(context, source, options)
     await write(context, total, options, context.clock.monotonic() - began)
-    return total.failed + total.unknown > 0 || total.reason !== undefined ? EXIT.failed : EXIT.passed
+    const undone = total.failed + total.unknown > 0 || total.reason !== undefined
+    return undone || (options.drain && (total.waiting ?? 0) > 0) ? EXIT.failed : EXIT.passed
   } finally {
     await source.close()
   }
@@ -107,8 +108,13 @@ async function write(
   const { durationText } = await import('../dispatch/drain.ts')
   const time = total.processed === 0 ? '' : ` in ${durationText(tookMs / 1000)}`
   context.stdout.write(
-    `${total.sent} sent${time}${failed}${unknown}, ${total.remaining} still due${reason}\n${nextStep(total, options)}`,
+    `${total.sent} sent${time}${failed}${unknown}, ${total.remaining} still due${waitingText(total)}${reason}\n${nextStep(total, options)}`,
   )
+}
+
+/** Lessons in backoff are due, too: a drain that leaves them has not sent all. */
+function waitingText({ waiting = 0, nextTryAt }: DispatchResult): string {
+  return waiting === 0 ? '' : `, ${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`
 }
 
 /** What to type next, where this run leaves something to do. */

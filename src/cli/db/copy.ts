@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readSettings } from '../../core/env/read-settings.ts'
+import type { TableDifference } from '../../core/store/copy.ts'
 import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { rowsText } from './text.ts'
@@ -11,8 +12,15 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
       EXIT.usage,
       '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
     )
-  const { analyticsFile, copyStore, openCare } = await import('../../core/store/open.ts')
+  const { analyticsFile, compareStores, copyStore, openCare } = await import('../../core/store/open.ts')
   const { storeFault } = await import('../local.ts')
+  if (options.verify || options.resume) {
+    const differences = await compareStores(address, to).catch((error: unknown) => {
+      throw named(storeFault(to, error))
+    })
+    const isEmpty = differences.length > 0 && differences.every((one) => one.to === 0)
+    if (options.verify || !isEmpty) return compared(context, options, differences)
+  }
   const { counts } = await copyStore(address, to).catch((error: unknown) => {
     throw named(storeFault(to, error))
   })
@@ -40,4 +48,29 @@ function named(error: unknown): unknown {
   return error instanceof CommandError
     ? new CommandError(error.exitCode, error.message.replaceAll('STORE_URL', '--to'), { cause: error })
     : error
+}
+
+/** Says whether the two stores hold the same rows, and what to do next. */
+async function compared(
+  context: Job['context'],
+  { format }: Job['options'],
+  differences: readonly TableDifference[],
+): Promise<ExitCode> {
+  const same = differences.length === 0
+  if (format === 'json')
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, same, differences }))
+  else if (same)
+    context.stdout.write(
+      'every row of this store is in the other one, unchanged; now set STORE_URL to the new address and start the daemon\n',
+    )
+  else
+    for (const { table, from, to } of differences)
+      context.stdout.write(
+        `✖ ${table}: ${from} rows here, ${to} there${from === to ? ', and they differ' : ''}\n`,
+      )
+  if (same) return EXIT.passed
+  throw new CommandError(
+    EXIT.failed,
+    'the stores differ, and nothing was changed: where a daemon already runs on the new store, that is its work; otherwise empty the new database and copy again.',
+  )
 }

@@ -6,7 +6,7 @@ import { conclusion, type Verdict } from '../../core/health/verdict.ts'
 import type { Paint } from '../paint.ts'
 import { beside } from './wrap.ts'
 
-type Shown = ProbeState | RemoteState | 'refused' | 'not checked'
+type Shown = ProbeState | RemoteState | 'refused' | 'token missing' | 'not checked'
 
 export const SIGN: Readonly<Record<Shown, string>> = {
   ok: '●',
@@ -14,6 +14,7 @@ export const SIGN: Readonly<Record<Shown, string>> = {
   failing: '✖',
   unreached: '✖',
   refused: '✖',
+  'token missing': '✖',
   skipped: '○',
   'not checked': '·',
 }
@@ -24,12 +25,14 @@ export const STYLE: Readonly<Record<Shown, keyof Paint>> = {
   failing: 'red',
   unreached: 'red',
   refused: 'red',
+  'token missing': 'red',
   skipped: 'dim',
   'not checked': 'dim',
 }
 
 /** The state of a service as a person reads it: a service that refused the token was reached. */
-export function shownState(health: RemoteHealth): RemoteState | 'refused' {
+export function shownState(health: RemoteHealth): RemoteState | 'refused' | 'token missing' {
+  if (!health.reached && health.cause === 'token_missing') return 'token missing'
   return isRefused(health) ? 'refused' : stateOf(health)
 }
 

@@ -16,6 +16,10 @@ export interface DispatchResult {
   readonly unknown: number
   /** Lessons due that this call left. */
   readonly remaining: number
+  /** Lessons that are due and wait for their next attempt, because one failed; absent when none does. */
+  readonly waiting?: number
+  /** ISO 8601: the first of those attempts. */
+  readonly nextTryAt?: string
   /** Infinity for a run without one. */
   readonly limit: number
   readonly reason?: string
@@ -54,6 +58,11 @@ export interface Course {
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
+  /**
+   * Mails confirmations again that could not be handed over, with a link of their own, and gives how many went out.
+   * Stops at the first that fails again.
+   */
+  retryConfirmations(signal?: AbortSignal): Promise<number>
   counts(): Promise<CourseCounts>
   /** Cheap enough for every scrape. */
   backlog(): Promise<Backlog>

@@ -46,10 +46,17 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
   return async ({ limit, run, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
-    const remaining = async () => (await store.backlog(clock.now())).due
+    const left = async () => {
+      const { due, waiting, nextTryAt } = await store.backlog(clock.now())
+      return {
+        remaining: due,
+        ...(waiting > 0 && { waiting }),
+        ...(nextTryAt !== undefined && { nextTryAt: new Date(nextTryAt).toISOString() }),
+      }
+    }
     if (!mailer.configured) {
       const reason = mailer.reason ?? 'mail is not configured'
-      return { ...NOTHING, limit, remaining: await remaining(), reason }
+      return { ...NOTHING, limit, ...(await left()), reason }
     }
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
@@ -197,7 +204,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const counted = {
       processed: tally.sent + tally.failed + tally.unknown,
       ...tally,
-      remaining: await remaining(),
+      ...(await left()),
     }
     log.info('dispatched', 'a dispatch call ended', counted)
     return { ...counted, limit, ...reason, results }

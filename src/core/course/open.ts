@@ -25,6 +25,10 @@ const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 /** For every address alike, so that it tells nothing about one. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
+/** A confirmation that could not be handed over is tried again after this, and for a day. */
+const CONFIRMATION_PAUSE_MS = 10 * 60 * 1000
+const CONFIRMATION_LIFE_MS = 24 * 60 * 60 * 1000
+const CONFIRMATIONS_A_RETRY = 100
 
 /** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */
 function newId(random: Random): string {
@@ -216,6 +220,27 @@ export function openCourse({
       if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
     },
     dispatch,
+    async retryConfirmations(signal) {
+      const now = clock.now()
+      const failed = mailer.configured
+        ? await store.failedConfirmations({
+            from: now - CONFIRMATION_LIFE_MS,
+            to: now - CONFIRMATION_PAUSE_MS,
+            limit: CONFIRMATIONS_A_RETRY,
+          })
+        : []
+      let sent = 0
+      for (const { id, address } of failed) {
+        if (signal?.aborted) break
+        const { token, hash } = newToken(random)
+        // The token of the mail that failed is known to nobody; only its hash was kept.
+        if (!(await store.renewConfirmation({ id, tokenHash: hash, now }))) continue
+        const outcome = await sendConfirmation(address, id, token, hash)
+        if (outcome.kind !== 'sent') break
+        sent += 1
+      }
+      return sent
+    },
     counts: () => store.counts(clock.now()),
     backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
@@ -236,7 +261,7 @@ export function openCourse({
       return day === undefined
         ? undefined
         : mailer.messageId({
-            template: templateOf(day),
+            template: templateOf(lessons, day),
             about: aboutLesson({ subscription: id, enrolment, day }),
           })
     },

@@ -96,6 +96,8 @@ export interface Backlog {
   readonly waiting: number
   /** UTC milliseconds of the first of those attempts. */
   readonly nextTryAt: number | undefined
+  /** Of those that can be sent now, the ones that failed before. */
+  readonly retries: number
   /** UTC milliseconds at which the oldest lesson that is due became so, whatever was tried since. */
   readonly oldestDueAt: number | undefined
 }
@@ -179,6 +181,18 @@ export interface CourseStore {
     readonly suppressionHash: string
     readonly now: number
   }): Promise<Erased>
+  /** Unconfirmed subscriptions whose last confirmation mail was not handed over between the two times, oldest first. */
+  failedConfirmations(input: {
+    readonly from: number
+    readonly to: number
+    readonly limit: number
+  }): Promise<readonly { readonly id: string; readonly address: string }[]>
+  /** Puts another token in the place of the one that was never mailed; it counts for the caps once. */
+  renewConfirmation(input: {
+    readonly id: string
+    readonly tokenHash: string
+    readonly now: number
+  }): Promise<boolean>
   /** Writes an entry into the history of a subscription, unless that was erased. */
   remember(subscription: string, entry: HistoryEntry): Promise<void>
   /** The newest entries of a subscription, oldest first. */

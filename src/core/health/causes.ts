@@ -84,6 +84,10 @@ export const CAUSES = {
     meaning: 'it redirects elsewhere, and redirects are not followed',
     fix: 'Name the address that it redirects to, when you trust it.',
   },
+  token_missing: {
+    meaning: 'it asks for a token for deep checks, and none was given',
+    fix: 'Put the token into HEALTH_DEEP_TOKEN, or name its source with --env-file, --token-env or --token-file.',
+  },
   unauthorised: {
     meaning: 'it refuses the token for deep checks',
     fix: 'Put the token into HEALTH_DEEP_TOKEN, or name another source with --token-env or --token-file.',

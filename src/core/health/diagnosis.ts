@@ -30,7 +30,7 @@ export function stateOf(health: RemoteHealth): RemoteState {
 
 /** Did the service answer, and refuse the token or this machine? */
 export function isRefused(health: RemoteHealth): boolean {
-  return !health.reached && (health.cause === 'unauthorised' || health.cause === 'forbidden')
+  return !health.reached && ['unauthorised', 'forbidden', 'token_missing'].includes(health.cause)
 }
 
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }

@@ -69,6 +69,7 @@ export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
         }),
   }
   if ('report' in read) return { ...common, reached: true, report: read.report }
-  const { meaning, fix } = CAUSES[read.cause]
-  return { ...common, reached: false, cause: read.cause, reason: meaning, fix }
+  const cause = deep && read.cause === 'unauthorised' && token === undefined ? 'token_missing' : read.cause
+  const { meaning, fix } = CAUSES[cause]
+  return { ...common, reached: false, cause, reason: meaning, fix }
 }

@@ -63,7 +63,8 @@ export function verdictOf(
     names.length === 0 ? [] : [`${label}: ${names.join(', ')}`]
   const parts = [
     ...list('not reached', named('unreached')),
-    ...list('refused', results.filter(isRefused).map(nameOf)),
+    ...list('token missing', results.filter(lacksToken).map(nameOf)),
+    ...list('refused', results.filter((health) => isRefused(health) && !lacksToken(health)).map(nameOf)),
     ...list('failing', named('failing')),
     ...list('degraded', named('degraded')),
     ...(otherBuild.length === 0
@@ -78,6 +79,10 @@ export function verdictOf(
     results,
     diagnosis,
   }
+}
+
+function lacksToken(health: RemoteHealth): boolean {
+  return !health.reached && health.cause === 'token_missing'
 }
 
 /** The verdict's sentence as an answer to what was asked for: a pass that did not last is none. */

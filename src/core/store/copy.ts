@@ -34,3 +34,10 @@ export interface CopySource {
 export interface CopyResult {
   readonly counts: Readonly<Record<string, number>>
 }
+
+/** A table that is not the same in two stores. */
+export interface TableDifference {
+  readonly table: Table
+  readonly from: number
+  readonly to: number
+}

@@ -5,7 +5,7 @@ import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
 import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
-import type { CopyResult } from './copy.ts'
+import type { CopyResult, TableDifference } from './copy.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { Store, StoreSchema } from './store.ts'
 
@@ -109,6 +109,21 @@ export async function readSchema(address: StoreAddress): Promise<StoreSchema | u
 /** Opens the file that keeps the recorded health; undefined: in memory. */
 export async function openHistory(file: string | undefined, onLost?: OnLost): Promise<History> {
   return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
+}
+
+/** Compares every row of a store of one file with a database: the tables that differ, with how many rows each has. */
+export async function compareStores(
+  from: StoreAddress,
+  to: StoreAddress,
+): Promise<readonly TableDifference[]> {
+  if (from.kind !== 'sqlite' || to.kind !== 'postgres')
+    throw new StoreCareError('only an SQLite file is compared with PostgreSQL.')
+  const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
+  try {
+    return await (await import('./postgres/compare.ts')).compareWithPostgres(source, to.url)
+  } finally {
+    source.close()
+  }
 }
 
 /** Copies a store of one file into an empty database: all of it, or nothing. */

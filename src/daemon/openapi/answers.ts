@@ -43,6 +43,10 @@ export const DispatchAnswer = z.strictObject({
   failed: count,
   unknown: count.describe('The connection broke after the message was handed over.'),
   remaining: count.describe('Lessons due that this call left.'),
+  waiting: count
+    .describe('Lessons that are due and wait for their next attempt, because one failed.')
+    .exactOptional(),
+  nextTryAt: z.iso.datetime().describe('The first of those attempts.').exactOptional(),
   limit: z.int().min(1).max(10_000),
   reason: z.string().exactOptional(),
   results: z.array(

@@ -447,6 +447,42 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.history(found?.id ?? '')).toEqual([])
   })
 
+  test('a confirmation that could not be handed over is mailed again, with a link that works', async () => {
+    const it = await course(kind)
+    it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
+    await it.subscribe()
+    expect(await it.course.retryConfirmations()).toBe(0)
+    it.pass(HOUR_MS)
+    expect(await it.course.retryConfirmations()).toBe(0)
+    it.answer((message) => ({ kind: 'sent', id: message.key }))
+    it.pass(HOUR_MS)
+    expect(await it.course.retryConfirmations()).toBe(1)
+    expect(it.messages).toHaveLength(3)
+    it.pass(HOUR_MS)
+    expect(await it.course.retryConfirmations()).toBe(0)
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('a confirmation of which nobody knows whether it arrived is not mailed again: its link must go on working', async () => {
+    const it = await course(kind)
+    it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
+    await it.subscribe()
+    it.pass(HOUR_MS)
+    expect(await it.course.retryConfirmations()).toBe(0)
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+  })
+
+  test('a call says how many lessons wait after a failure, and when they are tried next', async () => {
+    const it = await (await course(kind)).confirmed()
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'mailbox busy' }))
+    const { waiting, nextTryAt = '' } = await it.dispatch()
+    expect(waiting).toBe(1)
+    expect(Date.parse(nextTryAt)).toBeGreaterThanOrEqual(START + 5 * 60_000)
+    expect((await it.course.backlog()).retries).toBe(0)
+    it.pass(Date.parse(nextTryAt) - START)
+    expect((await it.course.backlog()).retries).toBe(1)
+  })
+
   test('a history is bounded: the newest entries stay', async () => {
     const it = await (await course(kind)).confirmed()
     const { id = '' } = (await it.course.find(ADA.identity)) ?? {}

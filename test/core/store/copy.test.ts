@@ -31,7 +31,7 @@ async function stores() {
   const database = new Database(file)
   database.exec(`
     UPDATE subscription SET sent_days = '[1]', next_attempt_at = ${NOW + 86_400_000} WHERE id = 'ada';
-    INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour VALUES ('2026-11-21T04');
+    INSERT INTO suppression VALUES ('s', 1); INSERT OR IGNORE INTO handled_hour (hour) VALUES ('2026-11-21T04');
     INSERT INTO meta VALUES ('link_key', 'k'); INSERT INTO meta VALUES ('verified_at', '1');
     INSERT INTO organisation VALUES ('o', 'Org', NULL); INSERT INTO organisation_admin VALUES ('o', 'ada');
     INSERT INTO organisation_invite VALUES ('i', 'o', 'x@example.com', 'https://x', NULL);
@@ -104,6 +104,41 @@ test('a database that is not empty is refused and left as it is', async () => {
     stderr: expect.stringMatching(/is not empty \(subscription has rows\) and was left as it is/),
   })
   expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 2 }])
+})
+
+test('a store that a daemon has open is not copied', async () => {
+  const { url, copy, file, query } = await stores()
+  const daemon = await openStore({ kind: 'sqlite', file })
+  const refused = await copy('--to', url)
+  await daemon.close()
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/is open in another process: stop the daemon first; nothing was copied/),
+  })
+  expect(await query(`SELECT to_regclass('platformctl.subscription') IS NULL AS untouched`)).toEqual([
+    { untouched: true },
+  ])
+  expect(await copy('--to', url)).toMatchObject({ code: 0 })
+})
+
+test('a move whose end nobody saw is finished by --resume, and --verify tells what differs', async () => {
+  const { url, copy, query } = await stores()
+  expect(await copy('--to', url, '--verify')).toMatchObject({ code: 1 })
+  expect(await copy('--to', url, '--resume')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^copied/),
+  })
+  expect(await copy('--to', url, '--resume')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^every row of this store is in the other one/),
+  })
+  await query(`UPDATE platformctl.subscription SET failures = 3 WHERE id = 'ada'`)
+  const differs = await copy('--to', url, '--verify')
+  expect(differs).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the stores differ, and nothing was changed/),
+  })
+  expect(differs.stdout).toBe('✖ subscription: 2 rows here, 2 there, and they differ\n')
 })
 
 test('a copy that fails in its middle leaves nothing there', async () => {

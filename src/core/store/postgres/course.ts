@@ -102,8 +102,14 @@ export function postgresCourse(pool: Pool): CourseStore {
     )
     const due = rows[0]
     // In trouble, or out for sending: what was tried since does not change when the lesson was due.
-    const inHand = await on.query<{ waiting: number; next: number | null; oldest: number | null }>(
+    const inHand = await on.query<{
+      waiting: number
+      retries: number
+      next: number | null
+      oldest: number | null
+    }>(
       `SELECT count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS waiting,
+         count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at <= $1) AS retries,
          min(next_attempt_at) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS next,
          min(confirmed_at + ${DAY_MS} * jsonb_array_length(sent_days)::bigint) AS oldest
        FROM (
@@ -116,6 +122,7 @@ export function postgresCourse(pool: Pool): CourseStore {
     return {
       due: due?.count ?? 0,
       waiting: hand?.waiting ?? 0,
+      retries: hand?.retries ?? 0,
       nextTryAt: hand?.next ?? undefined,
       oldestDueAt: earliest([due?.oldest ?? null, hand?.oldest ?? null]),
     }
@@ -329,6 +336,26 @@ export function postgresCourse(pool: Pool): CourseStore {
           [limit],
         )
         return rows.map(recordOf)
+      }),
+    failedConfirmations: ({ from, to, limit }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ id: string; address: string }>(
+          `SELECT s.id, s.address FROM platformctl.subscription_event e JOIN ${TABLE} s ON s.id = e.subscription
+           WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN $1 AND $2 AND s.state = 'unconfirmed'
+             AND NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l
+               WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
+           ORDER BY e.at LIMIT $3`,
+          [from, to, limit],
+        )
+        return rows
+      }),
+    renewConfirmation: ({ id, tokenHash, now }) =>
+      write(async (on) => {
+        const { rowCount } = await on.query(
+          'UPDATE platformctl.confirmation SET token_hash = $1 WHERE subscription = $2 AND used_at IS NULL AND NOT replaced AND created_at > $3',
+          [tokenHash, id, now - TOKEN_LIFE_MS],
+        )
+        return rowCount === 1
       }),
     remember: (subscription, entry) => write((on) => remember(on, [[subscription, entry]])),
     history: (subscription) =>

@@ -101,4 +101,6 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (subscription, at, kind, day)
   );
   `,
+  // Confirmation mails to try again.
+  `CREATE INDEX subscription_event_failed ON platformctl.subscription_event (at) WHERE kind = 'confirmation' AND outcome = 'transient';`,
 ]

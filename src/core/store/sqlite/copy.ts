@@ -2,7 +2,7 @@ import { StoreCareError } from '../care.ts'
 import type { CopySource, Table } from '../copy.ts'
 import { StoreOpenError } from '../store.ts'
 import { damagedOr } from './backup.ts'
-import { connect, migrate } from './connection.ts'
+import { connect, migrate, type SqliteDatabase } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
 const PAGE = 500
@@ -11,18 +11,17 @@ const JSON_COLUMNS = new Set(['sent_days'])
 
 /** An SQLite store to copy from: brought up to date, and held against writers until it is closed. */
 export function sqliteSource(file: string): CopySource {
-  const database = connect({ file, busyMs: 5000 })
+  const database = opened(file)
   try {
     migrate(database, file, MIGRATIONS)
-    // Readers go on; whoever wants to write waits, and then learns that the store has moved.
+    // Leaving WAL mode needs every lock there is: a daemon that has the store open would write on into the old one.
+    if (database.pragma('journal_mode = DELETE', { simple: true }) !== 'delete') throw inUse(file)
     database.exec('BEGIN IMMEDIATE')
   } catch (error) {
     database.close()
     const said = damagedOr(file, error)
     if (said instanceof StoreOpenError || said instanceof StoreCareError) throw said
-    throw new StoreOpenError(`${file} is written to by another process: stop the daemon first.`, {
-      cause: error,
-    })
+    throw inUse(file)
   }
   // Here, because whoever copies would take it for a fault of the other store.
   const read = <T>(work: () => T): T => {
@@ -58,4 +57,19 @@ export function sqliteSource(file: string): CopySource {
       database.close()
     },
   }
+}
+
+/** A fault of this file is not the other store's. */
+function opened(file: string): SqliteDatabase {
+  try {
+    return connect({ file, busyMs: 5000 })
+  } catch (error) {
+    if (!(error instanceof StoreOpenError)) throw error
+    const said = damagedOr(file, error.cause)
+    throw said instanceof StoreCareError ? said : new StoreCareError(error.message, { cause: error })
+  }
+}
+
+function inUse(file: string): StoreCareError {
+  return new StoreCareError(`${file} is open in another process: stop the daemon first; nothing was copied.`)
 }

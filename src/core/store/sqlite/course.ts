@@ -91,6 +91,14 @@ export function sqliteCourse(
     confirmation: prepare(
       'SELECT created_at, used_at, replaced, subscription FROM confirmation WHERE token_hash = ?',
     ),
+    failedConfirmations: prepare(`
+      SELECT s.id, s.address FROM subscription_event e JOIN subscription s ON s.id = e.subscription
+      WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN @from AND @to AND s.state = 'unconfirmed'
+        AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
+      ORDER BY e.at LIMIT @limit`),
+    renewConfirmation: prepare(
+      'UPDATE confirmation SET token_hash = ? WHERE subscription = ? AND used_at IS NULL AND replaced = 0 AND created_at > ?',
+    ),
     useConfirmation: prepare('UPDATE confirmation SET used_at = ? WHERE token_hash = ?'),
     due: prepare(`
       SELECT rowid, * FROM subscription INDEXED BY subscription_due
@@ -112,7 +120,7 @@ export function sqliteCourse(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
     ),
     inTrouble: prepare(
-      `SELECT total(next_attempt_at > @now) AS waiting, min(CASE WHEN next_attempt_at > @now THEN next_attempt_at END) AS next, min(${LESSON_DUE}) AS oldest
+      `SELECT total(next_attempt_at > @now) AS waiting, total(next_attempt_at <= @now) AS retries, min(CASE WHEN next_attempt_at > @now THEN next_attempt_at END) AS next, min(${LESSON_DUE}) AS oldest
        FROM subscription INDEXED BY subscription_problem WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL`,
     ),
     oldestClaimed: prepare(
@@ -179,12 +187,14 @@ export function sqliteCourse(
     const due = sql.backlog.get({ now }) as { count: number; oldest: number | null }
     const trouble = sql.inTrouble.get({ now }) as {
       waiting: number
+      retries: number
       next: number | null
       oldest: number | null
     }
     return {
       due: due.count,
       waiting: trouble.waiting,
+      retries: trouble.retries,
       nextTryAt: trouble.next ?? undefined,
       oldestDueAt: earliest([due.oldest, trouble.oldest, sql.oldestClaimed.get() as number | null]),
     }
@@ -363,6 +373,10 @@ export function sqliteCourse(
         bytesGone: await read(() => scrubFile(database, file, written)),
       }
     },
+    failedConfirmations: (input) =>
+      read(() => sql.failedConfirmations.all(input) as { id: string; address: string }[]),
+    renewConfirmation: ({ id, tokenHash, now }) =>
+      write(() => sql.renewConfirmation.run(tokenHash, id, now - TOKEN_LIFE_MS).changes === 1),
     remember: (subscription, entry) => write(() => history.add(subscription, entry)),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),

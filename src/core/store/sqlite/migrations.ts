@@ -105,4 +105,6 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (subscription, at, kind, day)
   ) STRICT, WITHOUT ROWID;
   `,
+  // Confirmation mails to try again.
+  `CREATE INDEX subscription_event_failed ON subscription_event (at) WHERE kind = 'confirmation' AND outcome = 'transient';`,
 ]

@@ -1,0 +1,157 @@
+import path from 'node:path'
+import type { CourseCounts } from '../../core/course/store.ts'
+import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
+import type { Environment } from '../../core/env/settings.ts'
+import { probeRemote } from '../../core/health/prober.ts'
+import type { Service } from '../../core/service.ts'
+import type { Context } from '../context.ts'
+import { dataFolder } from '../data-folder.ts'
+import { CommandError, EXIT } from '../exit.ts'
+
+export interface ServiceStatus {
+  readonly service: Service
+  readonly url: string
+  /** `stopped`: the daemon is not running; `unreached`: it runs and does not answer. */
+  readonly state: 'ok' | 'degraded' | 'failing' | 'unreached' | 'stopped'
+  /** The probes to blame, or why it was not reached. */
+  readonly reason?: string
+}
+
+/** Everything that an operator wants to know at first, as data. */
+export interface PlatformStatus {
+  readonly daemon: DaemonRecord & { readonly running: boolean }
+  readonly services: readonly ServiceStatus[]
+  readonly store:
+    | {
+        readonly kind: string
+        readonly location: string
+        readonly version: number
+        readonly latest: number
+        readonly backupAt: number | undefined
+        readonly lastHour: string | undefined
+        readonly counts: CourseCounts
+      }
+    /** Why it could not be read. */
+    | { readonly kind: string; readonly location: string; readonly fault: string }
+  /** Names of the variables that say who is told of trouble; empty: nobody is. */
+  readonly told: readonly string[]
+}
+
+const PATIENCE_MS = 3000
+const TELLING = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] as const
+
+/** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
+export async function gatherStatus(
+  context: Context,
+  options: { readonly data?: string; readonly envFile: readonly string[] },
+): Promise<PlatformStatus> {
+  const folder = dataFolder(context, options.data)
+  const record = readRecord(folder)
+  if (record === undefined)
+    throw new CommandError(
+      EXIT.usage,
+      `no daemon has run with the data folder ${folder}: name the daemon’s with --data.`,
+    )
+  const env = await environmentOf(context, options.envFile, record)
+  const running = isRunning(record)
+  const services = await Promise.all(
+    context.platform.services.flatMap(({ name: service, health }) => {
+      const url = record.urls[service]
+      return url === undefined ? [] : [serviceStatus(context, { service, url, health, running })]
+    }),
+  )
+  return {
+    daemon: { ...record, running },
+    services,
+    store: await storeStatus(context, { env, data: options.data, record }),
+    told: TELLING.filter((name) => env[name]?.trim()),
+  }
+}
+
+/** The files named, or else those that the daemon was started with, as far as this user may read them. */
+async function environmentOf(
+  context: Context,
+  named: readonly string[],
+  record: DaemonRecord,
+): Promise<Environment> {
+  const { loadEnvironment } = await import('../environment.ts')
+  if (named.length > 0) return (await loadEnvironment(context, named)).env
+  const readable: string[] = []
+  for (const file of record.envFiles) {
+    try {
+      await loadEnvironment(context, [file])
+      readable.push(file)
+    } catch {
+      context.stderr.write(`not read: ${file}, which the daemon was started with\n`)
+    }
+  }
+  return (await loadEnvironment(context, readable)).env
+}
+
+async function serviceStatus(
+  context: Context,
+  {
+    service,
+    url,
+    health,
+    running,
+  }: {
+    readonly service: Service
+    readonly url: string
+    readonly health: string
+    readonly running: boolean
+  },
+): Promise<ServiceStatus> {
+  if (!running) return { service, url, state: 'stopped' }
+  const { clock, signal } = context
+  const found = await probeRemote({
+    service,
+    url,
+    health,
+    deep: false,
+    token: undefined,
+    timeoutMs: PATIENCE_MS,
+    clock,
+    signal,
+  })
+  if (!found.reached) return { service, url, state: 'unreached', reason: found.reason }
+  const { state, probes } = found.report
+  const bad = Object.entries(probes).flatMap(([name, probe]) =>
+    probe.state === state && state !== 'ok' ? [`${name}: ${probe.reason ?? state}`] : [],
+  )
+  return { service, url, state, ...(bad.length > 0 && { reason: bad.join('; ') }) }
+}
+
+async function storeStatus(
+  context: Context,
+  {
+    env,
+    data,
+    record,
+  }: { readonly env: Environment; readonly data: string | undefined; readonly record: DaemonRecord },
+): Promise<PlatformStatus['store']> {
+  const { kind, location } = record.store
+  try {
+    const { openLocal } = await import('../local.ts')
+    const { platform, close } = await openLocal(
+      context,
+      env,
+      data ?? path.relative(context.cwd, dataFolder(context, data)),
+    )
+    try {
+      const store = await platform.store()
+      const [{ version, latest, backupAt }, lastHour, counts] = await Promise.all([
+        store.status(),
+        store.lastHour(),
+        (await platform.course()).counts(),
+      ])
+      return { kind, location, version, latest, backupAt, lastHour, counts }
+    } finally {
+      await close()
+    }
+  } catch (error) {
+    if (error instanceof CommandError) return { kind, location, fault: error.message }
+    const { storeFaultReason } = await import('../../core/store-fault.ts')
+    return { kind, location, fault: storeFaultReason(error) }
+  }
+}

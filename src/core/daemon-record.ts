@@ -1,0 +1,73 @@
+import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { StoreAddress } from './env/settings.ts'
+import type { Service } from './service.ts'
+
+/** What a daemon says of itself in its data folder, without a secret, for the commands that act on the same store. */
+export interface DaemonRecord {
+  readonly version: 1
+  readonly pid: number
+  readonly host: string
+  readonly startedAt: string
+  /** Set when it stopped in order. */
+  readonly stoppedAt?: string
+  readonly build: string | null
+  readonly store: RecordedStore
+  /** Absolute paths, in the order in which they were read. */
+  readonly envFiles: readonly string[]
+  readonly schedule: boolean
+  /** Where each service listens. */
+  readonly urls: Readonly<Partial<Record<Service, string>>>
+}
+
+export interface RecordedStore {
+  readonly kind: 'sqlite' | 'postgres'
+  /** The file, or `host:port/database`: never a user or a password. */
+  readonly location: string
+}
+
+const NAME = 'daemon.json'
+
+/** A store as it may be shown and compared. */
+export function recordedStore(address: StoreAddress): RecordedStore {
+  if (address.kind === 'sqlite') return { kind: 'sqlite', location: path.resolve(address.file) }
+  const { host, pathname, searchParams } = new URL(address.url.reveal())
+  // Several hosts stand in a parameter.
+  const hosts = host || searchParams.get('host') || 'localhost'
+  const named = hosts
+    .split(',')
+    .map((one) => (/:\d+$/.test(one) ? one : `${one}:5432`))
+    .join(',')
+  return { kind: 'postgres', location: `${named}${pathname}` }
+}
+
+/** Writes the record whole or not at all; readable by its owner only. */
+export function writeRecord(folder: string, record: DaemonRecord): void {
+  const file = path.join(folder, NAME)
+  const scratch = `${file}.${process.pid}`
+  writeFileSync(scratch, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
+  chmodSync(scratch, 0o600)
+  renameSync(scratch, file)
+}
+
+/** What the daemon that owns a folder said last; undefined when none did, or it cannot be read. */
+export function readRecord(folder: string): DaemonRecord | undefined {
+  try {
+    const record = JSON.parse(readFileSync(path.join(folder, NAME), 'utf8')) as DaemonRecord
+    return record.version === 1 && typeof record.store?.location === 'string' ? record : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Does the recorded daemon run on this machine? */
+export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
+  if (stoppedAt !== undefined) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // Another user's process may not be signalled, but it is there.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,105 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function daemon({ schedule = true } = {}) {
+  const cwd = await emptyFolder()
+  const folder = path.join(cwd, 'data')
+  const file = path.join(cwd, 'platform.env')
+  await writeFile(file, 'BUILD_STAMP=b7\nEMAIL_DISPATCH_SECRET=canary-of-the-dispatch-secret\n')
+  const running = await startDaemon({
+    platform: learning,
+    env: { BUILD_STAMP: 'b7', EMAIL_DISPATCH_SECRET: 'canary-of-the-dispatch-secret' },
+    envFiles: [file],
+    services: ['web', 'api', 'agent'],
+    host: '127.0.0.1',
+    ports: { web: 0, api: 0, agent: 0 },
+    dataFolder: folder,
+    schedule,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  let open = true
+  const stop = async () => {
+    if (open) await running.close()
+    open = false
+  }
+  onTestFinished(stop)
+  const run = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const { context, stdout, stderr } = testContext({ cwd, env })
+    const code = await runProgram(args, context)
+    return { code, stdout: stdout(), stderr: stderr() }
+  }
+  return { folder, file, stop, run, running }
+}
+
+test('status shows services, store, schedule, backlog and problems at once, and nothing secret', async () => {
+  const it = await daemon()
+  const { code, stdout } = await it.run(['status', '--data', 'data'])
+  expect(stdout).toMatch(/^daemon {5}running as process \d+ since .*, build b7$/m)
+  expect(stdout).toMatch(new RegExp(`^web {8}(?:ok|degraded), ${it.running.urls.web}`, 'm'))
+  expect(stdout).toMatch(/^store {6}sqlite .*platform\.sqlite$/m)
+  expect(stdout).toMatch(/^schedule {3}on, last hour [-\dT]+:00Z, next [-\dT]+:00Z$/m)
+  expect(stdout).toMatch(/^backlog {4}nothing is due$/m)
+  expect(stdout).toMatch(/^problems {3}none$/m)
+  expect(stdout).toMatch(new RegExp(`^env files {2}${it.file}$`, 'm'))
+  expect(stdout).toMatch(/^told {7}nobody/m)
+  expect(code).toBe(0)
+  expect(stdout + JSON.stringify(readRecord(it.folder))).not.toContain('canary')
+  await it.stop()
+  const stopped = await it.run(['status', '--data', 'data', '--format', 'json'])
+  expect(stopped.code).toBe(1)
+  expect(JSON.parse(stopped.stdout)).toMatchObject({
+    version: 1,
+    daemon: { running: false, stoppedAt: expect.any(String) },
+    services: [{ service: 'web', state: 'stopped' }, {}, {}],
+  })
+})
+
+test('a folder in which no daemon has run is wrong usage', async () => {
+  const it = await daemon()
+  expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/no daemon has run with the data folder/),
+  })
+})
+
+test.each([
+  ['db', 'status'],
+  ['course', 'status'],
+  ['dispatch', '--local', '--dry-run'],
+])(
+  '%s %s refuses to act on another store than the daemon that owns the folder, and says how to name it',
+  async (...command) => {
+    const it = await daemon()
+    const record = readRecord(it.folder)
+    if (record === undefined) throw new Error('the daemon recorded nothing')
+    writeRecord(it.folder, {
+      ...record,
+      store: { kind: 'postgres', location: 'db.example.com:5432/platform' },
+    })
+    const refused = await it.run([...command, '--data', 'data'])
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('PostgreSQL (db.example.com:5432/platform)')
+    expect(refused.stderr).toContain(`--env-file ${it.file}`)
+  },
+)
+
+test('the store that the daemon recorded is accepted however it is named', async () => {
+  const it = await daemon()
+  expect((await it.run(['db', 'status', '--data', 'data'])).code).toBe(0)
+  const file = path.join(it.folder, 'platform.sqlite')
+  expect((await it.run(['db', 'status', '--data', 'data'], { STORE_URL: `sqlite:${file}` })).code).toBe(0)
+  const other = await it.run(['db', 'status', '--data', 'data'], { STORE_URL: 'sqlite:other.sqlite' })
+  expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('other.sqlite') })
+})
