@@ -62,12 +62,21 @@ export function readRecord(folder: string): DaemonRecord | undefined {
 
 /** Does the recorded daemon run on this machine? */
 export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
-  if (stoppedAt !== undefined) return false
+  if (stoppedAt !== undefined || hasEnded(pid)) return false
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
     // Another user's process may not be signalled, but it is there.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** Linux keeps the number of a process that has ended until its parent has looked. */
+function hasEnded(pid: number): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }

@@ -81,6 +81,14 @@ test('a request in flight is answered before the process ends, and no new one is
   expect(half.received()).toMatch(/\r\nConnection: close\r\n/i)
 })
 
+test('SIGHUP is logged and ends nothing', async () => {
+  const it = await daemon()
+  process.kill(it.pid, 'SIGHUP')
+  await expect.poll(() => it.lines.some(({ event }) => event === 'sighup_ignored')).toBe(true)
+  expect((await fetch(`${it.urls.web}/api/health`)).status).toBe(200)
+  expect(await it.stop()).toBe(0)
+})
+
 test('a request that never finishes does not keep the process past its deadline', async () => {
   const it = await daemon(['--deadline', '0.5'])
   const half = raw(it.urls.web)

@@ -62,7 +62,7 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
+On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
 
 Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable or STORE_URL malformed, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
 
@@ -110,6 +110,17 @@ Examples:
           random: context.random,
           log,
         }).catch((error: unknown) => explain(error, context, { services, loaded }))
+        // Without a listener Node ends at once. Off a terminal somebody wanted a reload, which there is none of: an end
+        // in order would look like success to a supervisor, and nobody would start it again.
+        if (process.listenerCount('SIGHUP') === 0)
+          process.on('SIGHUP', () => {
+            if (context.stdout.isTTY) process.kill(process.pid, 'SIGTERM')
+            else
+              log.warn(
+                'sighup_ignored',
+                'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
+              )
+          })
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
