@@ -10,12 +10,15 @@ export interface Relay {
   /** The connections that there are pass nothing more; new ones do, unless all are meant. */
   readonly silence: (which: 'present' | 'all') => void
   readonly heal: () => void
+  /** Every connection is reset, as by a machine that came back and knows none of them. */
+  readonly reset: () => void
 }
 
 export async function relayTo(target: number): Promise<Relay> {
   const pairs = new Set<{ near: Socket; far: Socket; silent: boolean }>()
   let silent = false
-  const server = createServer((near) => {
+  // A machine that went away does not answer a goodbye either.
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     const pair = { near, far: connect(target, '127.0.0.1'), silent }
     pairs.add(pair)
     const end = () => {
@@ -23,6 +26,7 @@ export async function relayTo(target: number): Promise<Relay> {
       if (!pair.silent) near.destroy()
       if (near.destroyed) pairs.delete(pair)
     }
+    near.on('end', () => pair.silent || near.end())
     near.on('data', (chunk) => pair.silent || pair.far.write(chunk))
     pair.far.on('data', (chunk) => pair.silent || near.write(chunk))
     for (const socket of [near, pair.far]) socket.on('error', () => {}).on('close', end)
@@ -35,13 +39,16 @@ export async function relayTo(target: number): Promise<Relay> {
   })
   return {
     port,
-    open: () => pairs.size,
+    open: () => [...pairs].filter(({ near }) => !near.readableEnded).length,
     silence(which) {
       for (const pair of pairs) pair.silent = true
       silent = which === 'all'
     },
     heal() {
       silent = false
+    },
+    reset() {
+      for (const { near } of pairs) near.resetAndDestroy()
     },
   }
 }

@@ -24,7 +24,7 @@ const random = seeded(wholeNumber(USAGE, '--seed', values.seed))
 const MOST_PAUSE_MS = 30_000
 /** The provider's time for a message: there must be something left to send at the last kill. */
 const ANSWER_MS = 250
-const people = 200 + kills * 150
+const people = 200 + kills * 500
 
 const pair = await startPair()
 const sink = await apiSink()

@@ -40,6 +40,19 @@ test('connections that go silent cost one time limit, and are replaced by new on
   await expect.poll(() => relay.open()).toBeLessThanOrEqual(4)
 })
 
+test('connections that are reset while they are being closed are no fault of the process', async () => {
+  const { url, port } = await database()
+  const relay = await relayTo(port)
+  const pool = poolOf(by(url, relay.port))
+  await Promise.all([1, 2, 3, 4].map(() => pool.query('SELECT pg_sleep(0.05)')))
+  relay.silence('present')
+  await expect(pool.query('SELECT 1')).rejects.toThrow('the server did not answer in time')
+  // They have said goodbye and wait for an answer; an unhandled rejection would fail this run.
+  await expect.poll(() => relay.open(), { interval: 5 }).toBe(0)
+  relay.reset()
+  expect((await pool.query('SELECT 1')).rowCount).toBe(1)
+})
+
 test('a transaction whose connection goes silent between two statements ends in time, and so does closing the pool', async () => {
   const { url, port } = await database()
   const relay = await relayTo(port)

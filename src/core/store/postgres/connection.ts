@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -176,7 +175,10 @@ export function createPool(input: {
 /** Ends a pool. A peer that is silent does not close its side either: then ours is closed alone. */
 async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
   await pool.end()
-  const closed = Promise.all([...sockets].map((socket) => once(socket, 'close')))
+  // Not `once` of node:events: it rejects when the peer resets the connection instead, which is a goodbye, too.
+  const closed = Promise.all(
+    [...sockets].map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()))),
+  )
   await Promise.race([closed, sleep(GOODBYE_MS, undefined, { ref: false })])
   for (const socket of sockets) socket.destroy()
 }
