@@ -56,6 +56,16 @@ async function site({ env = {}, history }: { env?: Record<string, string>; histo
 const text = async (response: Promise<Response>) => (await response).text()
 const json = async (response: Promise<Response>) => (await (await response).json()) as Record<string, unknown>
 
+test('what fails now says for how long, with its incident before the services, and in the favicon', async () => {
+  const page = await text((await site({ history: await recorded('failing') }))('/'))
+  expect(page).toMatch(/is failing <small>for 15 minutes/)
+  expect(page.indexOf('<h2>Incidents</h2>')).toBeLessThan(page.indexOf('class="service"'))
+  const icon = /<link rel="icon" href="data:image\/svg\+xml,([^"]+)">/.exec(page)?.[1] ?? ''
+  expect(decodeURIComponent(icon)).toContain('#d13b31')
+  const calm = await text((await site({ history: await recorded() }))('/'))
+  expect(calm.indexOf('<h2>Incidents</h2>')).toBeGreaterThan(calm.indexOf('class="service"'))
+})
+
 test('the page tells the verdict, its age, each probe, incidents, build and what is not configured, without a script', async () => {
   const ask = await site({ history: await recorded() })
   const page = await text(ask('/'))

@@ -19,7 +19,7 @@ const EVERYWHERE: Readonly<Record<ErrorCode, Wording>> = {
   token_expired: { heading: 'This link has expired', help: `${START}.` },
   signature_invalid: { heading: 'That did not work', help: `${START}.` },
   challenge_failed: { heading: 'Please try once more', help: `${START}.` },
-  unauthenticated: { heading: 'Please sign in', help: `Sign in and try again. ${START}.` },
+  unauthenticated: { heading: 'Sign in to continue', help: `Sign in and try again. ${START}.` },
   locked: { heading: 'This is locked', help: `Your plan does not cover it. ${START}.` },
   not_found: { heading: 'There is nothing here', help: `The address may be mistyped, or old. ${START}.` },
   method_not_allowed: { heading: 'That is not possible here', help: `${START}.` },
@@ -54,6 +54,12 @@ const ON_ROUTE: Readonly<Partial<Record<RouteName, Readonly<Partial<Record<Error
     not_found: {
       heading: 'There is no such lesson',
       help: `The course has seven: ${[1, 2, 3, 4, 5, 6, 7].map((day) => `<a href="/lessons/${day}">day ${day}</a>`).join(', ')}.`,
+    },
+  },
+  status: {
+    unauthenticated: {
+      heading: 'For operators',
+      help: `The <a href="/">status page</a> is open to everybody.`,
     },
   },
   confirm: {

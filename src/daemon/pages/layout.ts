@@ -13,12 +13,15 @@ export function page({
   title,
   body,
   wide = false,
+  icon = 'data:,',
   style = '',
   script,
 }: {
   readonly title: string
   readonly body: string
   readonly wide?: boolean
+  /** A data URL of ours; none without it. */
+  readonly icon?: string
   /** Of this page alone. */
   readonly style?: string
   /** A module of ours, built into `dist`. */
@@ -35,7 +38,7 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${icon}">
 <style nonce="${nonce}">${STYLE}${style}</style>
 </head>
 <body>
@@ -78,6 +81,7 @@ th { font-weight: 600; white-space: nowrap; width: 1%; }
 }
 .ok { color: var(--ok); } .degraded { color: var(--degraded); } .failing { color: var(--failing); } .skipped { color: var(--quiet); }
 .lesson { background: var(--paper); border: 1px solid var(--line); border-radius: 14px; padding: 2rem 2.25rem; max-width: 42rem; margin: 0 auto; }
+.course { max-width: 42rem; margin: 0 auto 1rem; }
 .lesson code { font-size: .95em; }
 @media (max-width: 38rem) { .lesson { padding: 1.25rem; } }
 nav { display: flex; justify-content: space-between; max-width: 42rem; margin: 1rem auto 0; }

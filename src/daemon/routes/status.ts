@@ -60,7 +60,10 @@ function answer(
       const fix =
         token === undefined ? 'set HEALTH_DEEP_TOKEN first' : 'as a bearer token, or as the password'
       return errorResponse(
-        new PlatformError('unauthenticated', `Reasons and addresses need the health token: ${fix}.`),
+        new PlatformError(
+          'unauthenticated',
+          `Reasons and addresses are for operators and require the health token: ${fix}.`,
+        ),
         asked,
         // Alone, because Chromium asks its user for nothing when another scheme stands in the same field.
         token !== undefined && asked.wantsHtml

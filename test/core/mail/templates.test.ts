@@ -263,3 +263,13 @@ test('another record, another template or another day has another Message-ID', a
   expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(3)
   expect(new Set(messages.map(({ key }) => key)).size).toBe(3)
 })
+
+test.each(['subscription-confirmation', 'magic-link'] as const)(
+  '%s shows its address as text too, for readers whose button does not work',
+  async (name) => {
+    const { mail, slots } = await samples(name)
+    const { html } = renderMail(mail, slots)
+    const shown = html.replace(/<[^>]+>/g, '').replaceAll('&amp;', '&')
+    expect(shown).toContain(`copy this address into your browser: ${Object.values(slots)[0]}`)
+  },
+)

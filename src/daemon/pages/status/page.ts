@@ -7,7 +7,7 @@ import { duration, type Labels, listed } from '../../../core/status/words.ts'
 import { type Page, page } from '../layout.ts'
 import { bars, legend } from './bars.ts'
 import { buildName, latencies, moment, percent, percentiles } from './format.ts'
-import { SIGN_SHAPES, STATE_WORD, sign } from './sign.ts'
+import { SIGN_SHAPES, STATE_WORD, sign, stateIcon } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
 
 export interface StatusPageInput {
@@ -34,17 +34,20 @@ export function statusPage(input: StatusPageInput): Page {
   return page({
     title: `${verdict(summary, input.labels)} · Status`,
     wide: true,
+    icon: stateIcon(summary.state),
     style: STATUS_STYLE,
     body: [
       `${SIGN_SHAPES}<p class="eyebrow">Status</p>`,
       head(input),
+      // What goes on now stands beneath what it does; what is over stands below the services.
+      ...(hasOngoing(summary) ? [incidents(input)] : []),
       ...notes(input),
       ...(summary.services.length === 0
         ? []
         : [
             `<div class="key"><p>The last ${DAYS_KEPT} days, by the worst of each day</p>${legend()}</div>`,
             ...summary.services.map((service) => section(service, input)),
-            incidents(input),
+            ...(hasOngoing(summary) ? [] : [incidents(input)]),
           ]),
       off(input),
       ...(input.invitation === undefined ? [] : [`<h2>The course</h2>\n<p>${input.invitation}</p>`]),
@@ -53,12 +56,19 @@ export function statusPage(input: StatusPageInput): Page {
   })
 }
 
+function hasOngoing({ incidents }: Summary): boolean {
+  return incidents.some(({ endedAt }) => endedAt === undefined)
+}
+
 function head({ summary, labels }: StatusPageInput): string {
   const { state, checkedAt, now } = summary
+  const ongoing = summary.incidents.filter((one) => one.endedAt === undefined && one.state === state)
+  const since =
+    ongoing.length === 0 ? '' : `for ${duration(Math.max(...ongoing.map(({ lengthMs }) => lengthMs)))} · `
   const age =
     checkedAt === undefined
       ? ''
-      : `<small>checked ${duration(Math.max(0, now - checkedAt))} ago, at ${moment(checkedAt, { seconds: true })}</small>`
+      : `<small>${since}checked ${duration(Math.max(0, now - checkedAt))} ago, at ${moment(checkedAt, { seconds: true })}</small>`
   return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary, labels))} ${age}</h1></div></div>`
 }
 
@@ -158,7 +168,7 @@ function foot({ recorded, detailsLink, details }: StatusPageInput): string {
     '<a href="/insights">Insights</a>',
     detailsLink === undefined || details !== undefined
       ? ''
-      : `<a href="${detailsLink}">Reasons, for operators</a>`,
+      : `<a href="${detailsLink}">Details for operators</a>`,
   ]
   return `<footer><p>${recorded === 'none' ? 'Nothing is recorded here.' : 'Recorded once a minute. Time without a record is no data, and not uptime; degraded counts as up. Days are in UTC.'}</p>${links.filter(Boolean).join(' ')}</footer>`
 }

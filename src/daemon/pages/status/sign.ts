@@ -28,3 +28,18 @@ export const SIGN_SHAPES = `<svg class="shapes" aria-hidden="true">${Object.entr
 export function sign(state: CurrentState): string {
   return `<svg class="sign ${state}" aria-hidden="true"><use href="#s-${state}"/></svg>`
 }
+
+/** Legible on a light and on a dark tab bar. */
+const ICON_COLOR: Readonly<Record<CurrentState, string>> = {
+  ok: '#2e9e5e',
+  degraded: '#c98a10',
+  failing: '#d13b31',
+  skipped: '#7a7f8a',
+  unknown: '#7a7f8a',
+}
+
+/** The sign of a state as a favicon, in a data URL. */
+export function stateIcon(state: CurrentState): string {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="${ICON_COLOR[state]}"/><g fill="none" stroke="#fff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">${SIGNS[state]}</g></svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}

@@ -65,4 +65,8 @@ footer p { margin: 0; flex: 1 1 20rem; }
   .axis { flex-wrap: wrap; } .axis span:nth-child(2) { order: 3; flex: 1 0 100%; text-align: left; }
   .off div { grid-template-columns: 1fr; }
 }
+@media print {
+  :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; }
+  .service, .list li, .off { break-inside: avoid; } .bars { print-color-adjust: exact; } footer a { display: none; }
+}
 `
