@@ -130,7 +130,7 @@ test('a fault of the platform is a page with the number that finds it in the log
       (line) => line.includes('request_failed') && line.includes(page.headers.get('x-request-id') ?? '-'),
     ),
   ).toHaveLength(1)
-  expect(await (await ask('*/*')).json()).toMatchObject({ code: 'internal', status: 500 })
+  expect(await (await ask('application/json')).json()).toMatchObject({ code: 'internal', status: 500 })
 })
 
 test('a page of a route says more than the code where it can', async () => {

@@ -84,6 +84,10 @@ const GIVES: Readonly<Record<string, string>> = {
   'reader-difference': 'BUILD_STAMP=$2b$10$abc',
   'refused-by-reader': 'BUILD_STAMP = a',
   'package-missing': 'NEXT_PUBLIC_ERRORTRACK_DSN=https://key@errors.example.com/1',
+  'trusts-everybody': 'TRUST_PROXY=0.0.0.0/0',
+  'plain-http': 'NEXT_PUBLIC_SITE_URL=http://www.example.com\nDEPLOY_ENVIRONMENT=production',
+  'store-without-tls': 'STORE_URL=postgres://u@db.example/p\nDEPLOY_ENVIRONMENT=production',
+  'token-claims-unchecked': `DATASTORE_JWT_SECRET=${LONG}`,
   'group-absent': '',
 }
 
