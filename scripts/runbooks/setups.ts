@@ -21,7 +21,7 @@ NEXT_PUBLIC_SITE_URL=https://www.example.com
 NEXT_PUBLIC_API_URL=https://api.example.com
 NEXT_PUBLIC_AGENT_URL=https://agent.example.com
 CORS_ALLOWED_ORIGINS=https://www.example.com
-STORE_URL=postgres://platform:kX3vQ8tR2mZ7pL5w@platform-store.postgres.database.azure.com/platform
+STORE_URL=postgres://platform:kX3vQ8tR2mZ7pL5w@platform-store.postgres.database.azure.com/platform?sslmode=verify-full
 EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64)
 END`,
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
