@@ -96,7 +96,12 @@ const { output } = await build.write({
       {
         name: 'cli',
         priority: 3,
-        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/cli\/(?:program|exit|options|environment|check-environment|report|paint|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+        test: /src\/core\/(?:clock|random|installed)\.ts$|src\/platform\/(?:find|definition-error)\.ts$|src\/cli\/(?:choose-platform|program|exit|options|environment|check-environment|report|paint|output\/findings-text|commands\/preflight)\.ts$|node_modules\/commander\//,
+      },
+      {
+        name: 'definition',
+        priority: 3,
+        test: /src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\/|src\/cli\/package-root\.ts$/,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {

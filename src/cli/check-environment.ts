@@ -1,12 +1,12 @@
 import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
-import { validate } from '../core/env/validate.ts'
+import { type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { isInstalled } from '../core/installed.ts'
 import type { Service } from '../core/service.ts'
 import type { Context } from './context.ts'
-import { loadEnvironment } from './environment.ts'
+import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { type ReportOptions, writeReport } from './report.ts'
 
@@ -42,7 +42,8 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...finding,
     services: concerned(contract, finding, services),
   }))
-  const findings = [...report.findings, ...ofFiles, ...packages, ...(live?.findings ?? [])].sort(
+  const unread = namesNotRead({ contract, loaded, report, services })
+  const findings = [...report.findings, ...unread, ...ofFiles, ...packages, ...(live?.findings ?? [])].sort(
     (a, b) => RANK[a.severity] - RANK[b.severity],
   )
   const ok = findings[0]?.severity !== 'error'
@@ -52,6 +53,35 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     { ...report, ok, findings, ...(live && { live: live.results }) },
     input,
   )
+}
+
+/** One notice that counts the names in the files that no group has, but for those that a warning calls misspelt. */
+function namesNotRead(input: {
+  readonly contract: Contract
+  readonly loaded: LoadedEnvironment
+  readonly report: Report
+  readonly services: readonly Service[]
+}): readonly Finding[] {
+  const { contract, loaded, report, services } = input
+  const misspelt = new Set(
+    report.findings.filter(({ id }) => id === 'unknown-name').flatMap(({ present }) => present),
+  )
+  const names = Object.keys(loaded.env).filter(
+    (name) => loaded.origin(name) && contract.find(name) === undefined && !misspelt.has(name),
+  )
+  if (names.length === 0) return []
+  return [
+    {
+      id: 'names-not-read',
+      severity: 'notice',
+      services,
+      group: 'file',
+      present: [],
+      missing: [],
+      cause: `${names.length === 1 ? '1 name in the files is' : `${names.length} names in the files are`} in no group of this platform, and not checked.`,
+      fix: 'Nothing to do, unless they should be checked: then add them to a group of the definition.',
+    },
+  ]
 }
 
 /** Of the services asked for, those that read what the finding names; all of them when none does. */

@@ -5,7 +5,6 @@ import { configured } from '../core/health/engine-probes.ts'
 import type { ProbeResult } from '../core/health/probe.ts'
 import { failing, ok, skipped } from '../core/health/verdicts.ts'
 import { type CheckResult, PROBE_TARGETS, type ProbeInput } from './definition.ts'
-import { TARGETS } from './targets.ts'
 
 /** A probe of a definition as the engine runs it. */
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
@@ -51,7 +50,9 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
         const where = target(parts.settings)
         if (result.state !== 'ok') return result
         if (where === undefined) return skipped('its address is not set')
-        return context.deep ? TARGETS[kind](where, parts, context) : result
+        if (!context.deep) return result
+        const { TARGETS } = await import('./targets.ts')
+        return TARGETS[kind](where, parts, context)
       }
     },
   }

@@ -59,6 +59,15 @@ describe('with a definition', () => {
     }
   })
 
+  test('names that no group knows are counted in one notice', async () => {
+    await write('.env', 'KILN_REGION=eu\nOTHER_ONE=1\nANOTHER=2\nKILN_REGIONS=eu\n')
+    const { exitCode, stdout } = await run(['env', 'check', '.env', '--notices'])
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('2 names in the files are in no group of this platform')
+    expect(stdout).toMatch(/KILN_REGIONS[\s\S]*Did you mean KILN_REGION/)
+    expect((await run(['env', 'check', '.env'])).stdout).not.toContain('no group')
+  })
+
   test('the env commands speak of its variables', async () => {
     await write('.env', 'KILN_REGION=eu\n')
     const outputs = await Promise.all(

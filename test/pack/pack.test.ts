@@ -28,7 +28,7 @@ const CONTENTS = [
   /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
   /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js(?:\.map)?$/,
-  /^dist\/insights\.(?:js|css)$/,
+  /^dist\/(?:insights\.(?:js|css)|lesson\.js)$/,
   /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
@@ -219,29 +219,54 @@ ${REPORTING}`,
     path.join(installed.folder, 'wrong.ts'),
     `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\nimport { track } from 'platformctl/browser'\ntrack('lesson.deleted')\n`,
   )
-  const tsc = (file: string) =>
-    execa(
-      process.execPath,
-      [
-        typescript(),
-        '--noEmit',
-        '--strict',
-        '--module',
-        'nodenext',
-        '--target',
-        'es2024',
-        '--types',
-        'node',
-        file,
-      ],
-      {
-        cwd: installed.folder,
-        reject: false,
-      },
-    )
   expect((await tsc('right.ts')).stdout).toBe('')
   expect((await tsc('wrong.ts')).stdout).toMatch(
     /wrong\.ts\(2,\d+\): error TS[\s\S]*wrong\.ts\(4,\d+\): error TS/,
+  )
+})
+
+test('a TypeScript definition loads from the installed package, and the compiler knows its names', async () => {
+  const write = (file: string, text: string) => writeFile(path.join(installed.folder, file), text)
+  const definition = (rule: string) => `import { definePlatform } from 'platformctl/config'
+export default definePlatform({
+  preset: 'base',
+  name: 'Kiln School',
+  services: { web: {} },
+  groups: {
+    kiln: {
+      unlocks: 'kiln bookings',
+      absent: 'no bookings',
+      variables: { KILN_API_KEY: { kind: 'secret' }, KILN_API_SECRET: { kind: 'secret' } },
+      rules: [{ allOrNone: ['KILN_API_KEY', '${rule}'] }],
+    },
+  },
+})
+`
+  await write('kiln.config.ts', definition('KILN_API_SECRET'))
+  const half = await run(['preflight', '--config', 'kiln.config.ts'], {
+    env: { KILN_API_KEY: 'one-of-two-keys' },
+  })
+  expect(half.exitCode).toBe(1)
+  expect(half.stdout).toContain('KILN_API_SECRET')
+  await write(
+    'kiln-use.ts',
+    `import { openPlatform } from 'platformctl'
+import { readPlatformEnv } from 'platformctl/config'
+import platform from './kiln.config.ts'
+const { kiln, payments } = readPlatformEnv(platform, { KILN_API_KEY: 'a', KILN_API_SECRET: 'b' })
+const secret: string = kiln ? kiln.KILN_API_SECRET.reveal() : ''
+const opened = openPlatform({ env: {}, platform })
+const { status } = await opened.web.fetch(new Request('http://web.example/api/health'))
+console.log(JSON.stringify({ secret, payments: payments === undefined, status }))
+await opened.close()
+`,
+  )
+  const used = await execa(process.execPath, ['kiln-use.ts'], { cwd: installed.folder })
+  expect(JSON.parse(used.stdout)).toEqual({ secret: 'b', payments: true, status: 200 })
+  expect((await tsc('kiln-use.ts')).stdout).toBe('')
+  await write('kiln-wrong.ts', definition('KILN_API_SECERT'))
+  expect((await tsc('kiln-wrong.ts')).stdout).toMatch(
+    /kiln-wrong\.ts\(11,\d+\)[\s\S]*Did you mean '"KILN_API_SECRET"'/,
   )
 })
 
@@ -257,6 +282,29 @@ start({ endpoint: process.env.NEXT_PUBLIC_ANALYTICS_ENDPOINT })
 track('lesson.viewed', { lesson: 3 })
 void outcome; void doubled
 `
+
+/** Checks a file as a consumer's compiler would. */
+const tsc = (file: string) =>
+  execa(
+    process.execPath,
+    [
+      typescript(),
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--allowImportingTsExtensions',
+      '--types',
+      'node',
+      file,
+    ],
+    {
+      cwd: installed.folder,
+      reject: false,
+    },
+  )
 
 const typescript = () =>
   path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')

@@ -42,6 +42,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
   'package-missing':
     'The environment asks for something that needs an optional package, and that package is not installed where this ran. It is off until it is.',
+  'names-not-read':
+    'The files hold names that no group of this platform has. Other programs may read them; the notice counts them, so that a misspelt one is not overlooked.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 
