@@ -11,7 +11,7 @@ import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
 import { systemClock } from '../core/clock.ts'
 import { openCourse } from '../core/course/open.ts'
 import { readSettings } from '../core/env/read-settings.ts'
-import type { Settings } from '../core/env/settings.ts'
+import type { Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../core/env/store-address.ts'
 import { validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
@@ -91,7 +91,13 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       )
     }
     return (
-      options.store ?? openStore(settings.store.address, { poolSize: settings.store.poolSize, log, onLost })
+      options.store ??
+      openStore(settings.store.address, {
+        poolSize: settings.store.poolSize,
+        log,
+        onLost,
+        leaseClock: ownTime(options.clock, settings.store.address),
+      })
     )
   })
   let exhaustedAt = Number.NEGATIVE_INFINITY
@@ -105,11 +111,11 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     exhaustedAt = clock.monotonic()
   }
   const confirmationsExhausted = () => clock.monotonic() - exhaustedAt < HOUR_MS
+  const storedKey = (kept: Store, name: string) =>
+    kept.getOrCreate(name, () => Buffer.from(random.bytes(32)).toString('base64url'))
   const course = once(async () => {
     const kept = await store()
-    const linkKey =
-      settings.linkSecret ??
-      secret(await kept.getOrCreate('link_key', () => Buffer.from(random.bytes(32)).toString('base64url')))
+    const stored = secret(await storedKey(kept, 'link_key'))
     const opened = openCourse({
       lessons: platform.courses[0]?.lessons ?? [],
       store: kept.course,
@@ -121,7 +127,13 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       siteUrl: settings.site.siteUrl,
       confirmationsPerDay: settings.budgets.confirmationsPerDay,
       onExhausted: noteExhausted,
-      linkKey,
+      linkKey: settings.linkSecret?.current ?? stored,
+      // Links that were signed before the secret was set, or under the one before it, go on working.
+      oldLinkKeys: [
+        ...(settings.linkSecret?.accepted.slice(1) ?? []),
+        ...(settings.linkSecret ? [stored] : []),
+      ],
+      addressKey: secret(await storedKey(kept, 'address_key')),
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
@@ -132,6 +144,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       directory: options.directory ?? opened.directory,
       mailer,
       sentMail: opened.sentMail,
+      addressKey: secret(await storedKey(opened, 'address_key')),
       async confirmAgain(email) {
         const address = parseAddress(email)
         const answer = address.ok ? await (await course()).confirmAgain(address.identity) : undefined
@@ -359,6 +372,11 @@ async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void
   const faults: unknown[] = []
   for (const end of ends) await end().catch((fault: unknown) => faults.push(fault))
   if (faults.length > 0) throw faults[0]
+}
+
+/** A host that brings its own clock has no other time, but for a server's, which it shares with others. */
+function ownTime(clock: PlatformOptions['clock'], address: StoreAddress | undefined) {
+  return clock === undefined || clock === systemClock || address?.kind === 'postgres' ? undefined : clock.now
 }
 
 /** A host's own identity is held to the same form as a token's. */

@@ -85,7 +85,7 @@ test('subscribing writes durably for every address, the erased included, and kee
   await it.store.course.erase({
     identity: 'erased@example.com',
     spellings: ['erased@example.com'],
-    recipient: '',
+    recipients: [],
     suppressionHash: hashes[0] ?? '',
     now,
   })

@@ -21,7 +21,7 @@ const MUTATIONS: readonly Mutation[] = [
     name: 'records a day as sent before it is sent',
     file: 'course/dispatcher.ts',
     find: 'const outcome = await inFlight(',
-    replace: `await mark(settle(claim, { kind: 'sent', id: '' }, clock.now(), 0))
+    replace: `await mark(settle(claim, { kind: 'sent', id: '' }, clock.now(), 0), lease.heldUntil())
       const outcome = await inFlight(`,
   },
   {
@@ -32,9 +32,9 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'holds a lease that is shorter than a send',
-    file: 'course/dispatcher.ts',
-    find: 'const LEASE_MS = 90_000',
-    replace: 'const LEASE_MS = 1_000',
+    file: 'course/lease.ts',
+    find: 'export const LEASE_MS = 90_000',
+    replace: 'export const LEASE_MS = 1_000',
   },
   {
     name: 'makes a new key for every attempt',
@@ -104,6 +104,115 @@ const MUTATIONS: readonly Mutation[] = [
     name: 'gives up what was claimed when the process stops',
     file: 'course/subscription.ts',
     find: 'nextAttemptAt: now + leaseMs,',
+    replace: 'nextAttemptAt: undefined,',
+  },
+  {
+    name: 'records an outcome in one attempt',
+    file: 'course/marker.ts',
+    find: 'if (passing && latest < mark.until)',
+    replace: 'if (passing && latest < 0)',
+  },
+  {
+    name: 'claims by the wall clock what others hold by the clock of leases',
+    file: 'store/sqlite/course.ts',
+    find: 'ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END',
+    replace: 'ELSE next_attempt_at <= @now OR (@lease + @leaseMs) < 0 END',
+  },
+  {
+    name: 'does not renew a lease while its message is out',
+    file: 'course/lease.ts',
+    find: 'if (kept) until = now + ATTEMPT_MS',
+    replace: 'if (kept) until = last',
+  },
+  {
+    name: 'lets an attempt outlive its lease',
+    file: 'course/lease.ts',
+    find: 'const ATTEMPT_MS = 80_000',
+    replace: 'const ATTEMPT_MS = 800_000',
+  },
+  {
+    name: 'begins attempts however long ago their lease began',
+    file: 'course/lease.ts',
+    find: 'mayBegin: () => timer.monotonic() <= since + BEGIN_MS',
+    replace: 'mayBegin: () => timer.monotonic() >= since',
+  },
+  {
+    name: 'hands over again what was out when its subscriber left and came back',
+    file: 'course/subscription.ts',
+    find: "state: 'confirmed',\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
+    replace:
+      "state: 'confirmed',\n    claimedAt: undefined,\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
+  },
+  {
+    name: 'parks a lesson for a fault of our own texts',
+    file: 'mail/open.ts',
+    find: "return { kind: 'not_composed', reason: faultOf(error) }",
+    replace: "return { kind: 'permanent', reason: faultOf(error), hardBounce: true }",
+  },
+  {
+    name: 'parks everybody for a refusal of all that we send',
+    file: 'course/dispatcher.ts',
+    find: "if (about === 'message') return record",
+    replace: 'if (about) return record',
+  },
+  {
+    name: 'ends nothing by a link of an earlier enrolment',
+    file: 'course/subscription.ts',
+    find: 'if (enrolment > record.enrolment) return undefined',
+    replace: 'if (enrolment !== record.enrolment) return undefined',
+  },
+  {
+    name: 'accepts no link of the secret before',
+    file: 'course/open.ts',
+    find: '[linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink',
+    replace: '[linkKey].map((key) => readUnsubscribeLink',
+  },
+  {
+    name: 'takes a released lesson for one that waits for ever',
+    file: 'course/schedule.ts',
+    find: 'nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, due) : due',
+    replace: 'nextAttemptAt: tried ? undefined : due',
+  },
+  {
+    name: 'keeps what was erased',
+    file: 'store/sqlite/course.ts',
+    find: 'return sql.erase.run(identity).changes > 0',
+    replace: 'return identity.length > 0',
+  },
+  {
+    name: 'mails on after an unsubscribe',
+    file: 'course/subscription.ts',
+    find: "    state: 'unsubscribed',\n    unsubscribedAt: now,\n    nextAttemptAt: undefined,",
+    replace: '    unsubscribedAt: now,',
+  },
+  {
+    name: 'goes beyond its limit',
+    file: 'course/feed.ts',
+    find: 'left -= claims.length',
+    replace: 'left -= 1',
+  },
+  {
+    name: 'sends to a dead address',
+    file: 'course/schedule.ts',
+    find: 'end: outcome.hardBounce',
+    replace: 'end: false',
+  },
+  {
+    name: 'starts over with the days of the enrolment before',
+    file: 'course/subscription.ts',
+    find: '    sentDays: [],\n    unreadableDays',
+    replace: '    unreadableDays',
+  },
+  {
+    name: 'takes a connection that broke for a message that was refused',
+    file: 'course/schedule.ts',
+    find: "problem: { kind: 'unknown', reason: outcome.reason, since },",
+    replace: 'problem: undefined,',
+  },
+  {
+    name: 'undoes no unsubscribe',
+    file: 'course/subscription.ts',
+    find: 'nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, dueAt(confirmedAt, day)),',
     replace: 'nextAttemptAt: undefined,',
   },
 ]

@@ -16,6 +16,18 @@ export type Fault =
   | 'clock-step'
   | 'unsubscribe'
   | 'freeze'
+  | 'lock'
+  | 'long-answer'
+  | 'clock-skew'
+  | 'broken-texts'
+  | 'refuses-us'
+  | 'rotate-secret'
+  | 'erase'
+
+/** The clocks of machines differ by twice this at the most. */
+export const MOST_SKEW_MS = 2 * 60_000
+/** Why the provider refuses what we send, whoever it is to. */
+export const REFUSES_US = 'our sender is refused'
 
 /** A machine's process as the simulation sees it: when it is killed, nothing that it waits for ever comes. */
 export interface Process {
@@ -49,8 +61,9 @@ export function simulatedProvider(input: {
   readonly kill: (process: Process) => void
   /** The subscriber of a lesson that is out just now goes away. */
   readonly leave: (enrolment: string) => void
+  readonly refusesUs: () => boolean
 }): Provider {
-  const { kind, time, random, faults, rarity, witness, kill, leave } = input
+  const { kind, refusesUs, time, random, faults, rarity, witness, kill, leave } = input
   const known = new Map<string, { readonly at: number; readonly bytes: string }>()
   let calm = false
   const meets = (fault: Fault, oneIn: number) => !calm && faults.has(fault) && random.oneIn(oneIn * rarity)
@@ -80,6 +93,7 @@ export function simulatedProvider(input: {
     )
     // A refusal that nobody is left to hear teaches nothing; a message on its way is taken all the same.
     const heard = process.alive && deadline?.aborted !== true
+    if (heard && refusesUs()) return { kind: 'transient', scope: 'sender', reason: REFUSES_US }
     if (heard && meets('too-many', 300))
       return { kind: 'transient', scope: 'connection', reason: 'too many', retryAfterMs: 60 * SECOND }
     if (heard && meets('transient', 25)) {
@@ -104,6 +118,8 @@ export function simulatedProvider(input: {
     await time.clock.sleep(
       meets('slow', 100) ? random.between(5 * SECOND, 70 * SECOND) : random.between(1, 40),
     )
+    if (kind === 'smtp' && meets('long-answer', 150))
+      await time.clock.sleep(random.between(60 * SECOND, 600 * SECOND))
     if (!process.alive) return NEVER
     if (meets('lost-response', 60)) {
       witness.unsettled(message)
@@ -115,6 +131,7 @@ export function simulatedProvider(input: {
   return {
     transportOf: (process) => ({
       kind,
+      ...(kind === 'smtp' && { patienceMs: 14 * 60 * SECOND }),
       send: (message, deadline) => send(process, message, deadline),
       verify: async () => {},
       close: async () => {},

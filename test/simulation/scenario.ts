@@ -16,6 +16,13 @@ const FAULTS: readonly Fault[] = [
   'clock-step',
   'unsubscribe',
   'freeze',
+  'lock',
+  'long-answer',
+  'clock-skew',
+  'broken-texts',
+  'refuses-us',
+  'rotate-secret',
+  'erase',
 ]
 
 /** A seed's scenario: which provider, how many people and dispatchers, which faults. */

@@ -1,10 +1,11 @@
 import { DAY_MS, dueAt } from '../../src/core/course/schedule.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
-import type { Process } from './provider.ts'
+import { MOST_SKEW_MS, type Process, REFUSES_US } from './provider.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 const MINUTE_MS = 60 * 1000
+const MOST_MISTAKEN = 24
 
 export interface Violation {
   readonly invariant: string
@@ -22,6 +23,8 @@ interface Lesson {
   /** No attempt before this much time has passed, unless the clock was stepped since. */
   notBefore: number
   refusedForGood: boolean
+  /** It was handed over at least once. */
+  tried: boolean
   /** The operator must decide: it was parked before its subscription ended. */
   parked: boolean
 }
@@ -43,6 +46,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
   let latest = 0
   let steppedAt = Number.NEGATIVE_INFINITY
   let delivered = 0
+  let parkedForUs = 0
 
   const lessonOf = (key: string): Lesson => {
     let lesson = lessons.get(key)
@@ -53,6 +57,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         unsettled: false,
         notBefore: 0,
         refusedForGood: false,
+        tried: false,
         parked: false,
       }
       lessons.set(key, lesson)
@@ -107,7 +112,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       const confirmed = confirmedAt.get(parsed.enrolment)
       if (confirmed === undefined)
         violation('a lesson for a subscription that is not confirmed', parsed.lesson)
-      else if (latest < dueAt(confirmed, parsed.day)) violation('a lesson before it was due', parsed.lesson)
+      else if (latest + 2 * MOST_SKEW_MS < dueAt(confirmed, parsed.day))
+        violation('a lesson before it was due', parsed.lesson)
       if (ended.has(parsed.enrolment)) violation('a lesson after an acknowledged unsubscribe', parsed.lesson)
       if (superseded.has(parsed.enrolment))
         violation('a lesson of an enrolment that was started over', parsed.lesson)
@@ -127,13 +133,14 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         held.set(process, holds)
       }
       holds.add(lesson)
+      lesson.tried = true
     },
     refused(message: Message, how: 'transient' | 'permanent' | 'bounce'): void {
       const parsed = lessonIn(message)
       if (parsed === undefined) return
       note(parsed.enrolment, `day ${parsed.day} refused: ${how}`)
       const lesson = lessonOf(parsed.lesson)
-      if (how === 'transient') lesson.notBefore = time.elapsed() + 5 * MINUTE_MS
+      if (how === 'transient') lesson.notBefore = time.elapsed() + 5 * MINUTE_MS - 2 * MOST_SKEW_MS
       else lesson.refusedForGood = true
     },
     /** The answer to an attempt was lost. */
@@ -173,6 +180,12 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       }
       if (problem?.kind === 'unknown') lesson.unsettled = true
       if (problem?.kind === 'parked') lesson.parked = true
+      if (problem?.kind === 'parked' && !lesson.tried)
+        violation('a lesson was parked that was never handed over', `${enrolment}.${claim.day}`)
+      if (problem?.kind === 'parked' && problem.reason === REFUSES_US) parkedForUs += 1
+      // At the very moment that the provider takes mail again, the answers of before may look like a few bad messages.
+      if (parkedForUs > MOST_MISTAKEN)
+        violation('lessons were parked for a refusal of all that we send', `${enrolment}.${claim.day}`)
       if (problem?.kind === 'bounced') dead.add(enrolment)
     },
     confirmed(enrolment: string, at: number): void {
@@ -188,7 +201,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     undone(enrolment: string): void {
       note(enrolment, 'undone')
       ended.delete(enrolment)
-      for (let day = 1; day <= 7; day += 1) forget(lessonOf(`${enrolment}.${day}`))
+      // It is due at once; what is out meanwhile still must not go out again.
+      for (let day = 1; day <= 7; day += 1) lessonOf(`${enrolment}.${day}`).notBefore = 0
     },
     /** The wall clock was stepped; what was due by the time that it showed `before` was due. */
     stepped(before: number): void {

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { LESSONS } from '../support/learning.ts'
 import type { Core } from './core.ts'
-import { type Fault, NEVER, type Process, simulatedProvider } from './provider.ts'
+import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import { virtualTime } from './virtual-time.ts'
 import { createWitness, type Violation } from './witness.ts'
@@ -43,7 +43,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const time = virtualTime(START)
   const faults = new Set(scenario.faults)
   const witness = createWitness({ kind: scenario.provider, time })
-  const store = await core.openStore(undefined)
+  const store = await core.openStore(undefined, { leaseClock: time.elapsed })
   let calm = false
   let kills = 0
   const kill = (process: Process) => {
@@ -54,23 +54,40 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   /** Someone uses the link of an enrolment, and half of them change their minds. */
   async function leave(enrolment: string): Promise<boolean> {
-    const link = witness.linkOf(enrolment)
+    const [id = '', number] = enrolment.split('.')
+    // Any link that ever came works, also one of an enrolment that was started over since.
+    const earlier = `${id}.${random.between(1, Number(number))}`
+    const link = witness.linkOf(earlier) ?? witness.linkOf(enrolment)
     if (link === undefined) return false
+    if (faults.has('erase') && !calm && random.oneIn(6)) return erase(id)
+    const before = await store.course.findById(id)
     await course.unsubscribe(link)
-    const [id = ''] = enrolment.split('.')
     const found = await store.course.findById(id)
-    if (found?.state !== 'unsubscribed' || `${id}.${found.enrolment}` !== enrolment) return false
-    witness.unsubscribed(enrolment)
-    await time.clock.sleep(random.between(0, 2 * HOUR))
+    if (found === undefined || found.enrolment !== before?.enrolment) return false
+    const current = `${id}.${found.enrolment}`
+    if (found.state === 'confirmed') witness.violation('a link that we sent did nothing', current)
+    if (found.state !== 'unsubscribed') return false
+    witness.unsubscribed(current)
+    // At once, in the middle of an attempt, or when it is long over.
+    await time.clock.sleep(random.pick([0, random.between(1, MINUTE), random.between(0, 2 * HOUR)]))
     if (random.oneIn(2)) return true
-    witness.undone(enrolment)
+    witness.undone(current)
     await course.undoUnsubscribe(link)
     return false
   }
+  async function erase(id: string): Promise<boolean> {
+    const found = await store.course.findById(id)
+    if (found === undefined) return false
+    await course.erase(found.address)
+    witness.unsubscribed(`${id}.${found.enrolment}`)
+    return true
+  }
   const leaveSoon = (enrolment: string) =>
     void leave(enrolment).catch((error: unknown) => witness.violation(String(error), enrolment))
+  let isRefusing = () => false
   const provider = simulatedProvider({
     kind: scenario.provider,
+    refusesUs: () => isRefusing(),
     time,
     random,
     faults,
@@ -81,8 +98,24 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   })
   const tokens = new Map<string, string>()
 
+  const web: Process = { name: 'web', alive: true, call: 0 }
+  /** For some hours our own texts cannot be put together, or the provider refuses us. */
+  const period = (fault: Fault) => {
+    const from = random.between(HOUR, scenario.days * DAY_MS)
+    const to = from + random.between(HOUR, 20 * HOUR)
+    return () => !calm && faults.has(fault) && time.elapsed() > from && time.elapsed() < to
+  }
+  const isBroken = period('broken-texts')
+  isRefusing = period('refuses-us')
+  const compiled = await core.compiledMails()
+  /** Of an environment that is rotated: what a process was started with stays with it. */
+  const secrets = ['the first secret', 'the second secret', 'the third secret'].map(core.secret)
+
   function courseOf(process: Process, over: CourseStore): Course {
     const transport = provider.transportOf(process)
+    const rotated = faults.has('rotate-secret') && scenario.provider === 'smtp' ? random.between(0, 2) : 0
+    const linkKey = secrets[rotated] ?? core.secret('')
+    const skew = faults.has('clock-skew') && process !== web ? random.between(-MOST_SKEW_MS, MOST_SKEW_MS) : 0
     return core.openCourse({
       lessons: LESSONS,
       store: over,
@@ -90,6 +123,10 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       mailer: core.openMailer({
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },
+        compiled: async () => {
+          if (process !== web && isBroken()) throw new Error('a template is missing')
+          return compiled
+        },
         transport: {
           ...transport,
           send: async (message: Message, deadline?: AbortSignal) => {
@@ -100,16 +137,17 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
           },
         },
       }),
-      clock: time.clock,
+      clock: { ...time.clock, now: () => time.clock.now() + skew },
       timer: time.clock,
       random,
       log: silentLog,
       siteUrl: 'https://www.example.com',
-      linkKey: core.secret('only for simulations'),
+      linkKey,
+      oldLinkKeys: secrets.filter((one) => one !== linkKey),
+      addressKey: core.secret('kept in the store'),
     })
   }
 
-  const web: Process = { name: 'web', alive: true, call: 0 }
   const course = courseOf(web, store.course)
   // Loads what is loaded once, so that the first run of a process is like any other.
   await course.subscribe({ spelling: 'first@example.com', identity: 'first@example.com' })
@@ -238,8 +276,13 @@ function faultyStore(input: {
   const { core, store, process, random, time, faults, rarity, witness, kill, isCalm, leave } = input
   const meets = (fault: Fault, oneIn: number) =>
     !isCalm() && faults.has(fault) && random.oneIn(oneIn * rarity)
-  async function call<T>(work: () => Promise<T>, refused: () => void = () => {}): Promise<T> {
+  /** A foreign writer holds the store: it says so, and nothing is lost. */
+  let lockedUntil = 0
+  async function call<T>(work: () => Promise<T>, refused: () => void = () => {}, writes = false): Promise<T> {
     if (!process.alive) return NEVER
+    if (writes && meets('lock', 100)) lockedUntil = time.elapsed() + random.between(100, 5000)
+    if (writes && time.elapsed() < lockedUntil)
+      throw new core.PlatformError('store_unavailable', 'The store is locked.')
     if (meets('crash', 1500)) {
       kill(process)
       return NEVER
@@ -283,7 +326,9 @@ function faultyStore(input: {
         () => {
           for (const one of settlements) witness.settled(one, undefined)
         },
+        true,
       ),
+    keep: (asked) => call(() => store.keep(asked)),
   }
 }
 

@@ -21,23 +21,30 @@ export async function courseWith(
     siteUrl = 'https://www.example.com',
     transportKind = 'test',
     time,
+    patienceMs,
+    leaseClock = time?.elapsed,
   }: {
     readonly kind?: StoreKind
     readonly siteUrl?: string
     readonly transportKind?: string
     /** Lets no time pass by itself; otherwise the wall clock stands still and waiting is real. */
     readonly time?: VirtualTime
+    readonly patienceMs?: number
+    readonly leaseClock?: (() => number) | undefined
   } = {},
 ) {
   const address = await addressOf(kind)
   let now = time?.clock.now() ?? START
-  const store = await openTestStore(address)
+  const store = await openTestStore(address, leaseClock)
   const messages: Message[] = []
   let answer: (message: Message, signal?: AbortSignal) => Outcome | Promise<Outcome> = (message) => ({
     kind: 'sent',
     id: message.key,
   })
-  const open = (on: CourseStore, { site = siteUrl }: { readonly site?: string } = {}) =>
+  const open = (
+    on: CourseStore,
+    { site = siteUrl, aheadMs = 0 }: { readonly site?: string; readonly aheadMs?: number } = {},
+  ) =>
     openCourse({
       lessons: LESSONS,
       store: on,
@@ -47,6 +54,7 @@ export async function courseWith(
         from: { name: undefined, address: 'course@example.com' },
         transport: {
           kind: transportKind,
+          ...(patienceMs !== undefined && { patienceMs }),
           send: async (message, signal) => {
             messages.push(message)
             return answer(message, signal)
@@ -55,7 +63,11 @@ export async function courseWith(
           close: async () => {},
         },
       }),
-      clock: time?.clock ?? { now: () => now, monotonic: () => now, sleep: async () => {} },
+      clock: {
+        now: () => (time ? time.clock.now() : now) + aheadMs,
+        monotonic: () => now,
+        sleep: async () => {},
+      },
       timer: time?.clock ?? systemClock,
       random: systemRandom,
       log: silentLog,
@@ -79,6 +91,7 @@ export async function courseWith(
   return {
     course,
     store,
+    address,
     messages,
     open,
     now: () => now,
@@ -89,7 +102,7 @@ export async function courseWith(
       now += ms
     },
     /** A second process on the same store. */
-    anotherStore: () => openTestStore(address),
+    anotherStore: () => openTestStore(address, leaseClock),
     rows: () => Promise.all(Array.from({ length: people }, (_, n) => store.course.findById(`person-${n}`))),
     linkOf: (message: Message | undefined) => {
       const url = new URL(/<(.*)>/.exec(message?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')

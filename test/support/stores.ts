@@ -29,8 +29,12 @@ export async function addressOf(kind: StoreKind): Promise<Parameters<typeof open
 }
 
 /** An open store that is closed with the test. */
-export async function openTestStore(address: Parameters<typeof openStore>[0]): Promise<Store> {
-  const store = await openStore(address)
+export async function openTestStore(
+  address: Parameters<typeof openStore>[0],
+  /** Measures leases in a test whose time is its own. */
+  leaseClock?: () => number,
+): Promise<Store> {
+  const store = await openStore(address, { leaseClock })
   onTestFinished(() => store.close())
   return store
 }

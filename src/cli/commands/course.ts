@@ -10,7 +10,8 @@ interface Options {
   readonly data?: string
   readonly envFile: readonly string[]
   readonly format: 'text' | 'json'
-  readonly as?: 'retry' | 'sent'
+  readonly all?: true
+  readonly reason?: string
   readonly yes?: true
 }
 
@@ -67,20 +68,25 @@ Examples:
     )
   add(
     'resolve',
-    'decide about a parked or unknown delivery',
+    'decide about deliveries that wait: parked, unknown or bounced',
     ' SUBSCRIPTION retry    send it again',
     ' SUBSCRIPTION sent     it arrived; go on with the next day',
+    ' --all retry           every parked or unknown delivery',
+    ' --reason "the address does not exist" retry',
   )
-    .argument('<id>', 'the subscription, as course status shows it')
+    .argument('[id]', 'the subscription, as course status shows it; not with --all or --reason')
     .addArgument(
-      choiceArgument('<as>', 'retry: send it again; sent: it arrived', {
+      choiceArgument('[as]', 'retry: send it again; sent: it arrived', {
         kind: 'decision',
         choices: ['retry', 'sent'],
       }),
     )
-    .action(async (id: string, as: 'retry' | 'sent', options: Options) =>
-      settle(await withCourse(context, options, (course) => resolve(context, course, id, as, options))),
-    )
+    .option('--all', 'every parked or unknown delivery')
+    .option('--reason <text>', 'every delivery whose reason contains this text, bounced ones included')
+    .action(async (id: string | undefined, as: Decision | undefined, options: Options) => {
+      const decide = decisionOf(id, as, options)
+      settle(await withCourse(context, options, (course) => decide(context, course, options)))
+    })
 }
 
 async function withCourse(
@@ -185,11 +191,51 @@ async function erase(context: Context, course: Course, address: string, options:
   )
 }
 
+type Decision = 'retry' | 'sent'
+
+/** What `course resolve` is asked to do; a wrong form is refused before the store is opened. */
+function decisionOf(
+  id: string | undefined,
+  as: Decision | undefined,
+  { all, reason }: Options,
+): (context: Context, course: Course, options: Options) => Promise<ExitCode> {
+  if (!all && reason === undefined) {
+    if (id === undefined || as === undefined)
+      throw new CommandError(
+        EXIT.usage,
+        'name a subscription and a decision: platformctl course resolve SUBSCRIPTION retry|sent, or --all retry|sent.',
+      )
+    return (context, course, options) => resolve(context, course, id, as, options)
+  }
+  // Without a subscription, the decision is the only argument.
+  const decision = as === undefined ? id : undefined
+  if (decision !== 'retry' && decision !== 'sent')
+    throw new CommandError(EXIT.usage, 'with --all or --reason, give the decision alone: retry or sent.')
+  return (context, course, options) => resolveAll(context, course, decision, options)
+}
+
+async function resolveAll(
+  context: Context,
+  course: Course,
+  as: Decision,
+  options: Options,
+): Promise<ExitCode> {
+  const resolved = await course.resolveAll(as, options.reason)
+  if (options.format === 'json') return json(context, { version: 1, count: resolved, resolved: as })
+  const deliveries = resolved === 1 ? '1 delivery' : `${resolved} deliveries`
+  context.stdout.write(
+    as === 'retry'
+      ? `${deliveries} put back in line; the next dispatch sends them\n`
+      : `${deliveries} recorded as sent; the next lessons follow in their turn\n`,
+  )
+  return EXIT.passed
+}
+
 async function resolve(
   context: Context,
   course: Course,
   id: string,
-  as: 'retry' | 'sent',
+  as: Decision,
   options: Options,
 ): Promise<ExitCode> {
   if (!(await course.resolve(id, as)))

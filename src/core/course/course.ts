@@ -76,6 +76,11 @@ export interface Course {
   messageIdOf(subscription: Pick<Subscription, 'id' | 'enrolment' | 'sentDays'>): string | undefined
   erase(identity: string): Promise<Erased>
   resolve(id: string, as: 'retry' | 'sent'): Promise<boolean>
+  /**
+   * Decides about all deliveries that wait for it, or about those whose reason holds a text (bounced ones included);
+   * gives how many.
+   */
+  resolveAll(as: 'retry' | 'sent', reason?: string): Promise<number>
   /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
   stopDispatching(): Promise<void>
   /** Waits for mails that are on their way. */

@@ -8,16 +8,10 @@ import type { Course, DispatchResult } from './course.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
-import { createRefusals } from './refusals.ts'
-import { KEY_LIFE_MS, release, settle } from './schedule.ts'
+import { type About, createRefusals } from './refusals.ts'
+import { dueAt, KEY_LIFE_MS, release, settle } from './schedule.ts'
 import type { Claim, CourseStore } from './store.ts'
 
-/** A crashed process's lessons are taken over after this; shorter than anyone would notice. */
-const LEASE_MS = 90_000
-/** What an attempt may take of its lease; the rest is for its mark. An outcome that is not known by then is unknown. */
-const ATTEMPT_MS = 80_000
-/** No attempt is begun that has less than this left of it. */
-const LEAST_MS = 55_000
 /** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
 const SLOTS = 250
 /** The most that one limited call sends; of a run without a limit, the first ones are listed. */
@@ -67,8 +61,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       random,
       limit,
       run,
-      leaseMs: LEASE_MS,
-      attemptMs: ATTEMPT_MS,
+      patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
     })
     const mark = createMarker(store, timer)
@@ -76,6 +69,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
     const refusals = createRefusals()
+    const verdicts = new Map<Claim, Promise<About>>()
     const undecided: Promise<void>[] = []
     /** Why the first message that nothing was recorded of was not sent. */
     let unheard: string | undefined
@@ -84,58 +78,62 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       pause !== undefined || refusals.stop !== undefined || fault !== undefined || signal?.aborted === true
 
     async function deliver(taken: Taken): Promise<void> {
-      const { claim } = taken
+      const { claim, lease } = taken
       const outcome = await inFlight(() => handOver(taken))
       if (outcome === 'untried') {
-        await mark(release(claim, clock.now(), false))
+        await mark(release(claim, clock.now(), false), lease.heldUntil())
         feed.giveBack({ stale: true })
       } else if (outcome === 'gone') feed.giveBack({ stale: false })
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
-        refusals.failed(outcome.reason)
         unheard ??= outcome.reason
-        await mark(release(claim, clock.now(), true))
+        await mark(release(claim, clock.now(), true), lease.heldUntil())
         tell(claim, outcome)
       } else if (isRefusal(outcome)) undecided.push(refused(taken, outcome))
-      else await record(claim, outcome)
+      else await record(taken, outcome)
     }
 
-    async function record(claim: Claim, outcome: Outcome): Promise<void> {
-      await mark(settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)))
+    async function record({ claim, lease }: Taken, outcome: Outcome): Promise<void> {
+      await mark(
+        settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)),
+        lease.heldUntil(),
+      )
       tell(claim, outcome)
     }
 
     /** What a refusal is about shows in what becomes of the others; its slot does not wait for that. */
-    async function refused({ claim, deadline }: Taken, outcome: Refusal): Promise<void> {
-      const unclear = outcome.kind === 'permanent' ? 'message' : 'run'
+    async function refused(taken: Taken, outcome: Refusal): Promise<void> {
+      const { claim, lease } = taken
       const { reason } = outcome
+      const unclear = aboutOf(outcome)
       // No later than the lease: whoever holds it next must not find a refusal that was never recorded.
-      const about = await Promise.race([
-        refusals.refused({ reason, unclear }),
-        deadline.passed.then(() => unclear),
-      ])
-      if (about === 'message') return record(claim, { kind: 'permanent', hardBounce: false, reason })
+      const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
+      if (about === 'message') return record(taken, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
-      await mark(release(claim, clock.now(), true))
+      await mark(release(claim, clock.now(), true), lease.heldUntil())
       tell(claim, outcome)
     }
 
     const messageIdOf = (claim: Claim) =>
       mailer.messageId({ template: templateOf(lessons, claim.day), about: aboutLesson(claim) })
 
-    async function handOver({
-      claim,
-      claimedAt,
-      deadline,
-    }: Taken): Promise<SendOutcome | 'untried' | 'gone'> {
-      const now = clock.now()
-      if (stopped() || now < claimedAt || now > claimedAt + ATTEMPT_MS - LEAST_MS) return 'untried'
+    async function handOver({ claim, lease }: Taken): Promise<SendOutcome | 'untried' | 'gone'> {
+      // A lesson that was claimed under a clock that was ahead waits until it is due.
+      const early = clock.now() < dueAt(claim.confirmedAt, claim.day)
+      if (stopped() || early || !lease.mayBegin()) return 'untried'
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return 'gone'
-      if (isForgotten(claim, now)) return stillUnknown(claim)
+      if (isForgotten(claim, clock.now())) return stillUnknown(claim)
       // What a transport has not answered by then may or may not have been delivered.
       const number = refusals.handOver()
-      const outcome = await Promise.race([send(claim, deadline.signal), deadline.passed.then(() => LATE)])
+      lease.begin(claim)
+      const outcome = await Promise.race([send(claim, lease.signal), lease.expired.then(() => LATE)])
+      lease.end(claim)
+      // Here, in the order of the answers: what is in a row must not depend on what is recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
+      else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
+        refusals.failed(outcome.reason)
+      else if (isRefusal(outcome))
+        verdicts.set(claim, refusals.refused({ reason: outcome.reason, unclear: aboutOf(outcome) }))
       // Here, while the place is still taken: whoever is next in line must see it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
       return outcome
@@ -197,8 +195,12 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     for (const decided of await Promise.allSettled(undecided))
       if (decided.status === 'rejected') fault ??= { error: decided.reason }
     const untried = await feed.stop()
+    const released = await Promise.allSettled(
+      untried.map(({ claim, lease }) => mark(release(claim, clock.now(), false), lease.heldUntil())),
+    )
+    feed.end()
+    for (const one of released) if (one.status === 'rejected') fault ??= { error: one.reason }
     if (fault) throw fault.error
-    await Promise.all(untried.map(({ claim }) => mark(release(claim, clock.now(), false))))
     const why = pause ?? refusals.stop ?? (tally.sent === 0 ? unheard : undefined)
     const reason = why === undefined ? {} : { reason: why }
     const counted = {
@@ -213,6 +215,11 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 
 /** An answer that may be about us and not about the message. */
 type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
+
+/** What a refusal is about when nothing more is learnt: a transport that says so itself is believed. */
+function aboutOf(outcome: Refusal): About {
+  return outcome.kind === 'permanent' ? 'message' : 'run'
+}
 
 function isRefusal(outcome: Outcome): outcome is Refusal {
   return (

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
+import { PlatformError } from '../errors.ts'
 import type { Random } from '../random.ts'
-import { createDeadline, type Deadline } from './deadline.ts'
+import { createLease, LEASE_MS, type Lease } from './lease.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 const BATCH = 400
@@ -9,9 +10,7 @@ const RETRY_SHARE = 20
 
 export interface Taken {
   readonly claim: Claim
-  readonly claimedAt: number
-  /** An attempt that has not ended by then is given up. */
-  readonly deadline: Deadline
+  readonly lease: Lease
 }
 
 /** Hands claims out one by one, and takes more from the store before the slots run dry. */
@@ -22,25 +21,25 @@ export interface Feed {
   giveBack(back: { readonly stale: boolean }): void
   /** Takes no more; gives what was taken and not handed out. */
   stop(): Promise<readonly Taken[]>
+  /** All are recorded: nothing keeps the process waiting. */
+  end(): void
 }
 
 export function createFeed(input: {
-  readonly store: Pick<CourseStore, 'claimDue'>
+  readonly store: Pick<CourseStore, 'claimDue' | 'keep'>
   readonly clock: Clock
   readonly timer: Timer
   readonly random: Random
   readonly limit: number
   readonly run: string | undefined
-  readonly leaseMs: number
-  /** Of the lease, what an attempt may take; the rest is for its mark. */
-  readonly attemptMs: number
+  readonly patienceMs: number
   /** So many claims are kept ready. */
   readonly ahead: number
 }): Feed {
-  const { store, clock, timer, random, leaseMs, attemptMs, ahead } = input
+  const { store, clock, timer, random, patienceMs, ahead } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
-  const deadlines: Deadline[] = []
+  const leases: Lease[] = []
   let left = input.limit
   let size = BATCH
   let dry = false
@@ -51,15 +50,24 @@ export function createFeed(input: {
     try {
       const limit = Math.min(size, left)
       size = Math.min(BATCH, size * 2)
-      const claimedAt = clock.now()
+      const now = clock.now()
+      const since = timer.monotonic()
       const retries = Math.floor(limit / RETRY_SHARE + random.fraction())
-      const claims = await store.claimDue({ now: claimedAt, limit, retries, leaseMs, call })
+      const claims = await store.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call })
       left -= claims.length
       dry = claims.length === 0
       if (dry) return
-      const deadline = createDeadline(timer, attemptMs)
-      deadlines.push(deadline)
-      for (const claim of claims) ready.push({ claim, claimedAt, deadline })
+      const lease = createLease({
+        timer,
+        since,
+        patienceMs,
+        keep: (out) => store.keep({ claims: out, now: clock.now(), leaseMs: LEASE_MS }),
+      })
+      leases.push(lease)
+      for (const claim of claims) ready.push({ claim, lease })
+      // Claiming again would only take as long again.
+      if (!lease.mayBegin())
+        throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
     } catch (error) {
       // Kept for the slot that asks next: what was claimed before is still sent and recorded.
       fault = { error }
@@ -96,8 +104,10 @@ export function createFeed(input: {
     async stop() {
       left = Number.NEGATIVE_INFINITY
       await taking
-      for (const deadline of deadlines) deadline.cancel()
       return ready.splice(0)
+    },
+    end() {
+      for (const lease of leases) lease.cancel()
     },
   }
 }

@@ -54,11 +54,6 @@ export function suppressionHash(key: string, identity: string): string {
   return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
 }
 
-/** What records of transactional mail hold of a recipient. */
-export function recipientHash(identity: string): string {
-  return createHash('sha256').update(identity).digest('base64url')
-}
-
 /** `ada@xn--bcher-kva.example` → `ada@bücher.example`, as a host program may have stored it. */
 export function unicodeDomain(identity: string): string {
   const at = identity.lastIndexOf('@')

@@ -2,6 +2,7 @@ import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { mailboxKey } from '../mail/address.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
+import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
@@ -13,7 +14,6 @@ import {
   hashToken,
   newToken,
   readUnsubscribeLink,
-  recipientHash,
   suppressionHash,
   unicodeDomain,
   unsubscribeUrl,
@@ -35,6 +35,7 @@ function newId(random: Random): string {
   const id = Buffer.from(random.bytes(ID_BYTES)).toString('base64url')
   return id.startsWith('-') ? `0${id.slice(1)}` : id
 }
+const RESOLVE_AT_ONCE = 500
 
 export interface CourseOptions {
   readonly store: CourseStore
@@ -51,8 +52,12 @@ export interface CourseOptions {
   readonly confirmationsPerDay?: number
   /** Told when that budget was found used up. */
   readonly onExhausted?: () => void
-  /** Signs unsubscribe links; a key kept in the store when it is not configured. */
+  /** Signs unsubscribe links. */
   readonly linkKey: Secret
+  /** Keys that signed links before, and are still accepted. */
+  readonly oldLinkKeys?: readonly Secret[]
+  /** Recognizes an erased address: kept in the store, so that no change of a secret forgets it. Default: `linkKey`. */
+  readonly addressKey?: Secret
 }
 
 /** Opens the course over a store and a mailer; nothing is sent before it is asked to. */
@@ -69,11 +74,20 @@ export function openCourse({
   confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER,
   onExhausted = () => {},
   linkKey,
+  oldLinkKeys = [],
+  addressKey = linkKey,
 }: CourseOptions): Course {
   const pending = new Set<Promise<void>>()
-  const key = () => linkKey.reveal()
   const unsubscribe = (subscription: string, enrolment: number) =>
-    unsubscribeUrl(siteUrl, key(), subscription, enrolment)
+    unsubscribeUrl(siteUrl, linkKey.reveal(), subscription, enrolment)
+  const readLink = (link: { readonly s: string; readonly t: string }) =>
+    // Each is tried whatever the one before gave, so that the time does not tell which of them it was.
+    [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
+  /** Before the store had a key for it, addresses were hashed under the key of links. */
+  const isSuppressed = async (identity: string) => {
+    const hashes = [addressKey, linkKey, ...oldLinkKeys].map((key) => suppressionHash(key.reveal(), identity))
+    return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
+  }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
   const run = createDispatcher({
@@ -147,7 +161,7 @@ export function openCourse({
   return {
     async subscribe({ spelling, identity }) {
       const { token, hash } = newToken(random)
-      const suppressed = await store.isSuppressed(suppressionHash(key(), identity))
+      const suppressed = await isSuppressed(identity)
       const id = newId(random)
       const request = await store.requestConfirmation({
         identity,
@@ -212,11 +226,11 @@ export function openCourse({
         ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() })
         : Promise.resolve('invalid'),
     async unsubscribe(link) {
-      const named = readUnsubscribeLink(key(), link)
+      const named = readLink(link)
       if (named) await store.unsubscribe({ ...named, now: clock.now() })
     },
     async undoUnsubscribe(link) {
-      const named = readUnsubscribeLink(key(), link)
+      const named = readLink(link)
       if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
     },
     dispatch,
@@ -250,8 +264,8 @@ export function openCourse({
       store.erase({
         identity,
         spellings: [...new Set([identity, unicodeDomain(identity)])].map((one) => one.toLowerCase()),
-        recipient: recipientHash(identity),
-        suppressionHash: suppressionHash(key(), identity),
+        recipients: recipientHashes(addressKey.reveal(), identity),
+        suppressionHash: suppressionHash(addressKey.reveal(), identity),
         now: clock.now(),
       }),
     history: (id) => store.history(id),
@@ -266,6 +280,20 @@ export function openCourse({
           })
     },
     resolve: (id, as) => store.resolve({ id, as, now: clock.now() }),
+    async resolveAll(as, reason) {
+      let resolved = 0
+      let after: { readonly since: number; readonly id: string } | undefined
+      for (;;) {
+        const page = await store.listProblems(RESOLVE_AT_ONCE, after)
+        for (const { id, problem, nextAttemptAt } of page) {
+          after = { since: problem?.since ?? 0, id }
+          const waits = nextAttemptAt === undefined && problem?.kind !== 'bounced'
+          if (reason === undefined ? !waits : problem?.reason.includes(reason) !== true) continue
+          if (await store.resolve({ id, as, now: clock.now() })) resolved += 1
+        }
+        if (page.length < RESOLVE_AT_ONCE) return resolved
+      }
+    },
     async stopDispatching() {
       closing.abort(new Error('the platform stops'))
       await Promise.all(calls)

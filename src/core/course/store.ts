@@ -155,10 +155,17 @@ export interface CourseStore {
     readonly now: number
     readonly limit: number
     readonly retries: number
+    /** Measured by the store's own clock, which all that share the store agree on, and not by `now`. */
     readonly leaseMs: number
     /** Names the dispatch call: one message for each subscription a call. */
     readonly call: string
   }): Promise<readonly Claim[]>
+  /** Holds claims for `leaseMs` from now, as far as they still hold. */
+  keep(input: {
+    readonly claims: readonly Claim[]
+    readonly now: number
+    readonly leaseMs: number
+  }): Promise<void>
   /** True while the claim still holds: not taken over, not unsubscribed. Asked just before handing over. */
   stillHolds(claim: Claim): Promise<boolean>
   /** Records several outcomes in one durable commit; what came too late is left out. */
@@ -169,16 +176,20 @@ export interface CourseStore {
   counts(now: number): Promise<CourseCounts>
   find(identity: string): Promise<Subscription | undefined>
   findById(id: string): Promise<Subscription | undefined>
-  listProblems(limit: number): Promise<readonly Subscription[]>
+  /** Oldest first, those after one that was listed before. */
+  listProblems(
+    limit: number,
+    after?: { readonly since: number; readonly id: string },
+  ): Promise<readonly Subscription[]>
   /**
    * Removes the address and everything about it, related rows too, and leaves a keyed hash so that it is not mailed
-   * again. `spellings` are the address as rows may have it, in lower case; `recipient` is what records of sent mail hold.
+   * again. `spellings` are the address as rows may have it, in lower case; `recipients` are what records of sent mail hold.
    */
   erase(input: {
     readonly identity: string
     readonly spellings: readonly string[]
-    readonly recipient: string
     readonly suppressionHash: string
+    readonly recipients: readonly string[]
     readonly now: number
   }): Promise<Erased>
   /** Unconfirmed subscriptions whose last confirmation mail was not handed over between the two times, oldest first. */

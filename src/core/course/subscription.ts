@@ -9,16 +9,22 @@ const CONFIRMATIONS_A_DAY = 3
 export interface SubscriptionRecord extends Subscription {
   /** The address in the form in which two spellings of it are the same. */
   readonly identity: string
+  /** What stands in place of the days sent when it cannot be read: kept as it is, and nothing is sent until it is repaired. */
+  readonly unreadableDays?: unknown
   /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
   readonly fence: number
   /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
   readonly firstAttemptAt: number | undefined
   /** Set while the day is out for sending: a claim that finds it set knows that the attempt before was lost. */
   readonly claimedAt: number | undefined
+  /** Until then, by the store's own clock for leases, nobody else may claim it. */
+  readonly leaseUntil: number | undefined
   /** The dispatch call that claimed it last: one message for each subscription a call. */
   readonly claimedBy: string | undefined
 }
 
+/** The problem of a record whose list of days is damaged. */
+const UNREADABLE = 'its list of days sent cannot be read: repair the row, then resolve it'
 /** The problem of a lesson whose sender ended before it knew the outcome. */
 const LOST_ATTEMPT = 'the process that sent it ended before it knew the outcome'
 
@@ -42,6 +48,7 @@ export function newSubscription(input: {
     nextAttemptAt: undefined,
     firstAttemptAt: undefined,
     claimedAt: undefined,
+    leaseUntil: undefined,
     claimedBy: undefined,
     fence: 0,
     failures: 0,
@@ -55,8 +62,8 @@ export interface RecentConfirmations {
   readonly newestAt: number | undefined
 }
 
-/** From this moment on confirmations count for the caps. */
-export const recentSince = (now: number): number => now - DAY_MS
+/** Between these moments confirmations count for the caps: one that is dated much later was made under a wrong clock. */
+export const recentWindow = (now: number) => ({ after: now - DAY_MS, before: now + DAY_MS })
 
 /** Subscribing mails a confirmation, but not to a dead address, not in the middle of a course, and within the caps. */
 export function wantsConfirmation(
@@ -99,21 +106,30 @@ export function enrol(record: SubscriptionRecord, now: number): SubscriptionReco
     confirmedAt: now,
     unsubscribedAt: undefined,
     sentDays: [],
+    unreadableDays: undefined,
     nextAttemptAt: now,
     firstAttemptAt: undefined,
     claimedAt: undefined,
+    leaseUntil: undefined,
     failures: 0,
     problem: undefined,
   }
 }
 
-/** Undefined: nothing to change, for a link of another enrolment or of a subscription that has ended. */
+/**
+ * Ends the course, also through a link of an earlier enrolment; undefined: nothing to change. A message that is out
+ * keeps its lease, so that nothing hands it over again before its outcome is known.
+ */
 export function unsubscribe(
   record: SubscriptionRecord,
   enrolment: number,
   now: number,
 ): SubscriptionRecord | undefined {
-  if (record.state !== 'confirmed' || record.enrolment !== enrolment) return undefined
+  if (enrolment > record.enrolment) return undefined
+  // Later than the bounce: the subscriber left as well, and no operator brings the subscription back.
+  if (endedByBounce(record))
+    return { ...record, unsubscribedAt: Math.max(now, (record.problem?.since ?? 0) + 1) }
+  if (record.state !== 'confirmed') return undefined
   return {
     ...record,
     state: 'unsubscribed',
@@ -130,8 +146,7 @@ export function undoUnsubscribe(
   now: number,
 ): SubscriptionRecord | undefined {
   const { state, confirmedAt, problem } = record
-  if (state !== 'unsubscribed' || record.enrolment !== enrolment || confirmedAt === undefined)
-    return undefined
+  if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
   if (problem?.kind === 'bounced') return undefined
   const day = nextDay(record.sentDays)
   const waits =
@@ -145,6 +160,23 @@ export function undoUnsubscribe(
   }
 }
 
+/** Sets a record aside that cannot be read, so that it holds up no other. */
+export function setAside(record: SubscriptionRecord, now: number): SubscriptionRecord {
+  return {
+    ...record,
+    nextAttemptAt: undefined,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    fence: record.fence + 1,
+    problem: { kind: 'parked', reason: UNREADABLE, since: now },
+  }
+}
+
+/** A bounce ended it, and nobody else. */
+function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean {
+  return state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since
+}
+
 /** An operator's decision about a delivery that waits; undefined when none does. */
 export function resolve(
   record: SubscriptionRecord,
@@ -152,12 +184,17 @@ export function resolve(
   now: number,
 ): SubscriptionRecord | undefined {
   const day = nextDay(record.sentDays)
-  if (record.state !== 'confirmed' || record.problem === undefined || day === undefined) return undefined
-  if (as === 'sent') return afterSent(record, day)
+  const { problem, confirmedAt } = record
+  if (!(record.state === 'confirmed' || endedByBounce(record)) || problem === undefined || day === undefined)
+    return undefined
+  if (confirmedAt === undefined || record.unreadableDays !== undefined) return undefined
+  const revived: SubscriptionRecord = { ...record, state: 'confirmed', unsubscribedAt: undefined }
+  if (as === 'sent') return afterSent(revived, day)
   return {
-    ...record,
-    nextAttemptAt: now,
-    claimedAt: undefined,
+    ...revived,
+    nextAttemptAt: Math.max(now, dueAt(confirmedAt, day)),
+    // An attempt that is out keeps its lease; if it was lost, that counts from now.
+    ...(record.claimedAt !== undefined && { claimedAt: now }),
     failures: 0,
     fence: record.fence + 1,
     problem: undefined,
@@ -170,7 +207,17 @@ export function resolve(
  */
 export function take(
   record: SubscriptionRecord,
-  { now, leaseMs, call }: { readonly now: number; readonly leaseMs: number; readonly call: string },
+  {
+    now,
+    leaseMs,
+    leaseUntil,
+    call,
+  }: {
+    readonly now: number
+    readonly leaseMs: number
+    readonly leaseUntil: number
+    readonly call: string
+  },
 ): SubscriptionRecord {
   const { claimedAt, problem } = record
   return {
@@ -178,6 +225,7 @@ export function take(
     nextAttemptAt: now + leaseMs,
     firstAttemptAt: record.firstAttemptAt ?? now,
     claimedAt: now,
+    leaseUntil,
     claimedBy: call,
     fence: record.fence + 1,
     ...(claimedAt !== undefined && {
@@ -245,6 +293,7 @@ export function record(
     ...current,
     nextAttemptAt,
     claimedAt: undefined,
+    leaseUntil: undefined,
     failures,
     problem,
     fence: current.fence + 1,
@@ -270,6 +319,7 @@ function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord
     nextAttemptAt: goesOn ? dueAt(current.confirmedAt ?? 0, day + 1) : undefined,
     firstAttemptAt: undefined,
     claimedAt: undefined,
+    leaseUntil: undefined,
     failures: 0,
     problem: undefined,
     fence: current.fence + 1,

@@ -168,7 +168,7 @@ export function readSettings({ contract, services }: Described, env: Environment
       return key && from && route && { key, from, route, replyTo: mailbox('MAILER_REPLY_TO') }
     }),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
-    linkSecret: hidden('EMAIL_LINK_SECRET'),
+    linkSecret: rotating('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {
       const dsn = text('NEXT_PUBLIC_ERRORTRACK_DSN')
       return dsn === undefined ? undefined : { dsn }

@@ -78,7 +78,7 @@ export interface Settings {
     readonly secret: SecretPair | undefined /** 1 to 10,000; 100 when absent. */
     readonly limit: number
   }
-  readonly linkSecret: Secret | undefined
+  readonly linkSecret: SecretPair | undefined
   readonly errortrack: { readonly dsn: string } | undefined
   readonly analytics: { readonly table: string | undefined }
   readonly health: { readonly deepToken: SecretPair | undefined }

@@ -29,6 +29,8 @@ export interface Mailer {
   readonly transport: string | undefined
   /** How many messages it carries at once. */
   readonly lines: number
+  /** The longest that one attempt may take. */
+  readonly patienceMs: number
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
   /** The Message-ID that such a mail has, without angle brackets; undefined when not configured. */

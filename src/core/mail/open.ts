@@ -4,7 +4,7 @@ import { compiledMails } from './compiled.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMail, CompiledMails } from './template.ts'
-import { LINES, type Message, type Outcome, type Transport } from './transport.ts'
+import { LINES, type Message, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
 
 function templateIn(compiled: CompiledMails, name: string): CompiledMail {
   const mail = Object.hasOwn(compiled, name) ? compiled[name] : undefined
@@ -53,6 +53,7 @@ export function openMailer({
     reason: undefined,
     transport: own?.kind ?? mail?.route.kind,
     lines: own === undefined && mail?.route.kind === 'smtp' ? LINES.smtp : LINES.api,
+    patienceMs: own ? (own.patienceMs ?? PATIENCE_MS.api) : PATIENCE_MS[mail?.route.kind ?? 'api'],
     async prepare() {
       await Promise.all([compiled(), transport()])
     },
@@ -104,6 +105,7 @@ const noMailer: Mailer = {
   reason: NOT_CONFIGURED,
   transport: undefined,
   lines: 0,
+  patienceMs: 0,
   prepare: async () => {},
   messageId: () => undefined,
   compose: () => Promise.reject(new Error(NOT_CONFIGURED)),

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
 import type { Clock } from '../clock.ts'
-import { mailboxKey, parseAddress } from './address.ts'
+import type { Secret } from '../secret.ts'
+import { parseAddress } from './address.ts'
 import type { Mailer } from './mailer.ts'
+import { recipientHash } from './recipient.ts'
 import { inertText } from './record-text.ts'
 import { recordUrl } from './record-url.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
@@ -30,6 +32,8 @@ export interface TransactionalMailOptions {
   readonly directory: Directory
   readonly mailer: Mailer
   readonly sentMail: SentMailStore
+  /** Hashes recipients, so that their mails can be counted without keeping their addresses. */
+  readonly addressKey: Secret
   /** Mails the link of an unconfirmed subscription anew; the course keeps its limits. */
   readonly confirmAgain: (email: string) => Promise<MailAnswer>
   readonly siteUrl: string
@@ -46,12 +50,6 @@ interface Allowed {
 
 const NOT_FOUND = { kind: 'not_found' } as const
 const BAD_LINK = { kind: 'not_sent', reason: 'the record holds no link that may be mailed' } as const
-
-/** Counted apart, so that what strangers can have sent to somebody never keeps that person from signing in. */
-const CAP_CLASS: Readonly<Partial<Record<string, 'sign-in' | 'invite'>>> = {
-  'magic-link': 'sign-in',
-  'organisation-invite': 'invite',
-}
 
 export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
   const { directory, mailer, sentMail, siteUrl, clock } = options
@@ -119,9 +117,11 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     const begun = await sentMail.begin({
       key,
       now: clock.now(),
-      recipient: createHash('sha256')
-        .update(`${CAP_CLASS[template] ?? 'other'} ${mailboxKey(address.identity)}`)
-        .digest('base64url'),
+      recipient: recipientHash({
+        key: options.addressKey.reveal(),
+        identity: address.identity,
+        template,
+      }),
       caps: RECIPIENT_CAPS,
     })
     if (begun === 'capped')

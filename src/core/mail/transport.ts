@@ -40,10 +40,15 @@ export type Outcome =
 /** How many messages a transport carries at once; more would only wait in its line, handed over but not gone. */
 export const LINES = { smtp: 20, api: 50 } as const
 
+/** The longest that one attempt may take, from handing over to the last answer; SMTP servers may take ten minutes for it (RFC 5321 §4.5.3.2.6). */
+export const PATIENCE_MS = { smtp: 14 * 60_000, api: 55_000 } as const
+
 /** Carries messages to a provider. `send` never rejects: every fault is an outcome. */
 export interface Transport {
   /** `smtp`, `api`, or the embedding program's own name. Only `api` honours the idempotency key. */
   readonly kind: string
+  /** The longest that one attempt may take; default: that of `api`. */
+  readonly patienceMs?: number
   send(message: Message, signal?: AbortSignal): Promise<Outcome>
   /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>

@@ -22,11 +22,18 @@ export async function openStore(
     poolSize = 10,
     log = silentLog,
     onLost,
-  }: { readonly poolSize?: number; readonly log?: Log; readonly onLost?: OnLost | undefined } = {},
+    leaseClock,
+  }: {
+    readonly poolSize?: number
+    readonly log?: Log
+    readonly onLost?: OnLost | undefined
+    /** Milliseconds by which leases are measured; default: a clock that everything that shares the store agrees on. */
+    readonly leaseClock?: (() => number) | undefined
+  } = {},
 ): Promise<Store> {
   if (address?.kind === 'postgres')
-    return (await import('./postgres/open.ts')).openPostgres({ url: address.url, poolSize, log })
-  return (await import('./sqlite/open.ts')).openSqlite(address?.file, onLost)
+    return (await import('./postgres/open.ts')).openPostgres({ url: address.url, poolSize, log, leaseClock })
+  return (await import('./sqlite/open.ts')).openSqlite(address?.file, onLost, leaseClock)
 }
 
 /**

@@ -11,10 +11,12 @@ export interface Row {
   readonly created_at: number
   readonly confirmed_at: number | null
   readonly unsubscribed_at: number | null
-  readonly sent_days: readonly number[]
+  /** Whatever stands there: a hand may have changed it. */
+  readonly sent_days: unknown
   readonly next_attempt_at: number | null
   readonly first_attempt_at: number | null
   readonly claimed_at: number | null
+  readonly lease_until: number | null
   readonly claimed_by: string | null
   readonly fence: number
   readonly failures: number
@@ -30,6 +32,7 @@ export function earliest(times: readonly (number | null)[]): number | undefined 
 }
 
 export function recordOf(row: Row): SubscriptionRecord {
+  const sentDays = daysOf(row.sent_days)
   return {
     id: row.id,
     identity: row.identity,
@@ -39,10 +42,12 @@ export function recordOf(row: Row): SubscriptionRecord {
     createdAt: row.created_at,
     confirmedAt: row.confirmed_at ?? undefined,
     unsubscribedAt: row.unsubscribed_at ?? undefined,
-    sentDays: row.sent_days,
+    sentDays: sentDays ?? [],
+    ...(sentDays === undefined && { unreadableDays: row.sent_days }),
     nextAttemptAt: row.next_attempt_at ?? undefined,
     firstAttemptAt: row.first_attempt_at ?? undefined,
     claimedAt: row.claimed_at ?? undefined,
+    leaseUntil: row.lease_until ?? undefined,
     claimedBy: row.claimed_by ?? undefined,
     fence: row.fence,
     failures: row.failures,
@@ -53,6 +58,10 @@ export function recordOf(row: Row): SubscriptionRecord {
   }
 }
 
+function daysOf(value: unknown): readonly number[] | undefined {
+  return Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
+}
+
 /** What a change may set, by column; the rest of a row is set when it is made. */
 export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'address' | 'created_at'> {
   return {
@@ -61,10 +70,11 @@ export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'a
     enrolment: record.enrolment,
     confirmed_at: record.confirmedAt ?? null,
     unsubscribed_at: record.unsubscribedAt ?? null,
-    sent_days: record.sentDays,
+    sent_days: record.unreadableDays ?? record.sentDays,
     next_attempt_at: record.nextAttemptAt ?? null,
     first_attempt_at: record.firstAttemptAt ?? null,
     claimed_at: record.claimedAt ?? null,
+    lease_until: record.leaseUntil ?? null,
     claimed_by: record.claimedBy ?? null,
     fence: record.fence,
     failures: record.failures,

@@ -1,19 +1,9 @@
 import { expect, test } from 'vitest'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
+import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
-
-/** Lets virtual time pass until the work is done. */
-async function during<T>(time: ReturnType<typeof virtualTime>, work: Promise<T>): Promise<T> {
-  let done = false
-  const watched = work.finally(() => {
-    done = true
-  })
-  watched.catch(() => {})
-  await time.passUntil(Number.MAX_SAFE_INTEGER, () => done)
-  return watched
-}
 
 test('a provider that takes long for each message still gets as many as the limit in one call', async () => {
   const time = virtualTime(START)

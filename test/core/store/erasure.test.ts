@@ -34,7 +34,7 @@ async function store() {
     opened.course.erase({
       identity: `${name}@example.com`,
       spellings: [`${name}@example.com`],
-      recipient: `recipient-${name}`,
+      recipients: [`recipient-${name}`],
       suppressionHash: `suppressed-${name}`,
       now: NOW,
     })

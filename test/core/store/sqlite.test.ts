@@ -75,7 +75,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   if (claim === undefined) throw new Error('the claim exists by now')
   const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
   onTestFinished(() => void database.close())
-  const course = sqliteCourse(database, guard(database))
+  const course = sqliteCourse(database, guard(database), () => 0)
   database.pragma(`max_page_count = ${database.pragma('page_count', { simple: true })}`)
   const fill = async () => {
     for (let n = 2; ; n += 1) await confirm({ course }, n)
@@ -96,7 +96,7 @@ test('a write that the disk did not confirm closes the store: it is told once, a
   onTestFinished(() => void database.close())
   const told: unknown[] = []
   const guarded = guard(database, (cause) => told.push(cause))
-  const course = sqliteCourse(database, guarded)
+  const course = sqliteCourse(database, guarded, () => 0)
   await confirm({ course }, 1)
   const fault = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
   const failing = () => {

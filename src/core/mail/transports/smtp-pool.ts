@@ -34,6 +34,8 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
         return openSession(options, ended, signal)
       }
       await new Promise<void>((resolve) => waiting.push(resolve))
+      // Given up meanwhile: the line that it was called for is the next one's.
+      if (signal?.aborted) waiting.shift()?.()
     }
   }
 

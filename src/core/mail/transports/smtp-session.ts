@@ -22,11 +22,14 @@ export interface SmtpMessage {
 
 export interface SessionOptions extends SMTPConnectionOptions {
   readonly auth: { readonly user: string; readonly pass: string } | undefined
+  /** How long to wait for what comes before a message is handed over, and for the reply to it. */
+  readonly silenceMs: number
+  readonly finalReplyMs: number
 }
 
 /** Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the line has ended. */
 export function openSession(
-  { auth, ...options }: SessionOptions,
+  { auth, silenceMs, finalReplyMs, ...options }: SessionOptions,
   onEnd: () => void,
   signal?: AbortSignal,
 ): Promise<SmtpSession> {
@@ -34,12 +37,15 @@ export function openSession(
     const line = new SMTPConnection(options)
     const state = { alive: true, sent: 0 }
     const fail = (error: unknown) => {
+      clearTimeout(patience)
       reject(faultOf(error, false))
       line.close()
     }
     const stop = () => fail(undefined)
+    const patience = setTimeout(stop, silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const ready = () => {
+      clearTimeout(patience)
       signal?.removeEventListener('abort', stop)
       resolve({
         get alive() {
@@ -50,7 +56,7 @@ export function openSession(
         },
         send: (message, abort) => {
           state.sent += 1
-          return sendOn(line, message, abort)
+          return sendOn({ line, message, signal: abort, silenceMs, finalReplyMs })
         },
         quit: () => line.quit(),
       })
@@ -74,20 +80,32 @@ export function openSession(
   })
 }
 
-function sendOn(
-  line: SMTPConnection,
-  { from, to, bytes }: SmtpMessage,
-  signal: AbortSignal | undefined,
-): Promise<SmtpFault | undefined> {
+function sendOn({
+  line,
+  message: { from, to, bytes },
+  signal,
+  silenceMs,
+  finalReplyMs,
+}: {
+  readonly line: SMTPConnection
+  readonly message: SmtpMessage
+  readonly signal: AbortSignal | undefined
+  readonly silenceMs: number
+  readonly finalReplyMs: number
+}): Promise<SmtpFault | undefined> {
   return new Promise((resolve) => {
     let handedOver = false
+    let patience: NodeJS.Timeout | undefined
     const stop = () => {
+      clearTimeout(patience)
       line.close()
       resolve({ ...NO_REPLY, command: 'data', handedOver })
     }
     if (signal?.aborted) return stop()
+    patience = setTimeout(stop, silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const finish = (fault: SmtpFault | undefined) => {
+      clearTimeout(patience)
       signal?.removeEventListener('abort', stop)
       resolve(fault)
     }
@@ -96,6 +114,8 @@ function sendOn(
     const source = {
       pipe(target: NodeJS.WritableStream) {
         handedOver = true
+        clearTimeout(patience)
+        patience = setTimeout(stop, finalReplyMs)
         target.end(bytes)
       },
     } as unknown as Readable

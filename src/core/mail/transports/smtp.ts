@@ -3,18 +3,31 @@ import type { Secret } from '../../secret.ts'
 import { asciiAddress } from '../address.ts'
 import { mimeOf } from '../mime/mime.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
-import { LINES, type Transport } from '../transport.ts'
+import { LINES, PATIENCE_MS, type Transport } from '../transport.ts'
 import { smtpPool } from './smtp-pool.ts'
 
 const CONNECT_MS = 10_000
-const SILENCE_MS = 60_000
+/** For every reply but the last. */
+const SILENCE_MS = 2 * 60_000
+/** A server may take this long for its last reply (RFC 5321 §4.5.3.2.6): whoever gives up earlier sends again what was taken. */
+const FINAL_REPLY_MS = 10 * 60_000
 
 /**
  * SMTP over a pool of lines. `smtps:` speaks TLS from the start; `smtp:` upgrades when the server offers it, and a
  * certificate that cannot be verified is refused either way. The key is the password when the address names a user
  * without one; an address without a user means no authentication. Credentials never leave the machine unencrypted.
  */
-export function openSmtp({ url, key }: { readonly url: Secret; readonly key: Secret }): Transport {
+export function openSmtp({
+  url,
+  key,
+  silenceMs = SILENCE_MS,
+  finalReplyMs = FINAL_REPLY_MS,
+}: {
+  readonly url: Secret
+  readonly key: Secret
+  readonly silenceMs?: number
+  readonly finalReplyMs?: number
+}): Transport {
   const address = new URL(url.reveal())
   const user = decodeURIComponent(address.username)
   const host = address.hostname.replace(/^\[|\]$/g, '')
@@ -27,13 +40,17 @@ export function openSmtp({ url, key }: { readonly url: Secret; readonly key: Sec
       requireTLS: address.protocol === 'smtp:' && auth !== undefined && !isLoopback(host),
       connectionTimeout: CONNECT_MS,
       greetingTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MS,
+      // The session's own limits end a line earlier.
+      socketTimeout: silenceMs + finalReplyMs,
+      silenceMs,
+      finalReplyMs,
       auth,
     },
     LINES.smtp,
   )
   return {
     kind: 'smtp',
+    patienceMs: PATIENCE_MS.smtp,
     async send(message, signal) {
       const bytes = mimeOf(message)
       const fault = await pool.send(

@@ -61,8 +61,8 @@ export function postgresSentMail(pool: Pool): SentMailStore {
           if (row) return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
           for (const { most, windowMs } of caps) {
             const recent = await on.query<{ count: number }>(
-              'SELECT count(*) AS count FROM platformctl.sent_mail WHERE recipient = $1 AND first_attempt_at > $2',
-              [recipient, now - windowMs],
+              'SELECT count(*) AS count FROM platformctl.sent_mail WHERE recipient = $1 AND first_attempt_at > $2 AND first_attempt_at < $3',
+              [recipient, now - windowMs, now + windowMs],
             )
             if ((recent.rows[0]?.count ?? 0) >= most) return 'capped'
           }

@@ -8,10 +8,11 @@ import {
   lostAttempt,
   newSubscription,
   readConfirmation,
-  recentSince,
+  recentWindow,
   record,
   resolve,
   type SubscriptionRecord,
+  setAside,
   take,
   undoUnsubscribe,
   unsubscribe,
@@ -21,13 +22,17 @@ import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
-import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds its rows only briefly. */
 const ROWS_A_STEP = 500
+/** Before every problem. */
+const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const TABLE = 'platformctl.subscription'
+/** A row that a hand has damaged counts as one without lessons. */
+const LESSONS_SENT = `CASE jsonb_typeof(sent_days) WHEN 'array' THEN jsonb_array_length(sent_days) ELSE 0 END`
 /** The predicates of the two partial indexes, word for word: the planner takes an index only for its own words. */
 const HALVES = ['failures = 0', 'failures > 0']
 const bothHalves = (select: string, bounds: string) =>
@@ -41,21 +46,24 @@ const [FRESH = '', FAILED = ''] = HALVES.map(
   WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM $2
   ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
-const INTERRUPTED = `
-  SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at <= $1 AND claimed_by IS DISTINCT FROM $2
+const interrupted = (leaseNow: string) => `
+  SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM $2
+    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= $1 ELSE lease_until <= ${leaseNow} END
   ORDER BY first_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
-    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, claimed_by = r.claimed_by, fence = r.fence,
+    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, lease_until = r.lease_until, claimed_by = r.claimed_by, fence = r.fence,
     failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
   FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
-    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, claimed_by text, fence integer, failures integer,
+    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, lease_until bigint, claimed_by text, fence integer, failures integer,
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
-export function postgresCourse(pool: Pool): CourseStore {
+export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
+  /** As SQL. */
+  const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
     const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
     return rows[0] && recordOf(rows[0])
@@ -111,7 +119,7 @@ export function postgresCourse(pool: Pool): CourseStore {
       `SELECT count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS waiting,
          count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at <= $1) AS retries,
          min(next_attempt_at) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS next,
-         min(confirmed_at + ${DAY_MS} * jsonb_array_length(sent_days)::bigint) AS oldest
+         min(confirmed_at + ${DAY_MS} * (${LESSONS_SENT})::bigint) AS oldest
        FROM (
          SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL
          UNION ALL SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL
@@ -165,8 +173,8 @@ export function postgresCourse(pool: Pool): CourseStore {
           `SELECT count(*) AS count, max(created_at) AS newest,
              (SELECT count(*) FROM (SELECT 1 FROM platformctl.confirmation WHERE created_at > $2 LIMIT $3) AS any_address) AS of_all
            FROM platformctl.confirmation
-           WHERE created_at > $2 AND subscription IN (SELECT id FROM ${TABLE} WHERE mailbox_key = $1)`,
-          [mailboxKey, recentSince(now), mostADay],
+           WHERE created_at > $2 AND created_at < $4 AND subscription IN (SELECT id FROM ${TABLE} WHERE mailbox_key = $1)`,
+          [mailboxKey, recentWindow(now).after, mostADay, recentWindow(now).before],
         )
         const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
@@ -227,10 +235,10 @@ export function postgresCourse(pool: Pool): CourseStore {
       await change(
         id,
         (current) => unsubscribe(current, enrolment, now),
-        () => ({
+        (before) => ({
           at: now,
           kind: 'unsubscribed',
-          enrolment,
+          enrolment: before.enrolment,
           day: 0,
         }),
       )
@@ -239,10 +247,10 @@ export function postgresCourse(pool: Pool): CourseStore {
       await change(
         id,
         (current) => undoUnsubscribe(current, enrolment, now),
-        () => ({
+        (before) => ({
           at: now,
           kind: 'undone',
-          enrolment,
+          enrolment: before.enrolment,
           day: 0,
         }),
       )
@@ -250,12 +258,19 @@ export function postgresCourse(pool: Pool): CourseStore {
     claimDue: ({ now, limit, retries, leaseMs, call }) =>
       write(async (on) => {
         const taken: SubscriptionRecord[] = []
+        const at = leaseNow()
+        const { rows: clocks } = await on.query<{ now: number }>(`SELECT ${at}::bigint AS now`)
+        const leaseUntil = (clocks[0]?.now ?? 0) + leaseMs
         const takeDue = async (due: string, most: number) => {
           if (most <= 0) return
           const { rows } = await on.query<Row>(due, [now, call, most])
           if (rows.length === 0) return
           const found = rows.map(recordOf)
-          const records = found.map((record) => take(record, { now, leaseMs, call }))
+          const records = found.map((record) =>
+            record.unreadableDays === undefined
+              ? take(record, { now, leaseMs, leaseUntil, call })
+              : setAside(record, now),
+          )
           await save(on, records)
           await remember(
             on,
@@ -264,13 +279,22 @@ export function postgresCourse(pool: Pool): CourseStore {
               return lost ? [[record.id, lost]] : []
             }),
           )
-          taken.push(...records)
+          taken.push(...records.filter((one) => one.unreadableDays === undefined))
         }
-        await takeDue(INTERRUPTED, limit)
+        await takeDue(interrupted(at), limit)
         await takeDue(FAILED, Math.min(retries, limit - taken.length))
         await takeDue(FRESH, limit - taken.length)
         await takeDue(FAILED, limit - taken.length)
         return taken.flatMap((one) => claimOf(one) ?? []).sort(inTurn)
+      }),
+    keep: ({ claims, now, leaseMs }) =>
+      guarded(async () => {
+        await pool.query(
+          `UPDATE ${TABLE} s SET next_attempt_at = $3, lease_until = ${leaseNow()} + $4
+           FROM unnest($1::text[], $2::integer[]) AS c (id, fence)
+           WHERE s.id = c.id AND s.fence = c.fence AND s.claimed_at IS NOT NULL AND s.next_attempt_at IS NOT NULL`,
+          [claims.map((one) => one.subscription), claims.map((one) => one.fence), now + leaseMs, leaseMs],
+        )
       }),
     stillHolds: (claim) => guarded(() => holds(claim)),
     settle: (settlements) =>
@@ -311,7 +335,7 @@ export function postgresCourse(pool: Pool): CourseStore {
     counts: (now) =>
       guarded(async () => {
         const states = await pool.query<{ state: SubscriptionState; lessons: number; count: number }>(
-          `SELECT state, jsonb_array_length(sent_days) AS lessons, count(*) AS count FROM ${TABLE} GROUP BY 1, 2`,
+          `SELECT state, ${LESSONS_SENT} AS lessons, count(*) AS count FROM ${TABLE} GROUP BY 1, 2`,
         )
         const problems = await pool.query<{ kind: Problem['kind']; count: number }>(
           `SELECT problem_kind AS kind, count(*) AS count FROM ${TABLE} WHERE problem_kind IS NOT NULL GROUP BY 1`,
@@ -329,11 +353,11 @@ export function postgresCourse(pool: Pool): CourseStore {
       }),
     find: (identity) => guarded(() => one(pool, 'identity', identity)),
     findById: (id) => guarded(() => one(pool, 'id', id)),
-    listProblems: (limit) =>
+    listProblems: (limit, { since, id } = FIRST) =>
       guarded(async () => {
         const { rows } = await pool.query<Row>(
-          `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL ORDER BY problem_since LIMIT $1`,
-          [limit],
+          `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND (problem_since, id) > ($2, $3) ORDER BY problem_since, id LIMIT $1`,
+          [limit, since, id],
         )
         return rows.map(recordOf)
       }),
@@ -366,7 +390,7 @@ export function postgresCourse(pool: Pool): CourseStore {
         )
         return rows.map(pastEntry)
       }),
-    erase: ({ identity, spellings, recipient, suppressionHash, now }) =>
+    erase: ({ identity, spellings, recipients, suppressionHash, now }) =>
       write(async (on) => {
         await on.query(
           'INSERT INTO platformctl.suppression (hash, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
@@ -380,7 +404,9 @@ export function postgresCourse(pool: Pool): CourseStore {
           ])
           related += removed.rowCount ?? 0
         }
-        const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = $1', [recipient])
+        const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = ANY ($1)', [
+          recipients,
+        ])
         // The server reuses the room in its own time; VACUUM and its logs are its administrator's.
         return { existed: (rowCount ?? 0) > 0, related: related + (mails.rowCount ?? 0), bytesGone: true }
       }),

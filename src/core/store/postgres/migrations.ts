@@ -103,4 +103,8 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Confirmation mails to try again.
   `CREATE INDEX subscription_event_failed ON platformctl.subscription_event (at) WHERE kind = 'confirmation' AND outcome = 'transient';`,
+  // The end of a lease by the server’s clock.
+  'ALTER TABLE platformctl.subscription ADD COLUMN lease_until bigint;',
+  // Recipients were hashed without a key: their caps start anew.
+  'UPDATE platformctl.sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
 ]

@@ -16,6 +16,7 @@ export async function openPostgres(input: {
   readonly url: Secret
   readonly poolSize: number
   readonly log: Log
+  readonly leaseClock?: (() => number) | undefined
 }): Promise<Store> {
   const pool = createPool({
     url: input.url,
@@ -44,7 +45,7 @@ export async function openPostgres(input: {
   return {
     kind: 'postgres',
     persistent: true,
-    course: postgresCourse(pool),
+    course: postgresCourse(pool, input.leaseClock),
     directory: postgresDirectory(pool),
     sentMail: postgresSentMail(pool),
     paymentEvents: postgresPaymentEvents(pool),

@@ -56,7 +56,9 @@ export function sqliteSentMail(database: SqliteDatabase, guarded: Guarded): Sent
   const run = asynchronous(guarded)
   const put = database.prepare('INSERT INTO sent_mail (key, first_attempt_at, recipient) VALUES (?, ?, ?)')
   const recent = database
-    .prepare('SELECT count(*) FROM sent_mail WHERE recipient = ? AND first_attempt_at > ?')
+    .prepare(
+      'SELECT count(*) FROM sent_mail WHERE recipient = ? AND first_attempt_at > ? AND first_attempt_at < ?',
+    )
     .pluck()
   const get = database.prepare('SELECT first_attempt_at, sent_id FROM sent_mail WHERE key = ?')
   const sent = database.prepare('UPDATE sent_mail SET sent_id = ? WHERE key = ?')
@@ -68,7 +70,7 @@ export function sqliteSentMail(database: SqliteDatabase, guarded: Guarded): Sent
             const row = get.get(key) as { first_attempt_at: number; sent_id: string | null } | undefined
             if (row) return { firstAttemptAt: row.first_attempt_at, sentId: row.sent_id ?? undefined }
             const full = ({ most, windowMs }: MailCap) =>
-              Number(recent.get(recipient, now - windowMs)) >= most
+              Number(recent.get(recipient, now - windowMs, now + windowMs)) >= most
             if (caps.some(full)) return 'capped'
             put.run(key, now, recipient)
             return { firstAttemptAt: now, sentId: undefined }

@@ -9,11 +9,12 @@ import {
   lostAttempt,
   newSubscription,
   readConfirmation,
-  recentSince,
+  recentWindow,
   record,
   resolve,
   type SubscriptionRecord,
   sentBy,
+  setAside,
   take,
   undoUnsubscribe,
   unsubscribe,
@@ -30,6 +31,8 @@ import { type Journal, openJournal } from './journal.ts'
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 500
+/** Before every problem. */
+const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
 /** When the lesson in hand became due (`dueAt` of the schedule). */
 const LESSON_DUE = `confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END`
@@ -44,6 +47,7 @@ const bothHalves = (select: string, bounds: string) =>
 export function sqliteCourse(
   database: SqliteDatabase,
   guarded: Guarded,
+  leaseNow: () => number,
   {
     file,
     journal = openJournal(file),
@@ -61,13 +65,13 @@ export function sqliteCourse(
     setMailboxKey: prepare('UPDATE subscription SET mailbox_key = ? WHERE id = ? AND mailbox_key IS NOT ?'),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
-        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, claimed_by = @claimed_by, fence = @fence, failures = @failures,
+        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, lease_until = @lease_until, claimed_by = @claimed_by, fence = @fence, failures = @failures,
         problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
     recentConfirmations: prepare(
       `SELECT count(*) AS count, max(created_at) AS newest FROM confirmation
-       WHERE created_at > ? AND subscription IN (SELECT id FROM subscription WHERE mailbox_key = ?)`,
+       WHERE created_at > @after AND created_at < @before AND subscription IN (SELECT id FROM subscription WHERE mailbox_key = @mailboxKey)`,
     ),
     // Counts no further than the budget.
     confirmationsOfAll: prepare(
@@ -106,15 +110,20 @@ export function sqliteCourse(
       ORDER BY next_attempt_at LIMIT @limit`),
     interrupted: prepare(`
       SELECT rowid, * FROM subscription INDEXED BY subscription_claimed
-      WHERE claimed_at IS NOT NULL AND next_attempt_at <= @now AND claimed_by IS NOT @call
+      WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS NOT @call
+        AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now
+          ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END
       ORDER BY first_attempt_at LIMIT @limit`),
     claim: prepare(`
-      UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, claimed_by = ?, fence = ?
+      UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, claimed_by = ?, fence = ?
       WHERE rowid = ?`),
     markSent: prepare(`
-      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL,
+      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
+    keep: prepare(
+      'UPDATE subscription SET next_attempt_at = @nextAttemptAt, lease_until = @leaseUntil WHERE id = @id AND fence = @fence AND claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL',
+    ),
     holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
@@ -133,13 +142,13 @@ export function sqliteCourse(
       `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)}) ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
     ),
     byState: prepare(
-      'SELECT state, json_array_length(sent_days) AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2',
+      'SELECT state, CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2',
     ),
     byProblem: prepare(
       'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY problem_kind',
     ),
     problems: prepare(
-      'SELECT * FROM subscription WHERE problem_kind IS NOT NULL ORDER BY problem_since LIMIT ?',
+      'SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id) ORDER BY problem_since, id LIMIT @limit',
     ),
     dropSubscription: prepare('DELETE FROM subscription WHERE identity = ?'),
     suppress: prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)'),
@@ -150,7 +159,11 @@ export function sqliteCourse(
   const save = (changed: SubscriptionRecord | undefined) => {
     if (changed) {
       const columns = columnsOf(changed)
-      sql.save.run({ ...columns, sent_days: JSON.stringify(columns.sent_days) })
+      const { unreadableDays } = changed
+      sql.save.run({
+        ...columns,
+        sent_days: unreadableDays === undefined ? JSON.stringify(columns.sent_days) : String(unreadableDays),
+      })
     }
     return changed !== undefined
   }
@@ -160,6 +173,7 @@ export function sqliteCourse(
       taken.nextAttemptAt,
       taken.firstAttemptAt,
       taken.claimedAt,
+      taken.leaseUntil,
       taken.claimedBy,
       taken.fence,
       rowid,
@@ -235,11 +249,11 @@ export function sqliteCourse(
           sql.insert.run({ id, identity, mailboxKey, address, state: current.state, createdAt: now })
         }
         sql.setMailboxKey.run(mailboxKey, current.id, mailboxKey)
-        const { count, newest } = sql.recentConfirmations.get(recentSince(now), mailboxKey) as {
+        const { count, newest } = sql.recentConfirmations.get({ mailboxKey, ...recentWindow(now) }) as {
           count: number
           newest: number | null
         }
-        const exhausted = Number(sql.confirmationsOfAll.get(recentSince(now), mostADay)) >= mostADay
+        const exhausted = Number(sql.confirmationsOfAll.get(recentWindow(now).after, mostADay)) >= mostADay
         const wanted =
           !exhausted &&
           wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) &&
@@ -279,24 +293,28 @@ export function sqliteCourse(
         const ended = unsubscribe(current, enrolment, now)
         if (ended) {
           // Before the commit: better a line too many than an unsubscribe that a restore forgets.
-          journal.add({ what: 'unsubscribed', at: now, id, enrolment })
-          history.add(id, { at: now, kind: 'unsubscribed', enrolment, day: 0 })
+          journal.add({ what: 'unsubscribed', at: now, id, enrolment: ended.enrolment })
+          history.add(id, { at: now, kind: 'unsubscribed', enrolment: ended.enrolment, day: 0 })
         }
         return ended
       })
     },
     undoUnsubscribe: async ({ id, enrolment, now }) => {
-      const undone = await change(id, (current) => {
-        const goesOn = undoUnsubscribe(current, enrolment, now)
-        if (goesOn) history.add(id, { at: now, kind: 'undone', enrolment, day: 0 })
-        return goesOn
+      let undone: SubscriptionRecord | undefined
+      await change(id, (current) => {
+        undone = undoUnsubscribe(current, enrolment, now)
+        if (undone) history.add(id, { at: now, kind: 'undone', enrolment: undone.enrolment, day: 0 })
+        return undone
       })
-      if (undone) journal.add({ what: 'undone', at: now, id, enrolment })
+      if (undone) journal.add({ what: 'undone', at: now, id, enrolment: undone.enrolment })
     },
     claimDue: async ({ now, limit, retries, leaseMs, call }) => {
       const due = (failed: 0 | 1, most: number) =>
         most > 0 ? (sql.due.all({ now, call, failed, limit: most }) as DueRow[]) : []
-      const interrupted = (most: number) => sql.interrupted.all({ now, call, limit: most }) as DueRow[]
+      const lease = leaseNow()
+      const leaseUntil = lease + leaseMs
+      const interrupted = (most: number) =>
+        sql.interrupted.all({ now, call, lease, leaseMs, limit: most }) as DueRow[]
       // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
       const nothing = () => interrupted(1).length === 0 && due(0, 1).length === 0 && due(1, 1).length === 0
       if (await read(nothing)) return []
@@ -310,7 +328,11 @@ export function sqliteCourse(
         return [...first, ...failed, ...fresh, ...more]
           .flatMap((row) => {
             const found = recordOfRow(row)
-            const taken = take(found, { now, leaseMs, call })
+            if (found.unreadableDays !== undefined) {
+              save(setAside(found, now))
+              return []
+            }
+            const taken = take(found, { now, leaseMs, leaseUntil, call })
             if (taken.problem === found.problem) saveTaken(taken, row.rowid)
             else {
               save(taken)
@@ -322,6 +344,12 @@ export function sqliteCourse(
           .sort(inTurn)
       })
     },
+    keep: ({ claims, now, leaseMs }) =>
+      write(() => {
+        const [nextAttemptAt, leaseUntil] = [now + leaseMs, leaseNow() + leaseMs]
+        for (const { subscription: id, fence } of claims)
+          sql.keep.run({ id, fence, nextAttemptAt, leaseUntil })
+      }),
     stillHolds,
     settle: (settlements) =>
       write(() => {
@@ -359,7 +387,7 @@ export function sqliteCourse(
       ),
     find: (identity) => read(() => found(sql.byIdentity.get(identity))),
     findById: (id) => read(() => found(sql.byId.get(id))),
-    listProblems: (limit) => read(() => recordsOf(sql.problems.all(limit))),
+    listProblems: (limit, after = FIRST) => read(() => recordsOf(sql.problems.all({ limit, ...after }))),
     erase: async ({ suppressionHash, now, ...person }) => {
       const { rows, sentMail, written } = await write(() => {
         sql.suppress.run(suppressionHash, now)
@@ -402,5 +430,15 @@ type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
 type DueRow = SqliteRow & { readonly rowid: number }
 
 function recordOfRow(row: SqliteRow): SubscriptionRecord {
-  return recordOf({ ...row, sent_days: JSON.parse(row.sent_days) as number[] })
+  return recordOf({ ...row, sent_days: parsed(row.sent_days) })
+}
+
+/** A text that is no JSON stays the text that it is. */
+function parsed(text: string): unknown {
+  try {
+    const days: unknown = JSON.parse(text)
+    return Array.isArray(days) ? days : text
+  } catch {
+    return text
+  }
 }

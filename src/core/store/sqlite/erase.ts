@@ -12,7 +12,11 @@ export interface ErasedRows {
 /** Finds and deletes the rows of a person; called within a transaction. */
 export function eraseRows(
   database: SqliteDatabase,
-  person: { readonly identity: string; readonly spellings: readonly string[]; readonly recipient: string },
+  person: {
+    readonly identity: string
+    readonly spellings: readonly string[]
+    readonly recipients: readonly string[]
+  },
 ): { readonly rows: ErasedRows; readonly sentMail: number; readonly written: readonly string[] } {
   const spellings = JSON.stringify(person.spellings)
   const subscription = database
@@ -26,7 +30,9 @@ export function eraseRows(
       .all(spellings) as { id: string; address: string }[]
   const invites = related('organisation_invite')
   const logins = related('login_request')
-  const { changes } = database.prepare('DELETE FROM sent_mail WHERE recipient = ?').run(person.recipient)
+  const { changes } = database
+    .prepare('DELETE FROM sent_mail WHERE recipient IN (SELECT value FROM json_each(?))')
+    .run(JSON.stringify(person.recipients))
   return {
     rows: {
       subscription: subscription?.id,

@@ -107,4 +107,8 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Confirmation mails to try again.
   `CREATE INDEX subscription_event_failed ON subscription_event (at) WHERE kind = 'confirmation' AND outcome = 'transient';`,
+  // The end of a lease by a clock that is never set.
+  'ALTER TABLE subscription ADD COLUMN lease_until INTEGER;',
+  // Recipients were hashed without a key: their caps start anew.
+  'UPDATE sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
 ]

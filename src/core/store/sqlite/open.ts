@@ -11,10 +11,20 @@ import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
 
 /**
+ * Milliseconds since the machine started: all processes that can share a file share this clock, and nobody can set it.
+ * After a reboot it is behind every lease in the file, which is how those are known to be over.
+ */
+const sinceBoot = () => Number(process.hrtime.bigint() / 1_000_000n)
+
+/**
  * The store in an SQLite file, or (`file` undefined) in memory: the same code, but nothing outlives the process.
  * `onLost`: a write was not confirmed by the disk, and the store has closed itself.
  */
-export function openSqlite(file: string | undefined, onLost?: (cause: unknown) => void): Store {
+export function openSqlite(
+  file: string | undefined,
+  onLost?: (cause: unknown) => void,
+  leaseClock: () => number = sinceBoot,
+): Store {
   const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: MIGRATIONS })
   // What the daily work met: a look that happens to pass must not hide it.
   let damaged: unknown
@@ -48,7 +58,7 @@ export function openSqlite(file: string | undefined, onLost?: (cause: unknown) =
   return {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
-    course: sqliteCourse(database, guarded, { file }),
+    course: sqliteCourse(database, guarded, leaseClock, { file }),
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),

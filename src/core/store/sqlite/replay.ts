@@ -11,8 +11,14 @@ export interface Replayed {
 
 /** Does again in a restored store what happened after its backup. Doing it twice changes nothing more. */
 export async function replay(database: SqliteDatabase, entries: readonly JournalEntry[]): Promise<Replayed> {
-  const course = sqliteCourse(database, (work) => work())
+  const course = sqliteCourse(
+    database,
+    (work) => work(),
+    // Nothing is claimed here.
+    () => 0,
+  )
   const state = database.prepare('SELECT state FROM subscription WHERE id = ?').pluck()
+  const enrolmentOf = database.prepare('SELECT enrolment FROM subscription WHERE id = ?').pluck()
   const suppress = database.prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)')
   const count = { unsubscribed: 0, undone: 0, erased: 0 }
   // Only the last word about each enrolment counts.
@@ -32,6 +38,8 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
     if (changes > 0) count.erased += 1
   }
   for (const { what, at, id, enrolment } of last.values()) {
+    // A course that was started over since is not the one that was ended.
+    if (enrolmentOf.get(id) !== enrolment) continue
     const before = state.get(id)
     if (what === 'unsubscribed') await course.unsubscribe({ id, enrolment, now: at })
     else await course.undoUnsubscribe({ id, enrolment, now: at })

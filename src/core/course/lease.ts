@@ -1,0 +1,92 @@
+import { setMaxListeners } from 'node:events'
+import type { Timer } from '../clock.ts'
+import type { Claim } from './store.ts'
+
+/** How long claims are held; a crashed process's lessons are taken over after this. */
+export const LEASE_MS = 90_000
+/** What an attempt may take of it; the rest is for recording its outcome. */
+const ATTEMPT_MS = 80_000
+/** An attempt begins in this time after its claim was asked for, or not at all. */
+const BEGIN_MS = 25_000
+/** A lease is renewed when it has this much left for attempts. */
+const RENEW_MS = 30_000
+const RENEW_AGAIN_MS = 5_000
+
+/**
+ * The time that claims taken together are held: one timer for all, because a timer each is dear. It is measured by the
+ * monotonic clock from the moment the claims were asked for, so that no answer that came late, and no step of the wall
+ * clock, makes an attempt outlive its lease in the store.
+ */
+export interface Lease {
+  /** Aborted when the claims can be held no longer: what is not answered by then is given up. */
+  readonly signal: AbortSignal
+  /** Pending until then. */
+  readonly expired: Promise<void>
+  /** Whether an attempt may still begin. */
+  mayBegin(): boolean
+  /** A message is out; its claim is held while it is, as far as the transport's patience allows. */
+  begin(claim: Claim): void
+  end(claim: Claim): void
+  /** The store holds the claims until this moment of the monotonic clock. */
+  heldUntil(): number
+  /** It is not needed any more; nothing keeps the process waiting. */
+  cancel(): void
+}
+
+export function createLease(input: {
+  readonly timer: Timer
+  /** Of the monotonic clock: when the claims were asked for. */
+  readonly since: number
+  /** The longest that one attempt may take. */
+  readonly patienceMs: number
+  readonly keep: (claims: readonly Claim[]) => Promise<void>
+}): Lease {
+  const { timer, since, patienceMs, keep } = input
+  const expired = new AbortController()
+  const cancelled = new AbortController()
+  // Every message of a batch listens, and hundreds of listeners are no leak here.
+  setMaxListeners(0, expired.signal)
+  const out = new Set<Claim>()
+  const last = since + BEGIN_MS + patienceMs
+  let until = since + ATTEMPT_MS
+
+  async function hold(): Promise<void> {
+    for (;;) {
+      const now = timer.monotonic()
+      const end = Math.min(until, last)
+      if (now >= end) return
+      const renewAt = until - RENEW_MS
+      if (last <= until || now < renewAt) {
+        await timer.sleep((last <= until ? end : renewAt) - now, cancelled.signal)
+        continue
+      }
+      const kept =
+        out.size > 0 &&
+        (await keep([...out]).then(
+          () => true,
+          () => false,
+        ))
+      if (kept) until = now + ATTEMPT_MS
+      else await timer.sleep(Math.min(RENEW_AGAIN_MS, end - now), cancelled.signal)
+    }
+  }
+  const passed = new Promise<void>((resolve) => {
+    hold().then(
+      () => {
+        expired.abort(new Error('the time for this message is over'))
+        resolve()
+      },
+      // Cancelled: pending for ever.
+      () => {},
+    )
+  })
+  return {
+    signal: expired.signal,
+    expired: passed,
+    mayBegin: () => timer.monotonic() <= since + BEGIN_MS,
+    begin: (claim) => void out.add(claim),
+    end: (claim) => void out.delete(claim),
+    heldUntil: () => until - ATTEMPT_MS + LEASE_MS,
+    cancel: () => cancelled.abort('all are answered'),
+  }
+}

@@ -1,0 +1,29 @@
+import { createHmac } from 'node:crypto'
+import { mailboxKey } from './address.ts'
+
+/** Counted apart, so that what strangers can have sent to somebody never keeps that person from signing in. */
+const CAP_CLASSES = ['sign-in', 'invite', 'other'] as const
+const CAP_CLASS: Readonly<Partial<Record<string, (typeof CAP_CLASSES)[number]>>> = {
+  'magic-link': 'sign-in',
+  'organisation-invite': 'invite',
+}
+
+/** Counts the mails to a mailbox without keeping the address, and without a hash that a list of addresses could be tried on. */
+export function recipientHash(input: {
+  readonly key: string
+  readonly identity: string
+  readonly template: string
+}): string {
+  return hashOf(input.key, CAP_CLASS[input.template] ?? 'other', input.identity)
+}
+
+/** All under which the mails to an address are counted: what its erasure forgets. */
+export function recipientHashes(key: string, identity: string): readonly string[] {
+  return CAP_CLASSES.map((of) => hashOf(key, of, identity))
+}
+
+function hashOf(key: string, of: string, identity: string): string {
+  return createHmac('sha256', key)
+    .update(`recipient:${of} ${mailboxKey(identity)}`)
+    .digest('base64url')
+}

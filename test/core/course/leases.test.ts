@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
+import { PlatformError } from '../../../src/core/errors.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { during } from '../../support/virtual-work.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const sent = { kind: 'sent', id: 'x' } as const
+
+test('an outcome is recorded though the store cannot be written for some seconds', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(20, { time })
+  let locked = true
+  const store: CourseStore = {
+    ...it.store.course,
+    settle: (settlements) =>
+      locked
+        ? Promise.reject(new PlatformError('store_unavailable', 'locked'))
+        : it.store.course.settle(settlements),
+  }
+  time.after(5 * SECOND, () => {
+    locked = false
+  })
+  expect(await during(time, it.open(store).dispatch({ limit: 100 }))).toMatchObject({ sent: 20 })
+  for (const row of await it.rows()) expect(row).toMatchObject({ sentDays: [1] })
+})
+
+test('a store that cannot be written for longer than a lease ends the call', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(1, { time })
+  const settle = () => Promise.reject(new PlatformError('store_unavailable', 'gone'))
+  const call = it.open({ ...it.store.course, settle }).dispatch({ limit: 100 })
+  await expect(during(time, call)).rejects.toThrow('gone')
+  expect(time.elapsed()).toBeLessThanOrEqual(90 * SECOND)
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('a dispatcher whose clock is two minutes ahead takes nothing that another has in hand', async () => {
+    const it = await courseWith(20, { kind })
+    const answers: ((outcome: Outcome) => void)[] = []
+    it.answer(() => new Promise((resolve) => answers.push(resolve)))
+    const first = it.course.dispatch({ limit: 100 })
+    await expect.poll(() => answers.length).toBe(20)
+    const ahead = it.open((await it.anotherStore()).course, { aheadMs: 2 * MINUTE })
+    expect(await ahead.dispatch({ limit: 100 })).toMatchObject({ processed: 0 })
+    for (const answer of answers) answer(sent)
+    expect(await first).toMatchObject({ sent: 20 })
+    expect(it.messages).toHaveLength(20)
+  })
+})
+
+test('a lesson that is out is not handed over again when its subscriber leaves and comes back meanwhile', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(1, { time })
+  await during(time, it.course.dispatch({ limit: 1 }))
+  const link = it.linkOf(it.messages[0])
+  time.stepWallClock(DAY_MS)
+  let answer: (outcome: Outcome) => void = () => {}
+  it.answer(
+    () =>
+      new Promise((resolve) => {
+        answer = resolve
+      }),
+  )
+  const first = it.course.dispatch({ limit: 1 })
+  await time.passUntil(time.elapsed() + SECOND, () => it.messages.length === 2)
+  await it.course.unsubscribe(link)
+  await it.course.undoUnsubscribe(link)
+  const second = it.open(it.store.course)
+  expect(await during(time, second.dispatch({ limit: 1 }))).toMatchObject({ processed: 0 })
+  answer(sent)
+  await during(time, first)
+  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [1, 2] })
+  expect(it.messages).toHaveLength(2)
+})
+
+test('a transport that waits ten minutes for an answer keeps its claim all the while', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(3, { time, patienceMs: 14 * MINUTE })
+  it.answer(async () => {
+    await time.clock.sleep(10 * MINUTE)
+    return sent
+  })
+  const first = it.course.dispatch({ limit: 10 })
+  for (let minute = 1; minute < 10; minute += 1)
+    time.after(minute * MINUTE, () => void it.open(it.store.course).dispatch({ limit: 10 }))
+  expect(await during(time, first)).toMatchObject({ sent: 3 })
+  expect(it.messages).toHaveLength(3)
+})
+
+test('an attempt that outlives the patience for it is given up before its lease ends', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(1, { time })
+  it.answer(() => new Promise(() => {}))
+  // The store takes 8 s to answer that the lesson is claimed.
+  const slow: CourseStore = {
+    ...it.store.course,
+    claimDue: async (asked) => {
+      const claims = await it.store.course.claimDue(asked)
+      await time.clock.sleep(8 * SECOND)
+      return claims
+    },
+  }
+  const call = it.open(slow).dispatch({ limit: 1 })
+  expect(await during(time, call)).toMatchObject({ unknown: 1 })
+  expect(time.elapsed()).toBeLessThan(90 * SECOND)
+})
+
+test('a lesson that was claimed under a clock that was a day ahead waits until it is due', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(1, { time })
+  await during(time, it.course.dispatch({ limit: 1 }))
+  const stepping: CourseStore = {
+    ...it.store.course,
+    claimDue: async (asked) => {
+      const claims = await it.store.course.claimDue(asked)
+      // Set right once, while the lesson is in hand.
+      if (claims.length > 0) time.stepWallClock(-DAY_MS)
+      return claims
+    },
+  }
+  time.stepWallClock(DAY_MS)
+  expect(await during(time, it.open(stepping).dispatch({ limit: 1 }))).toMatchObject({ processed: 0 })
+  time.stepWallClock(10 * MINUTE)
+  expect(await during(time, it.course.dispatch({ limit: 1 }))).toMatchObject({ processed: 0 })
+  time.stepWallClock(DAY_MS)
+  expect(await during(time, it.course.dispatch({ limit: 1 }))).toMatchObject({ sent: 1 })
+})
+
+test('somebody who subscribed under a clock that was a year ahead can subscribe now', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(0, { time })
+  const who = { spelling: 'ada@example.com', identity: 'ada@example.com' }
+  const subscribe = async () => {
+    await it.course.subscribe(who)
+    await new Promise((resolve) => setImmediate(resolve))
+    await it.course.close()
+  }
+  time.stepWallClock(365 * DAY_MS)
+  await subscribe()
+  time.stepWallClock(-365 * DAY_MS)
+  await subscribe()
+  expect(it.messages).toHaveLength(2)
+})
+
+test('a link of an earlier enrolment still ends the course, and undoes it', async () => {
+  const it = await courseWith(1)
+  await it.course.dispatch({ limit: 1 })
+  const old = it.linkOf(it.messages[0])
+  await it.course.unsubscribe(old)
+  it.pass(DAY_MS)
+  await it.store.course.requestConfirmation({
+    identity: 'p0@example.com',
+    address: 'p0@example.com',
+    id: 'unused',
+    tokenHash: 'again',
+    now: it.now(),
+  })
+  await it.store.course.confirm({ tokenHash: 'again', now: it.now() })
+  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
+  await it.course.unsubscribe(old)
+  expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed' })
+  await it.course.undoUnsubscribe(old)
+  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
+})
+
+test('an operator brings back an address that bounced wrongly, but nobody who left', async () => {
+  const it = await courseWith(2)
+  await it.course.dispatch({ limit: 2 })
+  const link = it.linkOf(it.messages.find(({ to }) => to.address.startsWith('p1')))
+  it.pass(DAY_MS)
+  it.answer(() => ({ kind: 'permanent', hardBounce: true, reason: 'the address does not exist (550)' }))
+  await it.course.dispatch({ limit: 2 })
+  for (const row of await it.rows()) expect(row).toMatchObject({ state: 'unsubscribed' })
+  await it.course.unsubscribe(link)
+  expect(await it.course.resolve('person-0', 'retry')).toBe(true)
+  expect(await it.course.resolve('person-1', 'retry')).toBe(false)
+  it.answer((message) => ({ kind: 'sent', id: message.key }))
+  expect(await it.course.dispatch({ limit: 2 })).toMatchObject({ sent: 1 })
+  expect(await it.rows()).toMatchObject([
+    { state: 'confirmed', sentDays: [1, 2] },
+    { state: 'unsubscribed', sentDays: [1] },
+  ])
+})

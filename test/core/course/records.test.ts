@@ -1,0 +1,135 @@
+import Database from 'better-sqlite3'
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { openCourse } from '../../../src/core/course/open.ts'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openPlatform } from '../../../src/daemon/platform.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseWith } from '../../support/course.ts'
+import { addressOf, openTestStore } from '../../support/stores.ts'
+
+/** Changes a row by hand, past all that the store promises. */
+async function byHand(address: Awaited<ReturnType<typeof addressOf>>, sql: string) {
+  if (address?.kind === 'sqlite') {
+    const database = new Database(address.file)
+    database.exec(sql)
+    database.close()
+  } else if (address?.kind === 'postgres') {
+    const client = new pg.Client({
+      connectionString: address.url.reveal(),
+      options: '-c search_path=platformctl',
+    })
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+}
+
+describe.each([
+  ['sqlite', 'not a list'],
+  ['sqlite', '{"1":true}'],
+  ['sqlite', '["one"]'],
+  ['postgres', '{"1":true}'],
+  ['postgres', '["one"]'],
+] as const)('on %s', (kind, days) => {
+  test(`a row whose days sent are ${days} is set aside, and everybody else gets their lesson`, async () => {
+    const it = await courseWith(20, { kind })
+    await byHand(it.address, `UPDATE subscription SET sent_days = '${days}' WHERE id = 'person-3'`)
+    expect(await it.course.dispatch({ limit: 100 })).toMatchObject({ sent: 19 })
+    expect(await it.course.counts()).toMatchObject({ parked: 1 })
+    expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem: { kind: 'parked' } }])
+    // Not before it is repaired: nobody knows which lessons were sent.
+    expect(await it.course.resolve('person-3', 'retry')).toBe(false)
+    await byHand(it.address, `UPDATE subscription SET sent_days = '[]' WHERE id = 'person-3'`)
+    expect(await it.course.resolve('person-3', 'retry')).toBe(true)
+    expect(await it.course.dispatch({ limit: 100 })).toMatchObject({ sent: 1 })
+  })
+})
+
+test('what waits for a decision is decided about together, all of it or by its reason', async () => {
+  const it = await courseWith(1200)
+  const sentToo = (n: number) => n % 2 === 0
+  it.answer((message) =>
+    sentToo(Number(/\d+/.exec(message.to.address)?.[0]))
+      ? { kind: 'sent', id: message.key }
+      : { kind: 'permanent', hardBounce: false, reason: `refused: ${message.to.address.slice(0, 2)}` },
+  )
+  await it.course.dispatch({ limit: 10_000 })
+  const { parked } = await it.course.counts()
+  expect(parked).toBe(600)
+  const ones = (await it.rows()).filter((row) => row?.problem?.reason === 'refused: p1').length
+  expect(await it.course.resolveAll('retry', 'refused: p1')).toBe(ones)
+  expect(await it.course.resolveAll('retry')).toBe(600 - ones)
+  expect(await it.course.counts()).toMatchObject({ parked: 0 })
+})
+
+test('an erased address stays erased, and links go on working, when EMAIL_LINK_SECRET is set, rotated or lost', async () => {
+  const address = await addressOf('sqlite')
+  const store = await openTestStore(address)
+  const messages: { text: string; unsubscribe: string }[] = []
+  const transport = {
+    kind: 'test',
+    send: async (message: { text: string; key: string; headers: Readonly<Record<string, string>> }) => {
+      messages.push({ text: message.text, unsubscribe: message.headers['List-Unsubscribe'] ?? '' })
+      return { kind: 'sent', id: message.key } as const
+    },
+    verify: async () => {},
+    close: async () => {},
+  }
+  let now = Date.UTC(2026, 0, 1)
+  const clock = { now: () => now, monotonic: () => now, sleep: async () => {} }
+  const withSecret = (value: string) =>
+    openPlatform({ platform: learning, env: { EMAIL_LINK_SECRET: value }, store, mailer: transport, clock })
+  const first = await withSecret('').course()
+  const subscribe = async (course: typeof first, name: string) => {
+    await course.subscribe({ spelling: `${name}@example.com`, identity: `${name}@example.com` })
+    await new Promise((resolve) => setImmediate(resolve))
+    await course.close()
+  }
+  await subscribe(first, 'ada')
+  await first.confirm(/token=([\w-]+)/.exec(messages.at(-1)?.text ?? '')?.[1] ?? '')
+  await first.dispatch({ limit: 1 })
+  const url = new URL(/<(.*)>/.exec(messages.at(-1)?.unsubscribe ?? '')?.[1] ?? '')
+  const link = { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+  await subscribe(first, 'bob')
+  await first.erase('bob@example.com')
+  const mailed = messages.length
+  for (const value of [
+    'the-first-secret-of-links',
+    'the-second-one-of-links,the-first-secret-of-links',
+    'lost',
+  ]) {
+    now += 2 * DAY_MS
+    const course = await withSecret(value).course()
+    await subscribe(course, 'bob')
+    expect(messages).toHaveLength(mailed)
+    await course.unsubscribe(link)
+    expect(await course.find('ada@example.com')).toMatchObject({ state: 'unsubscribed' })
+    await course.undoUnsubscribe(link)
+    expect(await course.find('ada@example.com')).toMatchObject({ state: 'confirmed' })
+  }
+})
+
+test('an address that was erased under a secret before is still recognized under the two of its rotation', async () => {
+  const store = await openTestStore(await addressOf('sqlite'))
+  const [before, after] = [secret('the secret of before'), secret('the secret of after')]
+  const options = {
+    store: store.course,
+    persistent: true,
+    mailer: openMailer({ mail: undefined }),
+    clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
+    random: systemRandom,
+    log: silentLog,
+    lessons: [],
+    siteUrl: 'https://www.example.com',
+  }
+  // As builds did that had no key of their own for addresses.
+  await openCourse({ ...options, linkKey: before }).erase('ada@example.com')
+  const now = openCourse({ ...options, linkKey: after, oldLinkKeys: [before], addressKey: secret('its own') })
+  await now.subscribe({ spelling: 'ada@example.com', identity: 'ada@example.com' })
+  expect(await now.find('ada@example.com')).toBeUndefined()
+})
