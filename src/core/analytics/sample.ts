@@ -42,7 +42,9 @@ export function sampleEvents(now: number): AnalyticsEvent[] {
       add('exam.completed', { exam, score, passed: score >= PASS_SCORE })
     }
   }
-  return events.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)
+  // An event lies up to six hours before its time of day: the first day's may fall on a day before the range.
+  const first = now - (SAMPLE_DAYS - 1) * DAY_MS
+  return events.filter(({ at }) => at > first && at <= now).sort((a, b) => a.at - b.at)
 }
 
 /** mulberry32: small, and the same sequence everywhere. */

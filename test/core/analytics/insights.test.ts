@@ -16,11 +16,11 @@ const event = (
 })
 const insights = (
   events: readonly AnalyticsEvent[],
-  options: { readonly range?: number | undefined; readonly kind?: EventKind } = {},
+  options: { readonly range?: number | undefined; readonly kind?: EventKind; readonly now?: number } = {},
 ) =>
   insightsOf({
     events,
-    now: NOW,
+    now: options.now ?? NOW,
     range: 'range' in options ? options.range : 30,
     kind: options.kind,
     dayOf: (time) => new Date(time).toISOString().slice(0, 10),
@@ -128,13 +128,17 @@ test('the sample is the same each time, fills every figure and lies in no future
   expect(found.streak.current).toBeGreaterThan(2)
 })
 
-test('the sample agrees with itself', () => {
-  const found = insights(sampleEvents(NOW), { range: 30 })
-  const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
-  expect(found.lessons.filter((lesson) => lesson.completed > 0)).toHaveLength(completed ?? 0)
-  for (const lesson of found.lessons) expect(lesson.viewed).toBeGreaterThanOrEqual(lesson.completed)
-  expect(found.streak.longest).toBeLessThanOrEqual(30)
-  const passed = found.exams.filter((exam) => exam.passed > 0).map(({ best }) => best ?? 0)
-  const failed = found.exams.filter((exam) => exam.passed === 0).map(({ best }) => best ?? 0)
-  expect(Math.max(...failed)).toBeLessThan(Math.min(...passed))
-})
+test.each(Array.from({ length: 24 }, (_, hour) => hour))(
+  'the sample agrees with itself, seen at hour %d',
+  (hour) => {
+    const now = NOW - (NOW % 86_400_000) + hour * 3_600_000
+    const found = insights(sampleEvents(now), { range: 30, now })
+    const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
+    expect(found.lessons.filter((lesson) => lesson.completed > 0)).toHaveLength(completed ?? 0)
+    for (const lesson of found.lessons) expect(lesson.viewed).toBeGreaterThanOrEqual(lesson.completed)
+    expect(found.streak.longest).toBeLessThanOrEqual(30)
+    const passed = found.exams.filter((exam) => exam.passed > 0).map(({ best }) => best ?? 0)
+    const failed = found.exams.filter((exam) => exam.passed === 0).map(({ best }) => best ?? 0)
+    expect(Math.max(...failed)).toBeLessThan(Math.min(...passed))
+  },
+)
