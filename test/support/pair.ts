@@ -85,13 +85,9 @@ export async function startPair(): Promise<Pair> {
 
   /** An online copy of the primary's files, from which the other follows it. */
   async function follow(): Promise<void> {
-    await rm(standby.data, { recursive: true, force: true })
     await session(primary.port, async (client) => {
       await client.query(`SELECT pg_backup_start('pair', true)`)
-      await cp(primary.data, standby.data, {
-        recursive: true,
-        filter: (source) => !NOT_COPIED.test(source),
-      }).catch(onlyVanished)
+      await until(() => copied(primary.data, standby.data))
       const { rows } = await client.query<{ labelfile: string }>(
         'SELECT labelfile FROM pg_backup_stop(false)',
       )
@@ -166,9 +162,16 @@ async function own(folder: string, uid: number, gid: number): Promise<void> {
     await chown(path.join(entry.parentPath, entry.name), uid, gid)
 }
 
-/** A server removes files of its own while they are copied; recovery needs none of those. */
-function onlyVanished(error: unknown): void {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+/** False: a file that the server removed meanwhile stopped it, and the copy is not whole. */
+async function copied(from: string, to: string): Promise<boolean> {
+  try {
+    await rm(to, { recursive: true, force: true })
+    await cp(from, to, { recursive: true, filter: (source) => !NOT_COPIED.test(source) })
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    throw error
+  }
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {

@@ -11,6 +11,7 @@ process.prependListener('beforeExit', (code) => {
 })
 
 export interface PostgresServer {
+  readonly port: number
   /** A new, empty database on it; gives its address. */
   readonly createDatabase: () => Promise<string>
   readonly query: (url: string, sql: string) => Promise<pg.QueryResult>
@@ -50,6 +51,7 @@ export async function startPostgres(options: readonly string[] = []): Promise<Po
     }
   }
   return {
+    port,
     async createDatabase() {
       databases += 1
       await query(urlOf('postgres'), `CREATE DATABASE test_${databases}`)

@@ -9,7 +9,15 @@ import { type PostgresServer, startPostgres } from './postgres.ts'
 export type StoreKind = Store['kind']
 
 /** Every store there is: the one behavioural suite runs over each. */
-export const STORES: readonly StoreKind[] = ['memory', 'sqlite', 'postgres']
+export const STORES: StoreKind[] = ['memory', 'sqlite', 'postgres']
+
+let wayTo = (url: string) => url
+
+/** From here on the suites run over PostgreSQL alone, by another way to it. */
+export function onlyPostgresBy(way: typeof wayTo): void {
+  wayTo = way
+  STORES.splice(0, STORES.length, 'postgres')
+}
 
 let server: Promise<PostgresServer> | undefined
 
@@ -25,7 +33,7 @@ afterAll(async () => (await server)?.stop())
 export async function addressOf(kind: StoreKind): Promise<Parameters<typeof openStore>[0]> {
   if (kind === 'memory') return undefined
   if (kind === 'sqlite') return { kind, file: path.join(await emptyFolder(), 'store.sqlite') }
-  return { kind, url: secret(await (await postgresServer()).createDatabase()) }
+  return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase())) }
 }
 
 /** An open store that is closed with the test. */

@@ -23,8 +23,8 @@ const kills = wholeNumber(USAGE, '--kills', values.kills, 1)
 const random = seeded(wholeNumber(USAGE, '--seed', values.seed))
 const MOST_PAUSE_MS = 30_000
 /** The provider's time for a message: there must be something left to send at the last kill. */
-const ANSWER_MS = 250
-const people = 200 + kills * 500
+const ANSWER_MS = 300
+const people = 200 + kills * 230
 
 const pair = await startPair()
 const sink = await apiSink()
