@@ -1,5 +1,6 @@
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { postgresLocation } from './env/postgres-url.ts'
 import type { StoreAddress } from './env/settings.ts'
 import type { Service } from './service.ts'
 
@@ -31,14 +32,7 @@ const NAME = 'daemon.json'
 /** A store as it may be shown and compared. */
 export function recordedStore(address: StoreAddress): RecordedStore {
   if (address.kind === 'sqlite') return { kind: 'sqlite', location: path.resolve(address.file) }
-  const { host, pathname, searchParams } = new URL(address.url.reveal())
-  // Several hosts stand in a parameter.
-  const hosts = host || searchParams.get('host') || 'localhost'
-  const named = hosts
-    .split(',')
-    .map((one) => (/:\d+$/.test(one) ? one : `${one}:5432`))
-    .join(',')
-  return { kind: 'postgres', location: `${named}${pathname}` }
+  return { kind: 'postgres', location: postgresLocation(address.url.reveal()) }
 }
 
 /** Writes the record whole or not at all; readable by its owner only. */

@@ -12,8 +12,14 @@ export function postgresServers(value: string): readonly string[] | undefined {
   return servers.every(isServer) ? servers : undefined
 }
 
-/** `db.example.com:5432`: never the user or the password. */
-export function serverLocation(server: string): string {
+/** `a.example:5432,b.example:5432/platform`: never the user or the password. */
+export function postgresLocation(value: string): string {
+  const servers = postgresServers(value) ?? []
+  const { pathname } = new URL(servers[0] ?? 'postgres:')
+  return `${servers.map(serverLocation).join(',')}${pathname}`
+}
+
+function serverLocation(server: string): string {
   const { hostname, port } = new URL(server)
   return `${hostname}:${port || '5432'}`
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { postgresServers, serverLocation } from '../../../src/core/env/postgres-url.ts'
+import { postgresLocation, postgresServers } from '../../../src/core/env/postgres-url.ts'
 
 test('an address may name several servers, each with its port, and each gets the rest of the address', () => {
   expect(postgresServers('postgres://u:p@a.example:5433,[::1]:5434,c/db?sslmode=require')).toEqual([
@@ -7,7 +7,7 @@ test('an address may name several servers, each with its port, and each gets the
     'postgres://u:p@[::1]:5434/db?sslmode=require',
     'postgres://u:p@c/db?sslmode=require',
   ])
-  expect(postgresServers('postgresql://a,b')?.map(serverLocation)).toEqual(['a:5432', 'b:5432'])
+  expect(postgresLocation('postgresql://u:canary@a,b:1/db?sslmode=require')).toBe('a:5432,b:1/db')
 })
 
 test.each([

@@ -1,5 +1,5 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
-import { postgresServers, serverLocation } from '../../env/postgres-url.ts'
+import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
@@ -22,7 +22,7 @@ export function careForPostgres(url: Secret): StoreCare {
         const version = await schemaVersion(pool)
         return {
           kind: 'postgres',
-          location: locationOf(url),
+          location: postgresLocation(url.reveal()),
           version,
           latest: MIGRATIONS.length,
           readable: await runsOn(pool, version, MIGRATIONS.length),
@@ -121,13 +121,6 @@ async function verifiedAt(pool: Pool): Promise<number | undefined> {
     `SELECT value FROM platformctl.meta WHERE name = 'verified_at'`,
   )
   return rows[0] === undefined ? undefined : Number(rows[0].value)
-}
-
-/** `db.example.com:5432/platform`: never the user or the password. */
-function locationOf(url: Secret): string {
-  const servers = postgresServers(url.reveal()) ?? []
-  const { pathname } = new URL(servers[0] ?? '')
-  return `${servers.map(serverLocation).join(',')}${pathname}`
 }
 
 async function asked<T>(work: () => Promise<T>): Promise<T> {
