@@ -7,11 +7,12 @@ import { openMailer } from '../src/core/mail/open.ts'
 import { systemRandom } from '../src/core/random.ts'
 import { secret } from '../src/core/secret.ts'
 import type { Store } from '../src/core/store/store.ts'
-import { LESSONS } from '../test/support/learning.ts'
+import { compiledMails, LESSONS } from '../test/support/learning.ts'
 
 /** Sends through the mail API at the address, as every bench of the course does. */
 export function courseMailer(api: string): Mailer {
   return openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret('provider-key'),
       route: { kind: 'api', url: api },

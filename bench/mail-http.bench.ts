@@ -4,6 +4,7 @@ import type { Mail } from '../src/core/mail/mailer.ts'
 import { openMailer } from '../src/core/mail/open.ts'
 import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
 import { secret } from '../src/core/secret.ts'
+import { compiledMails } from '../test/support/learning.ts'
 import type { Benchmark } from './harness.ts'
 import { perSecond, startSink } from './sink.ts'
 
@@ -34,6 +35,7 @@ export const benchmark: Benchmark = {
     const sink = await startSink('./http-sink.ts')
     const url = `http://127.0.0.1:${sink.port}/emails`
     const ours = openMailer({
+      compiled: compiledMails,
       mail: {
         key: secret('provider-key'),
         route: { kind: 'api', url },

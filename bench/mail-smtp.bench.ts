@@ -3,6 +3,7 @@ import type { Mail } from '../src/core/mail/mailer.ts'
 import { mimeOf } from '../src/core/mail/mime/mime.ts'
 import { openMailer } from '../src/core/mail/open.ts'
 import { secret } from '../src/core/secret.ts'
+import { compiledMails } from '../test/support/learning.ts'
 import type { Benchmark } from './harness.ts'
 import { perSecond, startSink } from './sink.ts'
 
@@ -32,6 +33,7 @@ export const benchmark: Benchmark = {
   async open() {
     const sink = await startSink('./smtp-sink.ts')
     const ours = openMailer({
+      compiled: compiledMails,
       mail: {
         key: secret('key'),
         route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${sink.port}`) },

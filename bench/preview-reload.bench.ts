@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { servePreview } from '../src/cli/preview/server.ts'
 import { openWorkshop } from '../src/cli/preview/workshop.ts'
+import { learning } from '../src/presets/learning/platform.ts'
 import type { Benchmark } from './harness.ts'
 
 export const benchmark: Benchmark = {
@@ -18,7 +19,9 @@ export const benchmark: Benchmark = {
     const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
     opened.defer(() => rm(folder, { recursive: true, force: true }))
     await cp(fileURLToPath(new URL('../templates', import.meta.url)), folder, { recursive: true })
-    const workshop = opened.adopt(openWorkshop(folder), (one) => one.close())
+    const workshop = opened.adopt(openWorkshop({ ...learning.mails, folders: [{ path: folder }] }), (one) =>
+      one.close(),
+    )
     const preview = opened.adopt(await servePreview(workshop, 0), (one) => one.close())
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
-import { COMPILED_MAILS, compiledMailsFile } from './mails.ts'
+import { COMPILED_MAILS } from './mails.ts'
 import { thirdPartyNotices } from './notices.ts'
 
 /**
@@ -26,7 +26,8 @@ function builtinInstead(...found: unknown[]): string {
 }
 
 // The templates are compiled first: one that is broken fails the build with its file and line.
-writeFileSync(`${root}${COMPILED_MAILS}`, await compiledMailsFile())
+for (const [file, compiled] of Object.entries(COMPILED_MAILS))
+  writeFileSync(`${root}${file}`, await compiled())
 
 const withoutFacade = {
   name: 'built-in modules without their facade',

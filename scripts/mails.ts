@@ -1,20 +1,25 @@
-import { fileURLToPath } from 'node:url'
-import { compileFolder } from '../src/core/mail/compile/folder.ts'
+import { compileFolders } from '../src/core/mail/compile/folder.ts'
 import { TemplateError } from '../src/core/mail/compile/source.ts'
-
-export const COMPILED_MAILS = 'templates/compiled/mails.json'
+import type { MailDefinition } from '../src/core/mail/definition.ts'
+import { baseMails } from '../src/presets/base/mails.ts'
+import { learningMails } from '../src/presets/learning/mails.ts'
 
 /**
- * What `templates/` compiles to: committed, so that a package that is only installed sends without MJML. A template
- * that is broken ends the program with one line that names its file and line.
+ * What the templates of each preset compile to: committed, so that a package that is only installed sends without
+ * MJML. A template that is broken ends the program with one line that names its file and line.
  */
-export async function compiledMailsFile(): Promise<string> {
-  const folder = fileURLToPath(new URL('../templates', import.meta.url))
+export const COMPILED_MAILS: Readonly<Record<string, () => Promise<string>>> = {
+  'templates/compiled/mails.json': () => compiledFile('templates', learningMails),
+  'templates/compiled/base.json': () => compiledFile('templates/base', baseMails),
+}
+
+async function compiledFile(folder: string, definitions: readonly MailDefinition[]): Promise<string> {
   try {
-    return `${JSON.stringify(await compileFolder(folder), null, 1)}\n`
+    const compiled = await compileFolders({ definitions, folders: [{ path: folder, shipped: true }] })
+    return `${JSON.stringify(compiled, null, 1)}\n`
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
-    process.stderr.write(`templates/${error.message}\n`)
+    process.stderr.write(`${folder}/${error.message}\n`)
     process.exit(1)
   }
 }

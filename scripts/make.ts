@@ -16,7 +16,7 @@ import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { eventsPage } from './events-page.ts'
 import { findingsPage } from './findings-page.ts'
-import { COMPILED_MAILS, compiledMailsFile } from './mails.ts'
+import { COMPILED_MAILS } from './mails.ts'
 
 /**
  * Makes every file that is made from another: `npm run make` writes them, `--check` fails while one is stale.
@@ -42,9 +42,9 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/health.md': healthReference,
   'docs/reference/health.schema.json': () =>
     `${JSON.stringify(healthDocumentSchema(learning.contract.services), null, 2)}\n`,
-  'docs/reference/mail.md': mailReference,
+  'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
-  [COMPILED_MAILS]: compiledMailsFile,
+  ...COMPILED_MAILS,
 }
 
 for (const [file, make] of Object.entries(MADE)) {

@@ -43,7 +43,7 @@ export async function choosePlatform({ file, ignored, rest }: ConfigWords, cwd: 
     if (found === undefined) return learning
     const [{ loadPlatform }, { packageRoot }] = await Promise.all([
       import('../platform/load-platform.ts'),
-      import('./package-root.ts'),
+      import('../core/package-root.ts'),
     ])
     const configModule = path.join(packageRoot(), 'dist', 'config.js')
     return await loadPlatform({ folder: cwd, file: found, configModule })

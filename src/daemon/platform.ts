@@ -141,6 +141,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const transactionalMail = once(async () => {
     const opened = await store()
     return openTransactionalMail({
+      mails: platform.mails,
       directory: options.directory ?? opened.directory,
       mailer,
       sentMail: opened.sentMail,

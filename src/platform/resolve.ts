@@ -1,5 +1,8 @@
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
+import { compiledOnce } from '../core/mail/compiled.ts'
+import type { MailSet } from '../core/mail/definition.ts'
+import { withName } from '../core/mail/with-name.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type HealthFormat, type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
@@ -27,7 +30,7 @@ export function resolvePlatform(
     contract: contractOf(definition),
     services,
     probes: probesOf(definition, preset, services),
-    mails: preset.mails,
+    mails: namedMails(preset.mails, definition.name ?? preset.name),
     courses: [
       ...preset.courses,
       ...Object.entries(definition.courses ?? {}).map(([id, { title = id, every }]) => ({
@@ -44,6 +47,11 @@ export function resolvePlatform(
     insights: preset.insights,
     texts: preset.texts,
   }
+}
+
+/** The preset's mails, under the name of this platform. */
+function namedMails(mails: MailSet, name: string): MailSet {
+  return { ...mails, compiled: compiledOnce(async () => withName(await mails.compiled(), name)) }
 }
 
 function brandOf({ brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {

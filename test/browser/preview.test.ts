@@ -5,8 +5,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
-import { TEMPLATES } from '../../src/core/mail/catalog.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { MAILS, TEMPLATES } from '../support/learning.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
@@ -23,7 +23,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
   async function openPreview({ hash = '', dark = false, width = 1440 } = {}) {
     const folder = await emptyFolder()
     await cp(templates, folder, { recursive: true })
-    const workshop = openWorkshop(folder)
+    const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }] })
     const preview = await servePreview(workshop, 0)
     const context = await browser.newContext({
       colorScheme: dark ? 'dark' : 'light',

@@ -4,10 +4,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { lintFolder } from '../../src/core/mail/lint/lint.ts'
+import { lintMails } from '../../src/core/mail/lint/lint.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { MAILS } from '../support/learning.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
 
 const templates = fileURLToPath(new URL('../../templates', import.meta.url))
@@ -22,6 +23,9 @@ async function run(args: readonly string[], change: Readonly<Record<string, (tex
   const { context, stdout, stderr } = testContext({ cwd })
   return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
 }
+
+const lintFolder = (folder: string) =>
+  lintMails({ definitions: MAILS, folders: [{ path: folder }] }, (_, file) => `mails/${file}`)
 
 const LINT = ['email', 'lint', '--templates', 'mails'] as const
 const broken = { 'welcome.md': (text: string) => text.replace('{{startUrl}}', '{{startUrll}}') }
@@ -173,7 +177,7 @@ test('a template that is missing, or there twice, is a finding, and so is a layo
   await cp(templates, path.join(cwd, 'mails'), { recursive: true })
   await rm(path.join(cwd, 'mails', 'welcome.md'))
   await cp(path.join(cwd, 'mails', 'magic-link.md'), path.join(cwd, 'mails', 'magic-link.mjml'))
-  const { mails, findings } = await lintFolder(path.join(cwd, 'mails'), 'mails')
+  const { mails, findings } = await lintFolder(path.join(cwd, 'mails'))
   expect(mails).toHaveLength(12)
   expect(findings.filter(({ id }) => id === 'template-broken')).toMatchObject([
     {
@@ -183,7 +187,7 @@ test('a template that is missing, or there twice, is a finding, and so is a layo
     { location: { file: 'mails/welcome.md' }, cause: expect.stringContaining('welcome has no template') },
   ])
   await rm(path.join(cwd, 'mails', 'layout.mjml'))
-  const [only, ...others] = (await lintFolder(path.join(cwd, 'mails'), 'mails')).findings
+  const [only, ...others] = (await lintFolder(path.join(cwd, 'mails'))).findings
   expect(only).toMatchObject({ id: 'template-broken', location: { file: 'mails/layout.mjml' } })
   expect(others).toEqual([])
 })

@@ -33,7 +33,7 @@ const CONTENTS = [
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/sbom\.cdx\.json$/,
-  /^templates\/(?:[\w-]+\.(?:md|mjml)|compiled\/mails\.json)$/,
+  /^templates\/(?:(?:base\/)?[\w-]+\.(?:md|mjml)|compiled\/(?:base|mails)\.json)$/,
   /^runbooks\/(?:[\w-]+\.md|alerts\.yaml|dashboard\.json)$/,
   /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml))$/,
 ]

@@ -6,12 +6,11 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TEMPLATES } from '../../src/core/mail/catalog.ts'
-import { compiledMails } from '../../src/core/mail/compiled.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
 import { renderMail } from '../../src/core/mail/render.ts'
 import { secret } from '../../src/core/secret.ts'
 import { freePort } from '../support/free-port.ts'
+import { compiledMails, TEMPLATES } from '../support/learning.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
@@ -70,6 +69,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
 
   test('all twelve mails arrive, and another MIME parser reads in them what was sent', async () => {
     const mailer = openMailer({
+      compiled: compiledMails,
       mail: {
         key: secret('key'),
         route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
@@ -133,6 +133,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
 
   test('a recipient that Postfix does not know is a permanent outcome', async () => {
     const mailer = openMailer({
+      compiled: compiledMails,
       mail: {
         key: secret('key'),
         route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },

@@ -3,7 +3,6 @@ import { pathToFileURL } from 'node:url'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as Schedule from '../../src/core/course/schedule.ts'
 import type * as Errors from '../../src/core/errors.ts'
-import type * as Compiled from '../../src/core/mail/compiled.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
 import type * as Secret from '../../src/core/secret.ts'
 import type * as Stores from '../../src/core/store/open.ts'
@@ -12,7 +11,6 @@ import type * as Stores from '../../src/core/store/open.ts'
 export interface Core {
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
-  readonly compiledMails: typeof Compiled.compiledMails
   readonly openStore: typeof Stores.openStore
   readonly secret: typeof Secret.secret
   readonly PlatformError: typeof Errors.PlatformError
@@ -25,10 +23,9 @@ export async function loadCore(root: string): Promise<Core> {
     (await import(pathToFileURL(path.join(root, 'src/core', file)).href)) as T
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
-  const { compiledMails } = await load<typeof Compiled>('mail/compiled.ts')
   const { openStore } = await load<typeof Stores>('store/open.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
   const { DAY_MS } = await load<typeof Schedule>('course/schedule.ts')
-  return { openCourse, openMailer, compiledMails, openStore, secret, PlatformError, DAY_MS }
+  return { openCourse, openMailer, openStore, secret, PlatformError, DAY_MS }
 }

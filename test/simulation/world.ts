@@ -3,7 +3,7 @@ import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
-import { LESSONS } from '../support/learning.ts'
+import { compiledMails, LESSONS } from '../support/learning.ts'
 import type { Core } from './core.ts'
 import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
 import { type Seeded, seeded } from './seeded.ts'
@@ -107,7 +107,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   const isBroken = period('broken-texts')
   isRefusing = period('refuses-us')
-  const compiled = await core.compiledMails()
+  const compiled = await compiledMails()
   /** Of an environment that is rotated: what a process was started with stays with it. */
   const secrets = ['the first secret', 'the second secret', 'the third secret'].map(core.secret)
 

@@ -2,13 +2,12 @@ import { systemClock } from '../../src/core/clock.ts'
 import { openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { compiledMails } from '../../src/core/mail/compiled.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
 import type { Message, Outcome } from '../../src/core/mail/transport.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { secret } from '../../src/core/secret.ts'
 import type { VirtualTime } from '../simulation/virtual-time.ts'
-import { LESSONS } from './learning.ts'
+import { compiledMails, LESSONS } from './learning.ts'
 import { addressOf, openTestStore, type StoreKind } from './stores.ts'
 
 export const START = Date.UTC(2026, 2, 28)
@@ -50,6 +49,7 @@ export async function courseWith(
       store: on,
       persistent: true,
       mailer: openMailer({
+        compiled: compiledMails,
         mail: undefined,
         from: { name: undefined, address: 'course@example.com' },
         transport: {

@@ -1,5 +1,6 @@
 import type { Asks } from '../../src/core/health/diagnosis.ts'
 import { asksOf } from '../../src/core/health/diagnosis.ts'
+import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { createLabels } from '../../src/core/status/words.ts'
 import type { Handler, OpenedPlatform } from '../../src/daemon/embedding.ts'
 import { handlersOf, type OpenOptions, openPlatform } from '../../src/daemon/platform.ts'
@@ -30,3 +31,17 @@ export function openLearning(options: Omit<OpenOptions, 'platform'>): OpenedPlat
   // The default platform has exactly these.
   return { ...opened, ...(handlersOf(opened) as Handlers) }
 }
+
+export const MAILS = learning.mails.definitions
+type LearningMail =
+  | 'organisation-invite'
+  | 'magic-link'
+  | 'welcome'
+  | 'subscription-confirmation'
+  | 'exam-passed'
+  | `course-day-${1 | 2 | 3 | 4 | 5 | 6 | 7}`
+// The default platform has exactly these.
+export const TEMPLATES = MAILS.map(({ name }) => name as LearningMail)
+export const compiledMails = learning.mails.compiled as () => Promise<
+  Readonly<Record<LearningMail, CompiledMail>>
+>

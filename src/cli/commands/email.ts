@@ -1,5 +1,6 @@
 import { Option } from 'commander'
-import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
+import type { MailSet } from '../../core/mail/definition.ts'
+import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
@@ -7,12 +8,13 @@ import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
 
-const template = (name = '<template>', description = 'which mail') =>
-  choiceArgument(name, description, { kind: 'template', choices: TEMPLATES })
 const templates = () =>
   new Option('--templates <folder>', 'a folder of templates of your own (default: those of the package)')
 
 export const configure: Configure = (command, context, settle) => {
+  const choices = context.platform.mails.definitions.map(({ name }) => name)
+  const template = (name = '<template>', description = 'which mail') =>
+    choiceArgument(name, description, { kind: 'template', choices })
   command.description('Look at the mails, check them, print one, or send one to yourself.')
   command.addHelpText(
     'after',
@@ -38,7 +40,7 @@ export const configure: Configure = (command, context, settle) => {
       'after',
       '\nExamples:\n  platformctl email preview\n  platformctl email preview course-day-1 --templates ./templates',
     )
-    .action(async (name: TemplateName | undefined, options: { templates?: string; port: number }) =>
+    .action(async (name: string | undefined, options: { templates?: string; port: number }) =>
       settle(await preview(context, name, options)),
     )
   command
@@ -57,7 +59,7 @@ export const configure: Configure = (command, context, settle) => {
       'after',
       '\nExamples:\n  platformctl email render welcome --as text\n  platformctl email render course-day-1 --as eml > day-1.eml',
     )
-    .action(async (name: TemplateName, options: { templates?: string; as: 'html' | 'text' | 'eml' }) =>
+    .action(async (name: string, options: { templates?: string; as: 'html' | 'text' | 'eml' }) =>
       settle(await render(context, name, options)),
     )
   command
@@ -95,19 +97,17 @@ Examples:
       'after',
       '\nExamples:\n  platformctl email send-test welcome --to you@example.com --env-file .env',
     )
-    .action(async (name: TemplateName, options: { to: string; envFile: readonly string[] }) =>
+    .action(async (name: string, options: { to: string; envFile: readonly string[] }) =>
       settle(await sendTest(context, name, options)),
     )
 }
 
 async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode> {
-  const { compiledMails } = await import('../../core/mail/compiled.ts')
   const { renderMail } = await import('../../core/mail/render.ts')
-  const mails = await compiledMails()
-  const rows = TEMPLATES.map((name) => {
-    const { slots } = mails[name]
-    const samples = Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample]))
-    return { name, subject: renderMail(mails[name], samples).subject, slots }
+  const mails = await context.platform.mails.compiled()
+  const rows = Object.entries(mails).map(([name, mail]) => {
+    const { slots } = mail
+    return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
   })
   if (format === 'json')
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, mails: rows }))
@@ -119,34 +119,41 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
   return EXIT.passed
 }
 
-/** The named folder, or the package's; a folder without a layout is wrong usage. */
-async function templateFolder(context: Context, folder: string | undefined): Promise<string> {
+function samplesOf({ slots }: CompiledMail): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample]))
+}
+
+type Templates = Pick<MailSet, 'definitions' | 'folders'>
+
+/** The mails of the platform, with the templates of the named folder if one is named; one without a layout is wrong usage. */
+async function templatesOf(context: Context, folder: string | undefined): Promise<Templates> {
+  const { mails } = context.platform
+  if (folder === undefined) return mails
   const { existsSync } = await import('node:fs')
   const path = await import('node:path')
-  const { packageRoot } = await import('../package-root.ts')
-  const full =
-    folder === undefined ? path.join(packageRoot(), 'templates') : path.resolve(context.cwd, folder)
+  const full = path.resolve(context.cwd, folder)
   if (!existsSync(path.join(full, 'layout.mjml'))) {
     throw new CommandError(
       EXIT.usage,
-      `${folder ?? full} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
+      `${folder} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
     )
   }
-  return full
+  return { definitions: mails.definitions, folders: [{ path: full }] }
 }
 
 async function openTemplates(context: Context, named: string | undefined) {
-  const folder = await templateFolder(context, named)
+  const templates = await templatesOf(context, named)
   const { openWorkshop } = await import('../preview/workshop.ts')
-  return { workshop: openWorkshop(folder), folder }
+  const { pathOf } = await import('../../core/mail/compile/folder.ts')
+  return { workshop: openWorkshop(templates), shown: templates.folders.map(pathOf).join(', ') }
 }
 
 async function preview(
   context: Context,
-  name: TemplateName | undefined,
+  name: string | undefined,
   options: { templates?: string; port: number },
 ): Promise<ExitCode> {
-  const { workshop, folder } = await openTemplates(context, options.templates)
+  const { workshop, shown } = await openTemplates(context, options.templates)
   const { servePreview } = await import('../preview/server.ts')
   try {
     const page = await servePreview(workshop, options.port).catch((error: unknown) => {
@@ -157,7 +164,7 @@ async function preview(
       )
     })
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
-    context.stderr.write(`showing ${folder}; it reloads when a template is saved; Ctrl-C ends it\n`)
+    context.stderr.write(`showing ${shown}; it reloads when a template is saved; Ctrl-C ends it\n`)
     await new Promise<void>((resolve) => {
       if (context.signal.aborted) resolve()
       else context.signal.addEventListener('abort', () => resolve(), { once: true })
@@ -171,7 +178,7 @@ async function preview(
 
 async function render(
   context: Context,
-  name: TemplateName,
+  name: string,
   options: { templates?: string; as: 'html' | 'text' | 'eml' },
 ): Promise<ExitCode> {
   const { workshop } = await openTemplates(context, options.templates)
@@ -194,26 +201,27 @@ async function lint(
   options: ReportOptions & { readonly templates?: string },
 ): Promise<ExitCode> {
   const path = await import('node:path')
-  const folder = await templateFolder(context, options.templates)
-  const shown = path.relative(context.cwd, folder).replaceAll(path.sep, '/')
-  const { lintFolder } = await import('../../core/mail/lint/lint.ts')
+  const templates = await templatesOf(context, options.templates)
+  const shown = (folder: string, file: string) =>
+    path.relative(context.cwd, path.join(folder, file)).replaceAll(path.sep, '/')
+  const { lintMails } = await import('../../core/mail/lint/lint.ts')
   const { writeReport } = await import('../report.ts')
-  return writeReport(context, 'email lint', await lintFolder(folder, shown), options)
+  return writeReport(context, 'email lint', await lintMails(templates, shown), options)
 }
 
 async function sendTest(
   context: Context,
-  name: TemplateName,
+  name: string,
   options: { to: string; envFile: readonly string[] },
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { openPlatform } = await import('../../daemon/platform.ts')
-  const { compiledMails } = await import('../../core/mail/compiled.ts')
   const { parseAddress } = await import('../../core/mail/address.ts')
   const parsed = parseAddress(options.to)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
   const { env } = await loadEnvironment(context, options.envFile)
-  const { slots } = (await compiledMails())[name]
+  const mail = (await context.platform.mails.compiled())[name]
+  if (mail === undefined) throw new RangeError('the argument was checked')
   const platform = openPlatform({
     env,
     platform: context.platform,
@@ -225,7 +233,7 @@ async function sendTest(
     const result = await platform.sendEmail({
       template: name,
       to: options.to,
-      slots: Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample])),
+      slots: samplesOf(mail),
       about,
     })
     if (!result.sent)

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeWords } from 'postal-mime'
-import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { inScheme } from '../mail-scheme.ts'
 import { previewPage, previewPolicy } from './page.ts'
@@ -61,10 +60,10 @@ async function answer(
     return
   }
   if (url.pathname === '/mails.json')
-    return json(response, await Promise.all(TEMPLATES.map((name) => summary(workshop, name))))
+    return json(response, await Promise.all(workshop.names.map((name) => summary(workshop, name))))
 
   const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings|eml)$/.exec(url.pathname) ?? []
-  const name = TEMPLATES.find((template) => template === named)
+  const name = workshop.names.find((template) => template === named)
   if (name === undefined)
     return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
   if (view === 'findings') return json(response, await workshop.findings(name))
@@ -88,7 +87,7 @@ async function answer(
 }
 
 /** Everything about one mail that is not its HTML; a fault is a fact too. */
-async function facts(workshop: Workshop, name: TemplateName, slots: Readonly<Record<string, string>>) {
+async function facts(workshop: Workshop, name: string, slots: Readonly<Record<string, string>>) {
   try {
     const message = await workshop.message(name, slots)
     const source = mimeOf(message)
@@ -113,7 +112,7 @@ async function facts(workshop: Workshop, name: TemplateName, slots: Readonly<Rec
   }
 }
 
-async function summary(workshop: Workshop, name: TemplateName): Promise<Record<string, unknown>> {
+async function summary(workshop: Workshop, name: string): Promise<Record<string, unknown>> {
   try {
     const [mail, rendered] = [await workshop.compiled(name), await workshop.rendered(name, {})]
     return { name, subject: rendered.subject, slots: mail.slots }

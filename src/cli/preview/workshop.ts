@@ -1,23 +1,25 @@
 import { watch } from 'node:fs'
 import type { Finding } from '../../core/finding.ts'
-import { TEMPLATES, type TemplateName } from '../../core/mail/catalog.ts'
-import { compileFile, LAYOUT, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
+import { compileFile, pathOf, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
+import { LAYOUT } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
+import type { MailSet } from '../../core/mail/definition.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Message } from '../../core/mail/transport.ts'
 
 /** The templates of a folder, compiled when they are looked at and again after they were saved. */
 export interface Workshop {
-  compiled(name: TemplateName): Promise<CompiledMail>
-  rendered(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Rendered>
+  readonly names: readonly string[]
+  compiled(name: string): Promise<CompiledMail>
+  rendered(name: string, slots: Readonly<Record<string, string>>): Promise<Rendered>
   /** The text that mail clients show beside the subject. */
-  preheader(name: TemplateName): Promise<string>
-  message(name: TemplateName, slots: Readonly<Record<string, string>>): Promise<Message>
+  preheader(name: string): Promise<string>
+  message(name: string, slots: Readonly<Record<string, string>>): Promise<Message>
   /** What `email lint` says of it, with its samples. */
-  findings(name: TemplateName): Promise<readonly Finding[]>
+  findings(name: string): Promise<readonly Finding[]>
   /** Calls back with the templates that a save concerns. */
-  onSave(tell: (names: readonly TemplateName[]) => void): void
+  onSave(tell: (names: readonly string[]) => void): void
   close(): void
 }
 
@@ -32,29 +34,31 @@ interface Made {
   readonly compiled: CompiledMail
 }
 
-export function openWorkshop(folder: string): Workshop {
-  const cache = new Map<TemplateName, Promise<Made>>()
-  const listeners: ((names: readonly TemplateName[]) => void)[] = []
-  const made = (name: TemplateName) => {
+export function openWorkshop({ definitions, folders }: Pick<MailSet, 'definitions' | 'folders'>): Workshop {
+  const names = definitions.map(({ name }) => name)
+  const cache = new Map<string, Promise<Made>>()
+  const listeners: ((names: readonly string[]) => void)[] = []
+  const make = async (name: string): Promise<Made> => {
+    const definition = definitions.find((one) => one.name === name)
+    if (definition === undefined) throw new RangeError('there is no such template')
+    const files = await readTemplateFiles(folders, definition)
+    return { files, compiled: await compileFile(files) }
+  }
+  const made = (name: string) => {
     const known = cache.get(name)
     if (known) return known
-    const making = readTemplateFiles(folder, name).then(async (files) => ({
-      files,
-      compiled: await compileFile(files),
-    }))
+    const making = make(name)
     cache.set(name, making)
     // Whoever asks for it hears of its fault.
     making.catch(() => {})
     return making
   }
-  const compiled = async (name: TemplateName) => (await made(name)).compiled
-  const changed = new Set<TemplateName>()
+  const compiled = async (name: string) => (await made(name)).compiled
+  const changed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  const watcher = watch(folder, (_, file) => {
+  const onChange = (_: string, file: string | null) => {
     const concerned =
-      file === LAYOUT
-        ? TEMPLATES
-        : TEMPLATES.filter((name) => file === `${name}.md` || file === `${name}.mjml`)
+      file === LAYOUT ? names : names.filter((name) => file === `${name}.md` || file === `${name}.mjml`)
     if (concerned.length === 0) return
     for (const name of concerned) {
       changed.add(name)
@@ -62,14 +66,16 @@ export function openWorkshop(folder: string): Workshop {
     }
     clearTimeout(timer)
     timer = setTimeout(() => {
-      const names = [...changed]
+      const saved = [...changed]
       changed.clear()
-      for (const listener of listeners) listener(names)
+      for (const listener of listeners) listener(saved)
     }, SETTLE_MS)
-  })
+  }
+  const watchers = folders.map((folder) => watch(pathOf(folder), onChange))
   const withSamples = (mail: CompiledMail, slots: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(mail.slots).map(([name, { sample }]) => [name, slots[name] ?? sample]))
   return {
+    names,
     compiled,
     async rendered(name, slots) {
       const mail = await compiled(name)
@@ -96,17 +102,18 @@ export function openWorkshop(folder: string): Workshop {
       return /^preheader:\s*(.*)$/m.exec((await made(name)).files.source)?.[1] ?? ''
     },
     async findings(name) {
+      const shown = (_: string, file: string) => file
       const { brokenTemplate, lintCompiled } = await import('../../core/mail/lint/lint.ts')
       try {
-        return lintCompiled({ ...(await made(name)), shownFolder: '' }).findings
+        return lintCompiled({ ...(await made(name)), shown }).findings
       } catch (error) {
-        return [brokenTemplate(error, '')]
+        return [brokenTemplate(error, shown, '')]
       }
     },
     onSave: (tell) => void listeners.push(tell),
     close() {
       clearTimeout(timer)
-      watcher.close()
+      for (const watcher of watchers) watcher.close()
     },
   }
 }

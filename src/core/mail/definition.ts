@@ -1,48 +1,78 @@
 import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
+import type { Allowance } from './recipient.ts'
 import type { CompiledMails, Slot } from './template.ts'
+
+export type MailAnswer =
+  | { readonly kind: 'sent'; readonly id: string }
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  /** No such record, or not this caller's: the two are not told apart. */
+  | { readonly kind: 'not_found' }
+  /** The caller may ask, but the plan does not cover it. */
+  | { readonly kind: 'locked'; readonly message: string }
 
 /** What a request for a mail resolves to; undefined answers that there is no such record. */
 export type MailResolution =
   | {
       readonly to: string
       readonly slots: Readonly<Record<string, string>>
-      /** The record: one mail for each. */
+      /** The record, as `invite.17`: one mail for each. */
       readonly about: string
     }
-  /** The caller may ask, but the plan does not cover it. */
-  | 'locked'
+  /** The caller may ask, but the plan does not cover it: one sentence for the answer. */
+  | { readonly locked: string }
+  /** Another part has sent it. */
+  | { readonly answer: MailAnswer }
   | undefined
 
-export interface MailContext {
-  readonly asker: Identity
+export interface MailContext<Asker extends Identity = Identity> {
+  readonly asker: Asker
   readonly directory: Directory
   /** UTC milliseconds. */
   readonly now: number
-  /** A path on the site as an absolute address. */
+  /** A path on the site as an absolute address; one that is absolute stays. Anything else ends the request unsent. */
   readonly absolute: (url: string) => string
+  /** Mails the link of an unconfirmed subscription again; the course keeps its limits. */
+  readonly confirmAgain: (email: string) => Promise<MailAnswer>
 }
 
-/** Who may ask for a mail over HTTP, with which inputs, and what the server's own records make of it. */
-export interface MailAsk {
-  readonly by: 'person' | 'service'
+interface Ask<Kind extends Identity['kind']> {
+  readonly by: Kind
+  /** What a request has to give, each the id of a record. */
   readonly inputs: readonly string[]
   readonly resolve: (
     inputs: Readonly<Record<string, string>>,
-    context: MailContext,
+    context: MailContext<Extract<Identity, { readonly kind: Kind }>>,
   ) => MailResolution | Promise<MailResolution>
 }
 
+/** Who may ask for a mail over HTTP, with which inputs, and what the server's own records make of it. */
+export type MailAsk = Ask<'person'> | Ask<'service'>
+
 export interface MailDefinition {
   readonly name: string
-  /** What is filled in; a template has exactly these slots, or it does not compile. */
-  readonly slots: Readonly<Record<string, Slot['type']>>
-  /** Left out: sent by code, a course or the engine, and by nobody over HTTP. */
+  /** The slots that the template must have; without it, whatever its front matter declares. */
+  readonly slots?: Readonly<Record<string, Slot['type']>>
+  /** Without it the mail is sent by code, a course or the engine, and by nobody over HTTP. */
   readonly ask?: MailAsk
+  /** Mails of one allowance share the limit for each recipient; those without one share another. */
+  readonly allowance?: Allowance
+  /** A lesson of a course: it needs an unsubscribe link. */
+  readonly lesson?: boolean
 }
 
-/** The mails of a platform: what each is for, and their compiled templates, loaded at the first send. */
+/** Where templates are: `<name>.md` or `<name>.mjml`, and `layout.mjml`. */
+export interface MailFolder {
+  /** Absolute; relative to the package if it ships with the package. */
+  readonly path: string
+  readonly shipped?: boolean
+}
+
+/** The mails of a platform: what each is for, where its templates are, and how they compiled. */
 export interface MailSet {
   readonly definitions: readonly MailDefinition[]
+  /** The first folder that has a template supplies it. */
+  readonly folders: readonly MailFolder[]
+  /** The compiled templates, loaded at the first call. */
   readonly compiled: () => Promise<CompiledMails>
 }

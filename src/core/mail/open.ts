@@ -1,6 +1,5 @@
 import type { Settings } from '../env/settings.ts'
 import type { Mailbox } from './address.ts'
-import { compiledMails } from './compiled.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMail, CompiledMails } from './template.ts'
@@ -20,16 +19,11 @@ export interface MailerOptions {
   readonly transport?: Transport | undefined
   readonly from?: Mailbox | undefined
   /** Where the compiled templates come from. */
-  readonly compiled?: () => Promise<CompiledMails>
+  readonly compiled: () => Promise<CompiledMails>
 }
 
 /** Opens a mailer; nothing connects before the first send. */
-export function openMailer({
-  mail,
-  transport: own,
-  from = mail?.from,
-  compiled = compiledMails,
-}: MailerOptions): Mailer {
+export function openMailer({ mail, transport: own, from = mail?.from, compiled }: MailerOptions): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
   let opened: Promise<Transport> | undefined

@@ -1,11 +1,11 @@
-import { SLOTS, TEMPLATES } from './catalog.ts'
+import type { MailDefinition } from './definition.ts'
 import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from './outcome.ts'
 
-/** docs/reference/mail.md: made from the catalog and the outcome tables. */
-export function mailReference(): string {
-  const mails = TEMPLATES.map(
-    (name) =>
-      `| \`${name}\` | ${Object.entries(SLOTS[name])
+/** docs/reference/mail.md: made from the definitions and the outcome tables. */
+export function mailReference(definitions: readonly MailDefinition[]): string {
+  const mails = definitions.map(
+    ({ name, slots = {} }) =>
+      `| \`${name}\` | ${Object.entries(slots)
         .map(([slot, type]) => `\`${slot}\` (${type})`)
         .join(', ')} |`,
   )

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
 import { parseMailbox } from './address.ts'
-import { compiledMails } from './compiled.ts'
 import type { Mailer } from './mailer.ts'
 import type { CompiledMails } from './template.ts'
 
@@ -25,7 +24,7 @@ export type SendEmail = (input: SendEmailInput) => Promise<SendEmailResult>
 export function createSendEmail(
   mailer: Mailer,
   clock: Clock,
-  compiled: () => Promise<CompiledMails> = compiledMails,
+  compiled: () => Promise<CompiledMails>,
 ): SendEmail {
   return async (input) => {
     try {

@@ -4,99 +4,73 @@ import type { Identity } from '../access/identity.ts'
 import type { Clock } from '../clock.ts'
 import type { Secret } from '../secret.ts'
 import { parseAddress } from './address.ts'
+import type { MailAnswer, MailContext, MailResolution, MailSet } from './definition.ts'
 import type { Mailer } from './mailer.ts'
 import { recipientHash } from './recipient.ts'
 import { inertText } from './record-text.ts'
 import { recordUrl } from './record-url.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
 
-/** A mail that somebody may ask for, with the id of the record it is about. Course mails are the dispatcher's only. */
-export type MailRequest =
-  | { readonly template: 'organisation-invite'; readonly inputs: { readonly inviteId: string } }
-  | { readonly template: 'magic-link'; readonly inputs: { readonly loginRequestId: string } }
-  | { readonly template: 'exam-passed'; readonly inputs: { readonly examAttemptId: string } }
-  | { readonly template: 'welcome' | 'subscription-confirmation' }
-
-export type MailAnswer =
-  | { readonly kind: 'sent'; readonly id: string }
-  | { readonly kind: 'not_sent'; readonly reason: string }
-  /** No such record, or not this caller's: the two are not told apart. */
-  | { readonly kind: 'not_found' }
-  /** The caller may ask, but the plan does not cover it. */
-  | { readonly kind: 'locked' }
+/** A mail that somebody asks for, with the ids of the records that it is about. */
+export interface MailRequest {
+  readonly template: string
+  readonly inputs: Readonly<Record<string, string>>
+}
 
 /** Sends what its asker may have sent, to the recipient and with the link of the server's own records (CONTRACT §4). */
 export type TransactionalMail = (asker: Identity, asked: MailRequest) => Promise<MailAnswer>
 
 export interface TransactionalMailOptions {
+  readonly mails: Pick<MailSet, 'definitions' | 'compiled'>
   readonly directory: Directory
   readonly mailer: Mailer
   readonly sentMail: SentMailStore
   /** Hashes recipients, so that their mails can be counted without keeping their addresses. */
   readonly addressKey: Secret
-  /** Mails the link of an unconfirmed subscription anew; the course keeps its limits. */
-  readonly confirmAgain: (email: string) => Promise<MailAnswer>
+  readonly confirmAgain: MailContext['confirmAgain']
   readonly siteUrl: string
   readonly clock: Clock
 }
 
-interface Allowed {
-  readonly kind: 'allowed'
-  readonly to: string
-  readonly slots: Readonly<Record<string, string>>
-  /** The record: one mail for each. */
-  readonly about: string
+type Allowed = Extract<MailResolution, { readonly to: string }>
+
+const BAD_LINK = {
+  answer: { kind: 'not_sent', reason: 'the record holds no link that may be mailed' },
+} as const
+
+/** A record's link is neither an absolute address nor a path on the site. */
+class BadLinkError extends Error {
+  override readonly name = 'BadLinkError'
 }
 
-const NOT_FOUND = { kind: 'not_found' } as const
-const BAD_LINK = { kind: 'not_sent', reason: 'the record holds no link that may be mailed' } as const
-
 export function openTransactionalMail(options: TransactionalMailOptions): TransactionalMail {
-  const { directory, mailer, sentMail, siteUrl, clock } = options
+  const { mails, directory, mailer, sentMail, siteUrl, clock, confirmAgain } = options
+  const absolute = (url: string) => {
+    const inside = recordUrl(url, siteUrl)
+    if (inside === undefined) throw new BadLinkError()
+    return inside
+  }
 
-  async function authorise(asker: Identity, asked: MailRequest): Promise<Allowed | MailAnswer> {
-    switch (asked.template) {
-      case 'organisation-invite': {
-        if (asker.kind !== 'person') return NOT_FOUND
-        const { inviteId: id } = asked.inputs
-        const invite = await directory.findInvite({ id, admin: asker.subject })
-        if (invite === undefined) return NOT_FOUND
-        if (invite.locked) return { kind: 'locked' }
-        const inviteUrl = recordUrl(invite.url, siteUrl)
-        if (inviteUrl === undefined) return BAD_LINK
-        const slots = { organisation: inertText(invite.organisation), inviteUrl }
-        return { kind: 'allowed', to: invite.address, slots, about: `invite.${id}` }
-      }
-      case 'magic-link': {
-        if (asker.kind !== 'service') return NOT_FOUND
-        const { loginRequestId: id } = asked.inputs
-        const login = await directory.findLoginRequest({ id, now: clock.now() })
-        if (login === undefined) return NOT_FOUND
-        const signInUrl = recordUrl(login.url, siteUrl)
-        if (signInUrl === undefined) return BAD_LINK
-        return { kind: 'allowed', to: login.address, slots: { signInUrl }, about: `login.${id}` }
-      }
-      case 'exam-passed': {
-        if (asker.kind !== 'person') return NOT_FOUND
-        const { examAttemptId: id } = asked.inputs
-        const passed = await directory.findPassedExam({ id, subject: asker.subject })
-        if (passed === undefined) return NOT_FOUND
-        const resultUrl = recordUrl(passed.url, siteUrl)
-        if (resultUrl === undefined) return BAD_LINK
-        const slots = { exam: inertText(passed.exam), score: `${passed.scorePercent} %`, resultUrl }
-        return { kind: 'allowed', to: asker.email, slots, about: `exam.${id}` }
-      }
-      case 'welcome':
-        if (asker.kind !== 'person') return NOT_FOUND
-        return {
-          kind: 'allowed',
-          to: asker.email,
-          slots: { startUrl: `${siteUrl}/` },
-          about: `welcome.${asker.subject}`,
-        }
-      case 'subscription-confirmation':
-        return asker.kind === 'person' ? options.confirmAgain(asker.email) : NOT_FOUND
-    }
+  const definitionOf = (template: string) => mails.definitions.find(({ name }) => name === template)
+
+  async function resolve(asker: Identity, { template, inputs }: MailRequest): Promise<MailResolution> {
+    const ask = definitionOf(template)?.ask
+    const context = { directory, now: clock.now(), absolute, confirmAgain }
+    if (ask?.by === 'person' && asker.kind === 'person') return ask.resolve(inputs, { ...context, asker })
+    if (ask?.by === 'service' && asker.kind === 'service') return ask.resolve(inputs, { ...context, asker })
+    return undefined
+  }
+
+  /** Text comes from records that other people fill in. */
+  async function inert(template: string, slots: Allowed['slots']): Promise<Allowed['slots']> {
+    // Templates that do not compile are the mailer's to report.
+    const types = (await mails.compiled().catch(() => undefined))?.[template]?.slots
+    return Object.fromEntries(
+      Object.entries(slots).map(([name, value]) => [
+        name,
+        types?.[name]?.type === 'text' ? inertText(value) : value,
+      ]),
+    )
   }
 
   /** Two clicks meet while the first is being sent: they share its outcome. */
@@ -120,7 +94,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
       recipient: recipientHash({
         key: options.addressKey.reveal(),
         identity: address.identity,
-        template,
+        allowance: definitionOf(template)?.allowance,
       }),
       caps: RECIPIENT_CAPS,
     })
@@ -130,7 +104,7 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     if (sentId !== undefined) return { kind: 'sent', id: sentId }
     const outcome = await mailer.send({
       template,
-      slots,
+      slots: await inert(template, slots),
       about,
       to: address.mailbox,
       date: new Date(firstAttemptAt),
@@ -141,7 +115,12 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
   }
 
   return async (asker, asked) => {
-    const verdict = await authorise(asker, asked)
-    return verdict.kind === 'allowed' ? sendOnce(asked.template, verdict) : verdict
+    const resolved = await resolve(asker, asked).catch((error: unknown) => {
+      if (error instanceof BadLinkError) return BAD_LINK
+      throw error
+    })
+    if (resolved === undefined) return { kind: 'not_found' }
+    if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
+    return 'answer' in resolved ? resolved.answer : sendOnce(asked.template, resolved)
   }
 }

@@ -6,9 +6,9 @@ import { ROUTES, type RouteName, type WebRoute } from '../../core/routes.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
 import { ErrorAnswer, SERVICE_MARK } from './answers.ts'
-import type { Answer, Body, Operation, Parameter, Security } from './operation.ts'
+import type { Answer, Body, Operation, Operations, Parameter, Security } from './operation.ts'
 import { healthOperation } from './operations/health.ts'
-import { OPERATIONS } from './operations.ts'
+import { operationsOf } from './operations.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 type JsonObject = { readonly [key: string]: Json }
@@ -53,14 +53,15 @@ interface DescribedRoute {
 
 /** OpenAPI 3.1 of every service that the platform serves, made from the schemas that validate. */
 export function openapiDocument(
-  { services, probes }: Pick<Platform, 'services' | 'probes'>,
+  { services, probes, mails }: Pick<Platform, 'services' | 'probes' | 'mails'>,
   addressOf: (service: string) => string,
 ): Document {
+  const described = operationsOf({ mails })
   const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
   const paths: Record<string, Record<string, Json>> = {}
   const others = services.filter(({ name, port }) => name !== WEB && port !== undefined)
   for (const { id, route, path, service, operations } of [
-    ...webRoutes(),
+    ...webRoutes(described),
     ...others.map((one) => healthRouteOf(one, probes)),
   ]) {
     const template = path.replace(/:(\w+)/g, '{$1}')
@@ -86,7 +87,7 @@ export function openapiDocument(
     },
     servers: [{ url: addressOf(WEB), description: WEB }],
     tags: [
-      ...new Set(Object.values(OPERATIONS).flatMap((one) => Object.values(one).map(({ tag }) => tag))),
+      ...new Set(Object.values(described).flatMap((one) => Object.values(one).map(({ tag }) => tag))),
     ].map((name) => ({ name })),
     paths,
     components: { schemas, securitySchemes: SECURITY },
@@ -97,10 +98,10 @@ export function openapiDocument(
   ) as Document
 }
 
-function webRoutes(): readonly DescribedRoute[] {
+function webRoutes(described: Operations): readonly DescribedRoute[] {
   return (Object.keys(ROUTES) as WebRoute[]).flatMap((route) => {
     const { path, methods } = ROUTES[route]
-    const operations = Object.entries(OPERATIONS[route]) as [string, Operation][]
+    const operations = Object.entries(described[route]) as [string, Operation][]
     const id = (method: string) => `${route}${method[0]}${method.slice(1).toLowerCase()}`
     return operations.map(([method, operation]) => ({
       id: methods.length === 1 ? route : id(method),

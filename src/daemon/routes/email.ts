@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Identify } from '../../core/access/identity.ts'
 import { PlatformError } from '../../core/errors.ts'
+import type { MailDefinition } from '../../core/mail/definition.ts'
 import type { TransactionalMail } from '../../core/mail/transactional.ts'
 import { readJson } from '../http/body.ts'
 import { requireIdentity } from '../http/identity.ts'
@@ -10,42 +11,40 @@ import type { Handler } from '../http/route.ts'
 const LARGEST_BODY_BYTES = 8 * 1024
 
 const RecordId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, 'an id of 1 to 128 letters, digits and _ . : -')
-const NoInputs = z.strictObject({}).optional()
+/** Only the ids of records: recipient and links are the server's to look up (CONTRACT §4). */
+export function emailBody(definitions: readonly MailDefinition[]) {
+  const forms = definitions.flatMap(({ name, ask }) => (ask ? [formOf(name, ask.inputs)] : []))
+  const [first, ...others] = forms
+  // Nobody may ask for anything.
+  if (first === undefined)
+    return z.strictObject({ template: z.never(), inputs: z.strictObject({}).optional() })
+  const names = definitions.flatMap(({ name, ask }) => (ask ? [name] : []))
+  return z.discriminatedUnion('template', [first, ...others], `one of ${names.join(', ')}`)
+}
 
-/** Only the id of a record: recipient and links are the server's to look up (CONTRACT §4). */
-export const EmailBody = z.discriminatedUnion(
-  'template',
-  [
-    z.strictObject({
-      template: z.literal('organisation-invite'),
-      inputs: z.strictObject({ inviteId: RecordId }),
-    }),
-    z.strictObject({
-      template: z.literal('magic-link'),
-      inputs: z.strictObject({ loginRequestId: RecordId }),
-    }),
-    z.strictObject({
-      template: z.literal('exam-passed'),
-      inputs: z.strictObject({ examAttemptId: RecordId }),
-    }),
-    z.strictObject({ template: z.literal('welcome'), inputs: NoInputs }),
-    z.strictObject({ template: z.literal('subscription-confirmation'), inputs: NoInputs }),
-  ],
-  'one of organisation-invite, magic-link, exam-passed, welcome, subscription-confirmation',
-)
+function formOf(template: string, inputs: readonly string[]) {
+  const form = z.strictObject(Object.fromEntries(inputs.map((name) => [name, RecordId])))
+  return z.strictObject({
+    template: z.literal(template),
+    inputs: inputs.length === 0 ? form.optional() : form,
+  })
+}
 
 export function emailRoute({
+  definitions,
   identify,
   mail,
 }: {
+  readonly definitions: readonly MailDefinition[]
   readonly identify: Identify
   readonly mail: () => Promise<TransactionalMail>
 }): Handler {
+  const body = emailBody(definitions)
   return async (route) => {
     const { requestId } = route
     const asker = await requireIdentity(identify, route)
-    const asked = await readJson(route, EmailBody, LARGEST_BODY_BYTES)
-    const answer = await (await mail())(asker, asked)
+    const { template, inputs = {} } = await readJson(route, body, LARGEST_BODY_BYTES)
+    const answer = await (await mail())(asker, { template, inputs })
     switch (answer.kind) {
       case 'sent':
         return jsonResponse({ sent: true, id: answer.id }, { requestId })
@@ -54,7 +53,7 @@ export function emailRoute({
       case 'not_found':
         throw new PlatformError('not_found', 'There is no such record for this caller.')
       case 'locked':
-        throw new PlatformError('locked', 'The plan of this organisation does not cover invites.')
+        throw new PlatformError('locked', answer.message)
     }
   }
 }

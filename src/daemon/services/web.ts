@@ -33,7 +33,11 @@ export function webTable(parts: Parts): RouteTable {
     confirm: later(async () => (await courseRoutes()).confirmRoute(course, parts.confirmation)),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
     email: later(async () =>
-      (await import('../routes/email.ts')).emailRoute({ identify, mail: transactionalMail }),
+      (await import('../routes/email.ts')).emailRoute({
+        definitions: parts.platform.mails.definitions,
+        identify,
+        mail: transactionalMail,
+      }),
     ),
     checkout: later(async () =>
       (await paymentRoutes()).checkoutRoute({ identify, checkout: parts.checkout }),

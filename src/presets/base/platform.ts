@@ -8,10 +8,10 @@ import {
   sharedStoreProbe,
   storeProbe,
 } from '../../core/health/engine-probes.ts'
-import { compiledMails } from '../../core/mail/compiled.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
 import { baseGroups } from './groups.ts'
+import { baseMailSet } from './mails.ts'
 
 const services: readonly ServiceDefinition[] = [
   { name: 'web', address: ['NEXT_PUBLIC_SITE_URL'], health: '/api/health', port: 3000 },
@@ -33,7 +33,7 @@ export const base: Platform = {
     errortrackProbe,
     analyticsProbe,
   ],
-  mails: { definitions: [], compiled: compiledMails },
+  mails: baseMailSet,
   courses: [],
   events: [{ name: 'page.viewed' }, { name: 'course.subscribed' }],
   insights: { sections: [] },

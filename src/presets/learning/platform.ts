@@ -1,18 +1,8 @@
-import { compiledMails } from '../../core/mail/compiled.ts'
 import type { Platform } from '../../core/platform.ts'
 import { learningEnvironment } from './contract.ts'
 import { learningEvents } from './events.ts'
+import { learningLessons, learningMailSet } from './mails.ts'
 import { learningProbes } from './probes.ts'
-
-const LESSONS = [
-  'course-day-1',
-  'course-day-2',
-  'course-day-3',
-  'course-day-4',
-  'course-day-5',
-  'course-day-6',
-  'course-day-7',
-]
 
 /** The default platform: everything that is known of it stands in this folder and in `templates/`. */
 export const learning: Platform = {
@@ -21,12 +11,12 @@ export const learning: Platform = {
   language: 'en',
   ...learningEnvironment,
   probes: learningProbes,
-  mails: { definitions: [], compiled: compiledMails },
+  mails: learningMailSet,
   courses: [
     {
       id: 'quantum',
       title: 'Quantum, from the beginning',
-      lessons: LESSONS,
+      lessons: learningLessons,
       everyMs: 24 * 60 * 60 * 1000,
     },
   ],

@@ -9,7 +9,7 @@ import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import type { Store } from '../../../src/core/store/store.ts'
-import { LESSONS } from '../../support/learning.ts'
+import { compiledMails, LESSONS } from '../../support/learning.ts'
 import { addressOf, openTestStore, STORES, type StoreKind } from '../../support/stores.ts'
 
 const START = Date.UTC(2026, 2, 28)
@@ -47,11 +47,11 @@ async function course(kind: StoreKind, { persistent = true, mail = true } = {}) 
       store: on.course,
       // The fallback runs the suite too; that dispatch refuses it is a test of its own.
       persistent,
-      mailer: openMailer(
-        mail
-          ? { mail: undefined, transport, from: { name: undefined, address: 'course@example.com' } }
-          : { mail: undefined },
-      ),
+      mailer: openMailer({
+        mail: undefined,
+        compiled: compiledMails,
+        ...(mail && { transport, from: { name: undefined, address: 'course@example.com' } }),
+      }),
       clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
       random: systemRandom,
       log: silentLog,

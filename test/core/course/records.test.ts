@@ -10,6 +10,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
 /** Changes a row by hand, past all that the store promises. */
@@ -120,7 +121,7 @@ test('an address that was erased under a secret before is still recognized under
   const options = {
     store: store.course,
     persistent: true,
-    mailer: openMailer({ mail: undefined }),
+    mailer: openMailer({ mail: undefined, compiled: compiledMails }),
     clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
     random: systemRandom,
     log: silentLog,

@@ -9,6 +9,7 @@ import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { LINES } from '../../../src/core/mail/transport.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { compiledMails } from '../../support/learning.ts'
 
 const WELCOME: Mail = {
   template: 'welcome',
@@ -47,6 +48,7 @@ async function provider(answer: (response: ServerResponse) => void) {
 
 function mailerOf(url: string) {
   const mailer = openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret('provider-key'),
       route: { kind: 'api', url },

@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseMailbox } from '../../../src/core/mail/address.ts'
-import { compiledMails } from '../../../src/core/mail/compiled.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
@@ -10,6 +9,7 @@ import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { compiledMails } from '../../support/learning.ts'
 
 /** Uniform in [0, 1), the same sequence for the same seed (mulberry32). */
 function seeded(seed: number): () => number {
@@ -245,6 +245,7 @@ test('1,000 of them over the wire: each message has the one recipient that was p
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const mailer = openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret('key'),
       route: {

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import type { TemplateName } from '../../../src/core/mail/catalog.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
 import { blend, contrast, parseColour } from '../../../src/core/mail/lint/colour.ts'
-import { lintCompiled, lintFolder } from '../../../src/core/mail/lint/lint.ts'
+import { lintCompiled, lintMails } from '../../../src/core/mail/lint/lint.ts'
 import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { MAILS } from '../../support/learning.ts'
 
 const folder = fileURLToPath(new URL('../../../templates', import.meta.url))
 const LAYOUT = readFileSync(`${folder}/layout.mjml`, 'utf8')
@@ -23,15 +25,19 @@ because: A test.
 This is the body of a mail, with some words in it, so that it is more than its footer.
 `
 
+const shown = (of: string, file: string) => `${path.basename(of)}/${file}`
+
 interface Change {
   readonly source?: string
   readonly layout?: string
-  readonly name?: TemplateName
+  readonly name?: string
 }
 
 async function lint({ source = SOURCE, layout = LAYOUT, name = 'welcome' }: Change, file = `${name}.md`) {
   const compiled = await compileTemplate({ file, source, layout })
-  return lintCompiled({ files: { name, file, source, layout }, compiled, shownFolder: 'mails' }).findings
+  const definition = MAILS.find((mail) => mail.name === name) ?? { name }
+  const files = { definition, file, source, layout, folder: 'mails', layoutFolder: 'mails' }
+  return lintCompiled({ files, compiled, shown }).findings
 }
 
 const body = (text: string) => ({ source: `${SOURCE}\n${text}\n` })
@@ -125,7 +131,7 @@ test('every rule but that of compiling has a mail that breaks it', () => {
 })
 
 test('the mails of the package pass, with no warning', async () => {
-  const { ok, mails, findings } = await lintFolder(folder, 'templates')
+  const { ok, mails, findings } = await lintMails(learning.mails, shown)
   expect(ok).toBe(true)
   expect(mails).toHaveLength(12)
   for (const { htmlBytes } of mails) expect(htmlBytes).toBeLessThanOrEqual(40 * 1024)

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
-import { compiledMails } from '../../../src/core/mail/compiled.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { createSendEmail, type SendEmailInput } from '../../../src/core/mail/send-email.ts'
 import type { Transport } from '../../../src/core/mail/transport.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { isEmailConfigured } from '../../../src/daemon/index.ts'
+import { compiledMails } from '../../support/learning.ts'
 import { rudeSmtp } from '../../support/rude-smtp.ts'
 
 const INPUT: SendEmailInput = {
@@ -79,6 +79,7 @@ test('a fault injected at every single step, one after the other, is a reason an
         compiled: async () => watched(compiled),
       }),
       watched({ ...systemClock }),
+      compiledMails,
     )
     const result = await sendEmail(watched({ ...INPUT }))
     if (!happened()) {
@@ -103,6 +104,7 @@ test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
         return reply
       })
       const mailer = openMailer({
+        compiled: compiledMails,
         mail: {
           key: secret(CANARY),
           route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
@@ -111,7 +113,7 @@ test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
         },
       })
       onTestFinished(() => mailer.close())
-      expect(await createSendEmail(mailer, systemClock)(INPUT), `${at} ${reply}`).toEqual({
+      expect(await createSendEmail(mailer, systemClock, compiledMails)(INPUT), `${at} ${reply}`).toEqual({
         sent: false,
         reason: expect.stringMatching(/^[a-z][^{}]+$/),
       })
@@ -120,7 +122,11 @@ test.each(['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'END'])(
 )
 
 const own = (send: Transport['send']) =>
-  createSendEmail(openMailer({ mail: undefined, transport: transport(send) }), systemClock)
+  createSendEmail(
+    openMailer({ compiled: compiledMails, mail: undefined, transport: transport(send) }),
+    systemClock,
+    compiledMails,
+  )
 const takes = own(async () => ({ kind: 'sent', id: 'id' }))
 
 // Callers without types give what they have.
@@ -150,6 +156,7 @@ test.each([
 test('a date that is none is a reason too, where the date is written', async () => {
   const { port } = await rudeSmtp()
   const mailer = openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret('key'),
       route: { kind: 'smtp', url: secret(`smtp://127.0.0.1:${port}`) },
@@ -158,7 +165,11 @@ test('a date that is none is a reason too, where the date is written', async () 
     },
   })
   onTestFinished(() => mailer.close())
-  const result = await createSendEmail(mailer, systemClock)({ ...INPUT, date: new Date(Number.NaN) })
+  const result = await createSendEmail(
+    mailer,
+    systemClock,
+    compiledMails,
+  )({ ...INPUT, date: new Date(Number.NaN) })
   expect(result.sent).toBe(false)
 })
 
@@ -180,6 +191,7 @@ test.each([
 
 test('an address of the transport that cannot be read is a reason', async () => {
   const mailer = openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret('key'),
       route: { kind: 'smtp', url: secret('smtp://%zz@127.0.0.1:25') },
@@ -187,7 +199,7 @@ test('an address of the transport that cannot be read is a reason', async () => 
       replyTo: undefined,
     },
   })
-  expect(await createSendEmail(mailer, systemClock)(INPUT)).toEqual({
+  expect(await createSendEmail(mailer, systemClock, compiledMails)(INPUT)).toEqual({
     sent: false,
     reason: 'the mail transport could not be opened',
   })
@@ -201,6 +213,10 @@ test('mail is configured only with its key, and unconfigured sending says so', a
   expect(isEmailConfigured({ ...env, MAILER_API_KEY: ' ' })).toBe(false)
   expect(isEmailConfigured({ MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(false)
   expect(isEmailConfigured({ ...env, MAILER_API_KEY: 'a-key-of-a-provider' })).toBe(true)
-  const none = createSendEmail(openMailer({ mail: undefined }), systemClock)
+  const none = createSendEmail(
+    openMailer({ mail: undefined, compiled: compiledMails }),
+    systemClock,
+    compiledMails,
+  )
   expect(await none(INPUT)).toEqual({ sent: false, reason: 'mail is not configured' })
 })

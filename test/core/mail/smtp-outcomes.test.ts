@@ -7,6 +7,7 @@ import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { SMTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { compiledMails } from '../../support/learning.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
 
 const WELCOME: Mail = {
@@ -20,6 +21,7 @@ const CANARY = 'canary-password'
 
 function mailer(url: string) {
   const opened = openMailer({
+    compiled: compiledMails,
     mail: {
       key: secret(CANARY),
       route: { kind: 'smtp', url: secret(url) },

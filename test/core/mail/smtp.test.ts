@@ -3,6 +3,7 @@ import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { secret } from '../../../src/core/secret.ts'
+import { compiledMails } from '../../support/learning.ts'
 
 const settings = (smtpUrl: string) => ({
   key: secret('mail-key'),
@@ -24,7 +25,7 @@ const LESSON: Mail = {
 }
 
 function mailer(url: string) {
-  const opened = openMailer({ mail: settings(url) })
+  const opened = openMailer({ compiled: compiledMails, mail: settings(url) })
   onTestFinished(() => opened.close())
   return opened
 }
@@ -58,7 +59,7 @@ test('the same mail sent again has the same bytes, Message-ID and Date', async (
 })
 
 test('unconfigured, sending is a no-op that says so', async () => {
-  const none = openMailer({ mail: undefined })
+  const none = openMailer({ mail: undefined, compiled: compiledMails })
   expect(none).toMatchObject({ configured: false, reason: 'mail is not configured' })
   expect(await none.send(LESSON)).toEqual({ kind: 'not_configured', reason: 'mail is not configured' })
 })

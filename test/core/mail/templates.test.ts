@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { TEMPLATES } from '../../../src/core/mail/catalog.ts'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
-import { compiledMails } from '../../../src/core/mail/compiled.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
@@ -11,6 +9,7 @@ import { renderMail } from '../../../src/core/mail/render.ts'
 import type { Message } from '../../../src/core/mail/transport.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { ROUTES } from '../../../src/core/routes.ts'
+import { compiledMails, TEMPLATES } from '../../support/learning.ts'
 
 const jsonBodyOf = (message: Message) => joinPieces(jsonPiecesOf(message))
 const layout = readFileSync(new URL('../../../templates/layout.mjml', import.meta.url), 'utf8')

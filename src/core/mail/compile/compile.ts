@@ -4,7 +4,7 @@ import { escapeHtml } from '../render.ts'
 import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
 import { markdownOfMjml } from './mjml-text.ts'
 import { plainText, wrapText } from './plain-text.ts'
-import { readTemplate, TemplateError, type TemplateSource } from './source.ts'
+import { LAYOUT, readTemplate, TemplateError, type TemplateSource } from './source.ts'
 
 const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
@@ -16,6 +16,8 @@ const REMOTE =
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
 const UNSUBSCRIBE = 'unsubscribeUrl'
+/** Filled in by `withName` once, and not with each mail. */
+const PLATFORM_NAME = 'platformName'
 
 export interface CompileInput {
   /** For faults: `course-day-1.md`. A name that ends in `.mjml` has its body in MJML. */
@@ -49,6 +51,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
     actionUrl: tokens(template.action.url),
     actionLabel: escapeHtml(template.action.label),
     footer,
+    platformName: token(PLATFORM_NAME, 1),
   })
   const inHtml = htmlContext(template)
   return {
@@ -65,7 +68,7 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
     const value = filled[name]
     if (value === undefined)
       throw new TemplateError(
-        'layout.mjml',
+        LAYOUT,
         input.layout.slice(0, at).split('\n').length,
         `there is no ${name}; the layout has ${Object.keys(filled).join(', ')}`,
       )
@@ -96,7 +99,7 @@ function placed(
   const inBody = file.endsWith('.mjml') ? find(source.split(/\r?\n/)) : 0
   return inBody > 0
     ? new TemplateError(file, inBody, fault.message)
-    : new TemplateError('layout.mjml', find(layout.split(/\r?\n/)) || 1, fault.message)
+    : new TemplateError(LAYOUT, find(layout.split(/\r?\n/)) || 1, fault.message)
 }
 
 function textPart(template: TemplateSource, markdown: string): string {

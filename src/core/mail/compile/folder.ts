@@ -1,53 +1,90 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { SLOTS, TEMPLATES, type TemplateName } from '../catalog.ts'
+import { packageRoot } from '../../package-root.ts'
+import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import type { CompiledMail, CompiledMails } from '../template.ts'
 import { compileTemplate } from './compile.ts'
-import { TemplateError } from './source.ts'
-
-export const LAYOUT = 'layout.mjml'
+import { LAYOUT, TemplateError } from './source.ts'
 
 /** One template's files as they are on disk. */
 export interface TemplateFiles {
-  readonly name: TemplateName
+  readonly definition: MailDefinition
   /** `welcome.md`, or `welcome.mjml` for a body in MJML. */
   readonly file: string
   readonly source: string
   readonly layout: string
+  /** Absolute: where the template is, and where its layout is. */
+  readonly folder: string
+  readonly layoutFolder: string
 }
 
-/** Compiles every template of a folder (`layout.mjml` and a file for each row of the catalog). */
-export async function compileFolder(folder: string): Promise<CompiledMails> {
+/** Compiles every mail of a set. */
+export async function compileFolders(set: Pick<MailSet, 'definitions' | 'folders'>): Promise<CompiledMails> {
   const compiled = await Promise.all(
-    TEMPLATES.map(async (name) => [name, await compileFile(await readTemplateFiles(folder, name))] as const),
+    set.definitions.map(
+      async (definition) =>
+        [definition.name, await compileFile(await readTemplateFiles(set.folders, definition))] as const,
+    ),
   )
-  // The entries are exactly the rows of the catalog.
-  return Object.fromEntries(compiled) as unknown as CompiledMails
+  return Object.fromEntries(compiled)
 }
 
-export async function readTemplateFiles(folder: string, name: TemplateName): Promise<TemplateFiles> {
-  const read = (file: string) => readFile(path.join(folder, file), 'utf8')
-  const [layout, markdown, mjml] = await Promise.all([
-    read(LAYOUT).catch(absent),
-    read(`${name}.md`).catch(absent),
-    read(`${name}.mjml`).catch(absent),
-  ])
+/** Where a folder is on this machine. */
+export function pathOf({ path: folder, shipped = false }: MailFolder): string {
+  return shipped ? path.join(packageRoot(), folder) : folder
+}
+
+/** The template comes from the first folder that has it, the layout from the first that has one. */
+export async function readTemplateFiles(
+  folders: readonly MailFolder[],
+  definition: MailDefinition,
+): Promise<TemplateFiles> {
+  const places = folders.map(pathOf)
+  const layout = await firstOf(places, [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
-  if (markdown !== undefined && mjml !== undefined)
-    throw new TemplateError(`${name}.mjml`, 1, `there is a ${name}.md too; keep one of the two`)
-  if (markdown === undefined && mjml === undefined)
+  const { name } = definition
+  const found = await firstOf(places, [`${name}.md`, `${name}.mjml`])
+  if (found === undefined)
     throw new TemplateError(
       `${name}.md`,
       1,
       `${name} has no template; the body is Markdown here or MJML in ${name}.mjml`,
     )
-  return mjml === undefined
-    ? { name, file: `${name}.md`, source: markdown ?? '', layout }
-    : { name, file: `${name}.mjml`, source: mjml, layout }
+  return {
+    definition,
+    file: found.file,
+    source: found.text,
+    folder: found.folder,
+    layout: layout.text,
+    layoutFolder: layout.folder,
+  }
 }
 
-export function compileFile({ name, ...files }: TemplateFiles): Promise<CompiledMail> {
-  return compileTemplate({ ...files, slots: SLOTS[name] })
+export function compileFile({
+  definition: { slots },
+  file,
+  source,
+  layout,
+}: TemplateFiles): Promise<CompiledMail> {
+  return compileTemplate({ file, source, layout, ...(slots && { slots }) })
+}
+
+/** The first folder that has one of these files; both at once are a fault. */
+async function firstOf(folders: readonly string[], files: readonly string[]) {
+  for (const folder of folders) {
+    const read = await Promise.all(
+      files.map(async (file) => ({
+        folder,
+        file,
+        text: await readFile(path.join(folder, file), 'utf8').catch(absent),
+      })),
+    )
+    const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))
+    if (one && other)
+      throw new TemplateError(other.file, 1, `there is a ${one.file} too; keep one of the two`)
+    if (one) return one
+  }
+  return undefined
 }
 
 /** No such file; one that is there and cannot be read is a fault of the template like any other. */

@@ -1,6 +1,9 @@
 import { parse } from 'yaml'
 import type { Slot } from '../template.ts'
 
+/** The file that surrounds every mail of a folder. */
+export const LAYOUT = 'layout.mjml'
+
 /** A template that cannot be compiled: one sentence, with file and line. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'

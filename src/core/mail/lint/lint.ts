@@ -1,19 +1,19 @@
 import type { Finding } from '../../finding.ts'
-import { TEMPLATES, type TemplateName } from '../catalog.ts'
-import { compileFile, LAYOUT, readTemplateFiles, type TemplateFiles } from '../compile/folder.ts'
-import { TemplateError } from '../compile/source.ts'
+import { compileFile, pathOf, readTemplateFiles, type TemplateFiles } from '../compile/folder.ts'
+import { LAYOUT, TemplateError } from '../compile/source.ts'
+import type { MailDefinition, MailSet } from '../definition.ts'
 import { renderMail } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
 import { checkContrast } from './contrast.ts'
 import { checkLinks } from './links.ts'
-import { lintedMail } from './mail.ts'
+import { lintedMail, type Shown } from './mail.ts'
 import { lintFinding } from './rules.ts'
 import { checkStructure } from './structure.ts'
 import { checkSupport } from './support.ts'
 
 /** What `email lint` says of one mail. Sizes are of the mail filled with its samples. */
 export interface LintedSummary {
-  readonly name: TemplateName
+  readonly name: string
   readonly subject: string
   readonly htmlBytes: number
   readonly textBytes: number
@@ -41,12 +41,15 @@ function bySeverityAndPlace(a: Finding, b: Finding): number {
   )
 }
 
-/** Compiles and checks every mail of a folder. `shownFolder` is how findings name it. */
-export async function lintFolder(folder: string, shownFolder: string): Promise<LintReport> {
+/** Compiles and checks every mail of a set. */
+export async function lintMails(
+  set: Pick<MailSet, 'definitions' | 'folders'>,
+  shown: Shown,
+): Promise<LintReport> {
   const seen = new Map<string, Finding>()
   const mails: LintedSummary[] = []
-  for (const name of TEMPLATES) {
-    const { summary, findings } = await lintTemplate(folder, shownFolder, name)
+  for (const definition of set.definitions) {
+    const { summary, findings } = await lintTemplate(set, definition, shown)
     mails.push(summary)
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
@@ -55,24 +58,30 @@ export async function lintFolder(folder: string, shownFolder: string): Promise<L
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
 }
 
-async function lintTemplate(folder: string, shownFolder: string, name: TemplateName) {
+async function lintTemplate(set: Pick<MailSet, 'folders'>, definition: MailDefinition, shown: Shown) {
+  let files: TemplateFiles | undefined
   try {
-    const files = await readTemplateFiles(folder, name)
-    return lintCompiled({ files, compiled: await compileFile(files), shownFolder })
+    files = await readTemplateFiles(set.folders, definition)
+    return lintCompiled({ files, compiled: await compileFile(files), shown })
   } catch (error) {
     return {
-      summary: { name, subject: '', htmlBytes: 0, textBytes: 0, errors: 1, warnings: 0 },
-      findings: [brokenTemplate(error, shownFolder)],
+      summary: { name: definition.name, subject: '', htmlBytes: 0, textBytes: 0, errors: 1, warnings: 0 },
+      findings: [brokenTemplate(error, shown, files ?? set.folders.map(pathOf)[0] ?? '')],
     }
   }
 }
 
 /** The finding for a template that does not compile; any other fault is thrown on. */
-export function brokenTemplate(error: unknown, shownFolder: string): Finding {
+export function brokenTemplate(
+  error: unknown,
+  shown: Shown,
+  at: Pick<TemplateFiles, 'folder' | 'layoutFolder'> | string,
+): Finding {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
+  const folder = typeof at === 'string' ? at : file === LAYOUT ? at.layoutFolder : at.folder
   return lintFinding('template-broken', `The template does not compile: ${sentence}.`, 'Correct this line.', {
-    file: shownFolder === '' ? file : `${shownFolder}/${file}`,
+    file: shown(folder, file),
     line,
     column: 1,
   })
@@ -82,19 +91,19 @@ export function brokenTemplate(error: unknown, shownFolder: string): Finding {
 export function lintCompiled(input: {
   readonly files: TemplateFiles
   readonly compiled: CompiledMail
-  readonly shownFolder: string
+  readonly shown: Shown
 }): { readonly summary: LintedSummary; readonly findings: readonly Finding[] } {
-  const { files, compiled, shownFolder } = input
+  const { files, compiled, shown } = input
   const samples = Object.fromEntries(
     Object.entries(compiled.slots).map(([slot, { sample }]) => [slot, sample]),
   )
   const rendered = renderMail(compiled, samples)
-  const mail = lintedMail({ files, folder: shownFolder, layoutFile: LAYOUT, compiled, rendered })
+  const mail = lintedMail({ files, shown, compiled, rendered })
   const found = [checkLinks, checkStructure, checkContrast, checkSupport].flatMap((check) => check(mail))
   const findings = [...new Map(found.map((finding) => [keyOf(finding), finding])).values()]
   return {
     summary: {
-      name: files.name,
+      name: files.definition.name,
       subject: rendered.subject,
       htmlBytes: Buffer.byteLength(rendered.html),
       textBytes: Buffer.byteLength(rendered.text),

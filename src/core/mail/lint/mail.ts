@@ -1,9 +1,13 @@
 import type { Document } from 'domhandler'
 import { parseDocument } from 'htmlparser2'
 import type { TemplateFiles } from '../compile/folder.ts'
+import { LAYOUT } from '../compile/source.ts'
 import type { Rendered } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
 import type { Place } from './rules.ts'
+
+/** Names a file of a folder for whoever reads the finding. */
+export type Shown = (folder: string, file: string) => string
 
 /** A text, or a pattern without the g flag; an empty text is passed over. */
 export type Needle = string | RegExp
@@ -22,24 +26,23 @@ export interface LintedMail {
 
 export function lintedMail(input: {
   readonly files: TemplateFiles
-  /** Folder of the templates as findings name it: relative to where the command runs. */
-  readonly folder: string
-  readonly layoutFile: string
+  /** A file as findings name it: relative to where the command runs. */
+  readonly shown: Shown
   readonly compiled: CompiledMail
   readonly rendered: Rendered
 }): LintedMail {
-  const { files, folder, layoutFile } = input
-  const named = (file: string) => (folder === '' ? file : `${folder}/${file}`)
+  const { files, shown } = input
+  const template = shown(files.folder, files.file)
   const written = (...needles: readonly Needle[]): Place | undefined => {
     for (const needle of needles.filter(Boolean))
       for (const [file, text] of [
-        [files.file, files.source],
-        [layoutFile, files.layout],
+        [template, files.source],
+        [shown(files.layoutFolder, LAYOUT), files.layout],
       ] as const) {
         const at = typeof needle === 'string' ? text.indexOf(needle) : text.search(needle)
         if (at === -1) continue
         const before = text.slice(0, at).split('\n')
-        return { file: named(file), line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+        return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
       }
     return undefined
   }
@@ -49,6 +52,6 @@ export function lintedMail(input: {
     rendered: input.rendered,
     document: parseDocument(input.rendered.html),
     written,
-    place: (...needles) => written(...needles) ?? { file: named(files.file), line: 1, column: 1 },
+    place: (...needles) => written(...needles) ?? { file: template, line: 1, column: 1 },
   }
 }

@@ -119,7 +119,7 @@ export function checkStructure(mail: LintedMail): Finding[] {
       '<mjml',
     )
   if (
-    files.name.startsWith('course-day-') &&
+    files.definition.lesson &&
     !links.some(({ attribs }) => attribs.href === mail.compiled.slots.unsubscribeUrl?.sample)
   )
     say(

@@ -1,0 +1,54 @@
+import { compiledOnce } from '../../core/mail/compiled.ts'
+import type { MailDefinition, MailSet } from '../../core/mail/definition.ts'
+import type { CompiledMails } from '../../core/mail/template.ts'
+
+/** The mails that the engine itself sends. */
+export const baseMails = [
+  {
+    name: 'subscription-confirmation',
+    slots: { confirmUrl: 'url' },
+    ask: {
+      by: 'person',
+      inputs: [],
+      resolve: async (_, { asker, confirmAgain }) => ({ answer: await confirmAgain(asker.email) }),
+    },
+  },
+  {
+    name: 'magic-link',
+    slots: { signInUrl: 'url' },
+    allowance: 'sign-in',
+    ask: {
+      by: 'service',
+      inputs: ['loginRequestId'],
+      async resolve({ loginRequestId: id = '' }, { directory, now, absolute }) {
+        const login = await directory.findLoginRequest({ id, now })
+        return login && { to: login.address, slots: { signInUrl: absolute(login.url) }, about: `login.${id}` }
+      },
+    },
+  },
+  {
+    name: 'welcome',
+    slots: { startUrl: 'url' },
+    ask: {
+      by: 'person',
+      inputs: [],
+      resolve: (_, { asker, absolute }) => ({
+        to: asker.email,
+        slots: { startUrl: absolute('') },
+        about: `welcome.${asker.subject}`,
+      }),
+    },
+  },
+] as const satisfies readonly MailDefinition[]
+
+export const baseMailSet: MailSet = {
+  definitions: baseMails,
+  folders: [{ path: 'templates/base', shipped: true }],
+  compiled: compiledOnce(async () => {
+    const { default: compiled } = await import('../../../templates/compiled/base.json', {
+      with: { type: 'json' },
+    })
+    // The JSON's inferred type is its literal shape; the compiler that wrote it returns compiled mails.
+    return compiled as unknown as CompiledMails
+  }),
+}
