@@ -24,6 +24,8 @@ export interface Sink {
   readonly faults: readonly string[]
   /** Called at every step of every message; what it answers by is awaited. */
   onStep: (step: Step) => void
+  /** Given every new message's recipient and text. */
+  onMessage?: (to: string, text: string) => void
   /** Awaited between the moment at which a message was taken and its answer. */
   hold?: (() => Promise<void>) | undefined
   life: number
@@ -53,7 +55,8 @@ export async function apiSink(): Promise<Sink> {
       if (before !== undefined && before !== bytes) faults.push(`${key} came with two payloads`)
       if (before === undefined) {
         known.set(key, bytes)
-        const { to } = JSON.parse(body.toString()) as { to: string[] }
+        const { to, text } = JSON.parse(body.toString()) as { to: string[]; text: string }
+        sink.onMessage?.(to[0] ?? '', text)
         deliveries.push({ key, to: to[0] ?? '', bytes, life: sink.life })
       }
       sink.onStep('taken')

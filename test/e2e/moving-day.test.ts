@@ -1,0 +1,83 @@
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS } from '../../src/core/course/schedule.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { platformctl, startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { postgresServer } from '../support/stores.ts'
+import { apiSink } from '../torture/sinks.ts'
+
+const SECRET = 'a-dispatch-secret-of-enough-length'
+const PEOPLE = 20
+
+/** Subscribers in the middle of their course, and one who has not used the link yet. */
+async function fill(file: string): Promise<void> {
+  const { course, close } = await openStore({ kind: 'sqlite', file })
+  const confirmed = Date.now() - 8 * DAY_MS
+  for (let n = 0; n < PEOPLE; n += 1) {
+    const [id, address] = [`person-${n}`, `p${n}@example.com`]
+    await course.requestConfirmation({ identity: address, address, id, tokenHash: id, now: confirmed })
+    await course.confirm({ tokenHash: id, now: confirmed })
+  }
+  await close()
+}
+
+test('on moving day to PostgreSQL live subscribers get every lesson once, and links that are out go on working', async () => {
+  const cwd = await emptyFolder()
+  const sink = await apiSink()
+  onTestFinished(() => sink.close())
+  const links = new Map<string, string>()
+  sink.onMessage = (to, text) => {
+    for (const [target, route] of text.matchAll(/\/api\/email\/(confirm|unsubscribe)\?\S+/g))
+      links.set(`${route} ${to}`, target)
+  }
+  const env = {
+    ...sink.env,
+    EMAIL_DISPATCH_SECRET: SECRET,
+    NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+  }
+  await fill(path.join(cwd, 'platform.sqlite'))
+  const open = async (more: Record<string, string> = {}) => {
+    const args = ['--service', 'web', '--no-schedule', '--data', cwd]
+    const daemon = await startDaemon(args, { cwd, env: { ...env, ...more } })
+    onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+    const post = (target: string, init: RequestInit = {}) =>
+      fetch(`${daemon.urls.web}${target}`, { method: 'POST', ...init })
+    const dispatch = async () => {
+      const answer = await post('/api/email/dispatch', { headers: { authorization: `Bearer ${SECRET}` } })
+      return (await answer.json()) as { sent: number; remaining: number }
+    }
+    return { daemon, post, dispatch }
+  }
+
+  const before = await open()
+  expect(await before.dispatch()).toMatchObject({ sent: PEOPLE })
+  await before.post('/api/email/subscribe', {
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"email":"late@example.com"}',
+  })
+  await expect.poll(() => links.get('confirm late@example.com')).toBeDefined()
+  expect(await before.daemon.stop()).toBe(0)
+
+  const url = await (await postgresServer()).createDatabase()
+  const run = (...args: string[]) => platformctl(args, { cwd, env: { STORE_URL: url } })
+  expect(await platformctl(['db', 'verify', '--data', '.'], { cwd })).toMatchObject({ exitCode: 0 })
+  expect(await platformctl(['db', 'copy', '--to', url, '--data', '.'], { cwd })).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining(`subscription ${PEOPLE + 1}`),
+  })
+  expect(await run('db', 'verify')).toMatchObject({ exitCode: 0 })
+
+  const after = await open({ STORE_URL: url })
+  await after.post(links.get('unsubscribe p0@example.com') ?? '')
+  const confirmed = await after.post(links.get('confirm late@example.com') ?? '')
+  expect(confirmed.status).toBeLessThan(400)
+  while ((await after.dispatch()).remaining > 0);
+  const lessons = Map.groupBy(sink.deliveries, ({ to }) => to)
+  for (let n = 1; n < PEOPLE; n += 1)
+    expect(new Set(lessons.get(`p${n}@example.com`)?.map(({ key }) => key)).size).toBe(7)
+  expect(lessons.get('p0@example.com')).toHaveLength(1)
+  expect(lessons.get('late@example.com')).toHaveLength(2)
+  expect(sink.faults).toEqual([])
+  expect(await run('db', 'verify')).toMatchObject({ exitCode: 0 })
+})
