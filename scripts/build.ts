@@ -134,7 +134,7 @@ await forBoot.close()
 // Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.
 const forBrowsers = await rolldown({
   cwd: root,
-  input: { browser: 'src/browser/index.ts' },
+  input: { browser: 'src/browser.ts' },
   // What the chunks share stays in the entry: one file to load, not two.
   preserveEntrySignatures: 'allow-extension',
   platform: 'browser',

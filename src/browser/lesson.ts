@@ -1,14 +1,16 @@
-import type { EventKind } from '../core/analytics/events.ts'
+import type { EventDefinition, EventKind } from '../core/analytics/events.ts'
 import { createSanitiser } from '../core/analytics/sanitise.ts'
-import { learningEvents } from '../presets/learning/events.ts'
 import { openBuffer } from './buffer.ts'
 import { deviceStorage, isAllowed } from './consent.ts'
+import { pageData } from './page-data.ts'
+
+const sanitise = createSanitiser(pageData<readonly EventDefinition[]>())
 
 /** Records on this device that a lesson was opened, and that its end was reached: /insights shows it. */
 function record(kind: EventKind, lesson: string): void {
   const storage = deviceStorage()
   if (storage === undefined || !isAllowed()) return
-  const event = createSanitiser(learningEvents)({ kind, at: Date.now(), properties: { lesson } }, () => {})
+  const event = sanitise({ kind, at: Date.now(), properties: { lesson } }, () => {})
   if (event) openBuffer(storage).add(event)
 }
 

@@ -1,4 +1,5 @@
-import type { AnalyticsEvent, EventDefinition } from './analytics/events.ts'
+import type { EventDefinition } from './analytics/events.ts'
+import type { InsightsDefinition } from './analytics/insights-definition.ts'
 import type { CourseDefinition } from './course/definition.ts'
 import type { Contract } from './env/contract.ts'
 import type { ProbeDefinition } from './health/definition.ts'
@@ -9,32 +10,6 @@ import type { ServiceDefinition } from './service.ts'
 export interface Brand {
   readonly color: string
   readonly logo?: string
-}
-
-/** One column of an insights table: what is computed from the events of `kind` in a row. */
-export interface InsightsColumn {
-  readonly head: string
-  readonly kind: string
-  /** `count` counts them, `true` those whose property is true; `max` and `mean` take a number property. */
-  readonly compute: 'count' | 'true' | 'max' | 'mean'
-  readonly property?: string
-}
-
-/** A table of the insights page. With `by`, one row for each value of the first of these properties that is set; without, one row. */
-export interface InsightsSection {
-  readonly id: string
-  readonly heading: string
-  readonly caption: string
-  readonly empty: string
-  readonly by?: readonly string[]
-  readonly rowHead: string
-  readonly columns: readonly InsightsColumn[]
-}
-
-export interface Insights {
-  readonly sections: readonly InsightsSection[]
-  /** Shown to a browser that has recorded nothing. */
-  readonly sample?: (now: number) => readonly AnalyticsEvent[]
 }
 
 /** Sentences on pages that only this platform can say. */
@@ -57,6 +32,6 @@ export interface Platform {
   readonly mails: MailSet
   readonly courses: readonly CourseDefinition[]
   readonly events: readonly EventDefinition[]
-  readonly insights: Insights
+  readonly insights: InsightsDefinition
   readonly texts: PlatformTexts
 }

@@ -217,11 +217,11 @@ ${REPORTING}`,
   )
   await writeFile(
     path.join(installed.folder, 'wrong.ts'),
-    `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\nimport { track } from 'platformctl/browser'\ntrack('lesson.deleted')\n`,
+    `import { openPlatform } from 'platformctl'\nopenPlatform({ env: 3 })\nimport { track } from 'platformctl/browser'\ntrack('lesson.deleted')\nimport { start } from 'platformctl/browser'\nstart({ events: [{ name: 'kiln.booked' }] }).track('kiln.broken')\n`,
   )
   expect((await tsc('right.ts')).stdout).toBe('')
   expect((await tsc('wrong.ts')).stdout).toMatch(
-    /wrong\.ts\(2,\d+\): error TS[\s\S]*wrong\.ts\(4,\d+\): error TS/,
+    /wrong\.ts\(2,\d+\): error TS[\s\S]*wrong\.ts\(4,\d+\): error TS[\s\S]*wrong\.ts\(6,\d+\): error TS/,
   )
 })
 
@@ -280,6 +280,7 @@ const doubled: number = withErrorReporting((value: number) => value * 2)(21)
 reportError(new Error('x'), { lesson: 3 })
 start({ endpoint: process.env.NEXT_PUBLIC_ANALYTICS_ENDPOINT })
 track('lesson.viewed', { lesson: 3 })
+start({ events: [{ name: 'kiln.booked', properties: { cones: 'number' } }] }).track('kiln.booked', { cones: 6 })
 void outcome; void doubled
 `
 

@@ -1,10 +1,10 @@
 import type { AnalyticsEvent } from '../../core/analytics/events.ts'
 import { type Insights, insightsOf } from '../../core/analytics/insights.ts'
-import { sampleEvents } from '../../core/analytics/sample.ts'
+import type { InsightsData } from '../../core/analytics/insights-data.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
-import { learningEvents } from '../../presets/learning/events.ts'
 import { type Buffer, openBuffer } from '../buffer.ts'
 import { deviceStorage, hasOptedOut, isAllowed, setOptOut } from '../consent.ts'
+import { pageData } from '../page-data.ts'
 import { BATCH_KEY } from '../sender.ts'
 import { barChart } from './chart.ts'
 import * as tables from './tables.ts'
@@ -44,8 +44,10 @@ const chart = barChart(part('activity-chart'), part('activity-readout'))
 /** A visitor without events of their own first sees the sample, and what the page can do. */
 let showsSample = true
 
-const sanitise = createSanitiser(learningEvents)
-for (const { name, label } of learningEvents) kind.append(new Option(label, name))
+const { events: definitions, sections, sample } = pageData<InsightsData>()
+const labels = new Map(definitions.map(({ name, label = name }) => [name, label]))
+const sanitise = createSanitiser(definitions)
+for (const [name, label] of labels) kind.append(new Option(label, name))
 
 /** What the buffer holds, judged again: local storage is open to every script of the site. */
 function ownEvents(): AnalyticsEvent[] {
@@ -67,10 +69,11 @@ function show(): void {
   if (own.length > 0) showsSample = false
   const now = Date.now()
   const insights = insightsOf({
-    events: showsSample ? sampleEvents(now) : own,
+    events: showsSample ? sample.map((event) => ({ ...event, at: now + event.at })) : own,
     now,
     range: Number(range.value) || undefined,
     kind: kind.value || undefined,
+    sections,
     dayOf: localDay,
   })
   part('fresh').hidden = own.length > 0 || showsSample
@@ -79,27 +82,25 @@ function show(): void {
   showTiles(insights)
   chart.draw(insights.days)
   part('activity-chart').ariaLabel = chartLabel(insights)
-  for (const [id, table, caption] of [
-    ['activity-table', tables.activityTable, 'Events on each day'],
-    ['kinds', tables.kindsTable, 'Events of each kind'],
-    ['lessons', tables.lessonsTable, 'Lessons viewed and completed'],
-    ['exams', tables.examsTable, 'Exams'],
-    ['devices', tables.devicesTable, 'Devices chosen'],
-    ['tutor', tables.tutorTable, 'Use of the tutor'],
-  ] as const)
-    tables.showTable(part(id), table(insights), showsSample ? T.sampled(caption) : caption)
+  const caption = (text: string) => (showsSample ? T.sampled(text) : text)
+  tables.showTable(part('activity-table'), tables.activityTable(insights), caption('Events on each day'))
+  tables.showTable(part('kinds'), tables.kindsTable(insights, labels), caption('Events of each kind'))
+  for (const table of insights.tables)
+    tables.showTable(part(table.section.id), tables.sectionTable(table), caption(table.section.caption))
   showConsent(own.length)
   performance.measure('insights', 'insights-begin')
 }
 
-function showTiles({ total, days, streak, lessons }: Insights): void {
-  const completed = lessons.filter((lesson) => lesson.completed > 0).length
-  const values = {
+function showTiles({ total, days, streak, tables: shown }: Insights): void {
+  const values: Record<string, number> = {
     total,
     'active-days': days.filter(({ count }) => count > 0).length,
     'current-streak': streak.current,
     'longest-streak': streak.longest,
-    completed,
+  }
+  for (const { section, rows } of shown) {
+    const column = section.columns.findIndex(({ head }) => head === section.tile?.column)
+    if (section.tile) values[`${section.id}-tile`] = rows.filter(({ cells }) => cells[column]).length
   }
   for (const [id, value] of Object.entries(values)) part(id).textContent = value.toLocaleString()
 }

@@ -1,8 +1,5 @@
-import type { Insights } from '../../core/analytics/insights.ts'
-import { learningEvents } from '../../presets/learning/events.ts'
+import type { Insights, InsightsTable } from '../../core/analytics/insights.ts'
 import { longDay } from './chart.ts'
-
-const LABELS = new Map(learningEvents.map(({ name, label = name }) => [name, label]))
 
 interface Table {
   readonly head: readonly string[]
@@ -21,60 +18,42 @@ export function activityTable({ days }: Insights): Table {
   }
 }
 
-export function kindsTable({ kinds }: Insights): Table {
+export function kindsTable({ kinds }: Insights, labels: ReadonlyMap<string, string>): Table {
   return {
     head: ['What', 'Events'],
-    rows: kinds.map(({ kind, count }) => [LABELS.get(kind) ?? kind, count]),
+    rows: kinds.map(({ kind, count }) => [labels.get(kind) ?? kind, count]),
     bar: 1,
     empty: 'No event in this range.',
   }
 }
 
-export function lessonsTable({ lessons }: Insights): Table {
+export function sectionTable({ section, rows }: InsightsTable): Table {
+  const { by, rowHead, columns, empty } = section
+  const texts = rows.map(({ name, cells }) => [
+    name,
+    ...cells.map((cell, index) => text(cell, columns[index]?.compute === 'mean')),
+  ])
+  if (by !== undefined)
+    return {
+      head: [rowHead, ...columns.map(({ head }) => head)],
+      rows: texts,
+      ...(section.bars && { bar: 1 }),
+      empty,
+    }
+  // Without names for rows there is one, and it is shown on its side.
+  const [only] = rows
   return {
-    head: ['Lesson', 'Viewed', 'Completed'],
-    rows: lessons.map(({ lesson, viewed, completed }) => [lesson, viewed, completed]),
-    bar: 1,
-    empty: 'No lesson in this range.',
+    head: [rowHead, 'Number'],
+    rows: only?.cells.some((cell) => cell)
+      ? columns.map(({ head }, index) => [head, texts[0]?.[index + 1] ?? ''])
+      : [],
+    empty,
   }
 }
 
-export function examsTable({ exams }: Insights): Table {
-  return {
-    head: ['Exam', 'Started', 'Done', 'Passed', 'Best'],
-    rows: exams.map(({ exam, started, completed, passed, best }) => [
-      exam,
-      started,
-      completed,
-      passed,
-      best ?? '–',
-    ]),
-    empty: 'No exam in this range.',
-  }
-}
-
-export function devicesTable({ devices }: Insights): Table {
-  return {
-    head: ['Device', 'Chosen'],
-    rows: devices.map(({ device, count }) => [device, count]),
-    bar: 1,
-    empty: 'No device chosen in this range.',
-  }
-}
-
-export function tutorTable({ tutor }: Insights): Table {
-  return {
-    head: ['Tutor', 'Number'],
-    rows:
-      tutor.asked + tutor.rated === 0
-        ? []
-        : [
-            ['Questions asked', tutor.asked],
-            ['Answers rated', tutor.rated],
-            ['Average rating', tutor.rating === undefined ? '–' : tutor.rating.toFixed(1)],
-          ],
-    empty: 'The tutor was not asked in this range.',
-  }
+function text(cell: number | undefined, rounded: boolean): string | number {
+  if (cell === undefined) return '–'
+  return rounded ? cell.toFixed(1) : cell
 }
 
 /** Fills `host` with the table; values are set as text, so nothing in them is markup. */

@@ -1,4 +1,11 @@
-import type { AnalyticsEvent, EventKind } from './events.ts'
+import type { AnalyticsEvent, EventKind, Properties } from './events.ts'
+import type { InsightsColumn, InsightsSection } from './insights-definition.ts'
+
+/** A section's rows; a cell is undefined where there is nothing to compute from. */
+export interface InsightsTable {
+  readonly section: InsightsSection
+  readonly rows: readonly { readonly name: string; readonly cells: readonly (number | undefined)[] }[]
+}
 
 /** What a visitor's own events say; made from the buffer of one device, and shown to nobody else. */
 export interface Insights {
@@ -7,20 +14,8 @@ export interface Insights {
   readonly days: readonly { readonly day: string; readonly count: number }[]
   /** The most frequent first. */
   readonly kinds: readonly { readonly kind: EventKind; readonly count: number }[]
-  readonly lessons: readonly {
-    readonly lesson: string
-    readonly viewed: number
-    readonly completed: number
-  }[]
-  readonly exams: readonly {
-    readonly exam: string
-    readonly started: number
-    readonly completed: number
-    readonly passed: number
-    readonly best: number | undefined
-  }[]
-  readonly devices: readonly { readonly device: string; readonly count: number }[]
-  readonly tutor: { readonly asked: number; readonly rated: number; readonly rating: number | undefined }
+  /** In the order of the sections. */
+  readonly tables: readonly InsightsTable[]
   /** Days in a row with an event, over all that is there; one still counts as current until its next day is over. */
   readonly streak: { readonly current: number; readonly longest: number }
 }
@@ -31,6 +26,7 @@ export interface InsightsInput {
   /** How many days back, today included; undefined: since the first event. */
   readonly range: number | undefined
   readonly kind: EventKind | undefined
+  readonly sections: readonly InsightsSection[]
   /** The calendar day of a time where the visitor is, as `2026-11-21`. */
   readonly dayOf: (time: number) => string
 }
@@ -40,17 +36,14 @@ const DAY_MS = 86_400_000
 const MOST_DAYS = 730
 
 /** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
-export function insightsOf({ events, now, range, kind, dayOf }: InsightsInput): Insights {
+export function insightsOf({ events, now, range, kind, sections, dayOf }: InsightsInput): Insights {
   const dated = events.map((event) => ({ event, day: dayOf(event.at) }))
   const active = new Set(dated.map(({ day }) => day))
   const today = dayOf(now)
   const days = calendar(range === undefined ? firstOf(active, today) : shifted(today, 1 - range), today)
   const counts = new Map(days.map((day) => [day, 0]))
   const kinds = new Map<EventKind, number>()
-  const lessons = new Map<string, { viewed: number; completed: number }>()
-  const exams = new Map<string, { started: number; completed: number; passed: number; best?: number }>()
-  const devices = new Map<string, number>()
-  const tutor = { asked: 0, rated: 0, sum: 0 }
+  const shown: AnalyticsEvent[] = []
   let total = 0
 
   for (const { event, day } of dated) {
@@ -59,63 +52,79 @@ export function insightsOf({ events, now, range, kind, dayOf }: InsightsInput): 
     total += 1
     counts.set(day, count + 1)
     kinds.set(event.kind, (kinds.get(event.kind) ?? 0) + 1)
-    const { properties } = event
-    switch (event.kind) {
-      case 'lesson.viewed':
-      case 'lesson.completed': {
-        const row = rowOf(lessons, named(properties.lesson ?? properties.day), { viewed: 0, completed: 0 })
-        row[event.kind === 'lesson.viewed' ? 'viewed' : 'completed'] += 1
-        break
-      }
-      case 'exam.started':
-      case 'exam.completed': {
-        const row = rowOf(exams, named(properties.exam), { started: 0, completed: 0, passed: 0 })
-        row[event.kind === 'exam.started' ? 'started' : 'completed'] += 1
-        if (properties.passed === true) row.passed += 1
-        if (typeof properties.score === 'number') row.best = Math.max(row.best ?? 0, properties.score)
-        break
-      }
-      case 'device.selected': {
-        const device = named(properties.device)
-        devices.set(device, (devices.get(device) ?? 0) + 1)
-        break
-      }
-      case 'tutor.asked':
-        tutor.asked += 1
-        break
-      case 'tutor.rated':
-        if (typeof properties.rating === 'number') {
-          tutor.rated += 1
-          tutor.sum += properties.rating
-        }
-        break
-    }
+    shown.push(event)
   }
 
   return {
     total,
     days: [...counts].map(([day, count]) => ({ day, count })),
     kinds: [...kinds].map(([name, count]) => ({ kind: name, count })).sort((a, b) => b.count - a.count),
-    lessons: [...lessons]
-      .map(([lesson, row]) => ({ lesson, ...row }))
-      .sort((a, b) => a.lesson.localeCompare(b.lesson, undefined, { numeric: true })),
-    exams: [...exams]
-      .map(([exam, row]) => ({ exam, best: undefined, ...row }))
-      .sort((a, b) => a.exam.localeCompare(b.exam, undefined, { numeric: true })),
-    devices: [...devices].map(([device, count]) => ({ device, count })).sort((a, b) => b.count - a.count),
-    tutor: {
-      asked: tutor.asked,
-      rated: tutor.rated,
-      rating: tutor.rated === 0 ? undefined : tutor.sum / tutor.rated,
-    },
+    tables: tablesOf(sections, shown),
     streak: streakOf(active, today),
   }
 }
 
-function rowOf<Row>(rows: Map<string, Row>, name: string, fresh: Row): Row {
-  const row = rows.get(name) ?? fresh
-  rows.set(name, row)
-  return row
+/** All sections in one pass over the events. */
+function tablesOf(
+  sections: readonly InsightsSection[],
+  events: readonly AnalyticsEvent[],
+): readonly InsightsTable[] {
+  const tables = sections.map((section) => ({ section, rows: new Map<string, Values[]>() }))
+  for (const { kind, properties } of events) {
+    for (const { section, rows } of tables) {
+      if (!section.columns.some((column) => column.kind === kind)) continue
+      const name = section.by === undefined ? '' : named(firstSet(properties, section.by))
+      const row = rows.get(name) ?? section.columns.map(() => ({ count: 0, sum: 0, most: undefined }))
+      rows.set(name, row)
+      section.columns.forEach((column, index) => {
+        const value = column.kind === kind ? measured(column, properties) : undefined
+        const values = row[index]
+        if (value === undefined || values === undefined) return
+        values.count += 1
+        values.sum += value
+        values.most = Math.max(values.most ?? value, value)
+      })
+    }
+  }
+  return tables.map(({ section, rows }) => ({
+    section,
+    rows: [...rows]
+      .map(([name, row]) => ({
+        name,
+        cells: section.columns.map(({ compute }, index) => computed(compute, row[index])),
+      }))
+      .sort((a, b) =>
+        section.order === 'most'
+          ? (b.cells[0] ?? 0) - (a.cells[0] ?? 0)
+          : a.name.localeCompare(b.name, undefined, { numeric: true }),
+      ),
+  }))
+}
+
+/** What is known of the events in one cell. */
+interface Values {
+  count: number
+  sum: number
+  most: number | undefined
+}
+
+/** What an event adds to a cell of this column; undefined when it does not count there. */
+function measured({ compute, property }: InsightsColumn, properties: Properties): number | undefined {
+  if (property === undefined) return 1
+  const value = properties[property]
+  if (compute === 'true') return value === true ? 1 : undefined
+  return typeof value === 'number' ? value : undefined
+}
+
+function computed(compute: InsightsColumn['compute'], values: Values | undefined): number | undefined {
+  if (compute === 'max') return values?.most
+  const { count, sum } = values ?? { count: 0, sum: 0 }
+  if (compute === 'mean') return count === 0 ? undefined : sum / count
+  return count
+}
+
+function firstSet(properties: Properties, names: readonly string[]): unknown {
+  return names.map((name) => properties[name]).find((value) => value !== undefined)
 }
 
 function named(value: unknown): string {

@@ -1,3 +1,5 @@
+import type { InsightsData } from '../../core/analytics/insights-data.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
 import { type Page, page } from './layout.ts'
 
 /** What the page says before its script fills it. */
@@ -41,27 +43,35 @@ const TILES = [
   ['active-days', 'active days'],
   ['current-streak', 'current streak, in days'],
   ['longest-streak', 'longest streak, in days'],
-  ['completed', 'lessons completed'],
-] as const
-
-const FIGURES = [
-  ['kinds', 'What you did'],
-  ['lessons', 'Lessons'],
-  ['exams', 'Exams'],
-  ['devices', 'Devices'],
-  ['tutor', 'Tutor'],
 ] as const
 
 /**
  * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
  * the page is the same for everybody.
  */
-export function insightsPage({ script, style }: { readonly script: string; readonly style: string }): Page {
+export function insightsPage({
+  script,
+  style,
+  data,
+}: {
+  readonly script: string
+  readonly style: string
+  readonly data: InsightsData
+}): Page {
+  const tiles = [
+    ...TILES,
+    ...data.sections.flatMap(({ id, tile }) => (tile ? [[`${id}-tile`, tile.label] as const] : [])),
+  ]
+  const figures = [
+    ['kinds', 'What you did'],
+    ...data.sections.map(({ id, heading }) => [id, heading] as const),
+  ] as const
   return page({
     title: T.title,
     wide: true,
     style,
     script,
+    data,
     body: `<h1>${T.title}</h1>
 <p class="quiet lead">${T.lead}</p>
 <noscript><div class="note"><p>${T.noScript}</p></div></noscript>
@@ -71,7 +81,7 @@ export function insightsPage({ script, style }: { readonly script: string; reado
 <div><label for="range">${T.range}</label><select id="range" autocomplete="off">${RANGES.map(([value, text, selected]) => `<option value="${value}"${selected}>${text}</option>`).join('')}</select></div>
 <div><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
 </form>
-<dl class="tiles">${TILES.map(([id, text]) => `<div><dt>${text}</dt><dd id="${id}">–</dd></div>`).join('')}</dl>
+<dl class="tiles">${tiles.map(([id, text]) => `<div><dt>${escapeHtml(text)}</dt><dd id="${escapeHtml(id)}">–</dd></div>`).join('')}</dl>
 <section class="figure" aria-labelledby="activity-head">
 <h2 id="activity-head">${T.activity}</h2>
 <div id="activity-chart" role="img" aria-label="${T.activityChart}"></div>
@@ -79,7 +89,7 @@ export function insightsPage({ script, style }: { readonly script: string; reado
 <details><summary>${T.asTable}</summary><div id="activity-table" role="group" aria-label="${T.activityTable}" tabindex="0"></div></details>
 </section>
 <div class="columns">
-${FIGURES.map(([id, text]) => `<section class="figure" aria-labelledby="${id}-head"><h2 id="${id}-head">${text}</h2><div id="${id}"></div></section>`).join('\n')}
+${figures.map(([id, text]) => `<section class="figure" aria-labelledby="${escapeHtml(id)}-head"><h2 id="${escapeHtml(id)}-head">${escapeHtml(text)}</h2><div id="${escapeHtml(id)}"></div></section>`).join('\n')}
 <section class="figure own" aria-labelledby="own-head">
 <h2 id="own-head">${T.own}</h2>
 <p id="kept"></p>

@@ -16,6 +16,7 @@ export function page({
   icon = 'data:,',
   style = '',
   script,
+  data,
 }: {
   readonly title: string
   readonly body: string
@@ -26,6 +27,8 @@ export function page({
   readonly style?: string
   /** A module of ours, built into `dist`. */
   readonly script?: string | undefined
+  /** For the script, as JSON. */
+  readonly data?: unknown
 }): Page {
   const nonce = randomBytes(16).toString('base64')
   return {
@@ -45,7 +48,7 @@ export function page({
 <main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>
-${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
+${data === undefined ? '' : `<script type="application/json">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n`}${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
 </html>
 `,
   }

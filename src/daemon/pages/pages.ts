@@ -1,3 +1,4 @@
+import type { EventDefinition } from '../../core/analytics/events.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { type Page, page } from './layout.ts'
 
@@ -68,6 +69,7 @@ export function lessonPage({
   last,
   body,
   script,
+  events,
 }: {
   /** The course's. */
   readonly title: string
@@ -75,6 +77,8 @@ export function lessonPage({
   readonly last: number
   readonly body: string
   readonly script: string | undefined
+  /** The kinds that the script records. */
+  readonly events: readonly EventDefinition[]
 }): Page {
   const link = (to: number, text: string) =>
     to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
@@ -82,6 +86,7 @@ export function lessonPage({
     title: `Day ${day} · ${title}`,
     wide: true,
     script,
+    ...(script !== undefined && { data: events }),
     body: `<p class="quiet course">${escapeHtml(title)} · day ${day} of ${last}</p>
 <article class="lesson" data-lesson="day-${day}">${body}</article>
 <nav aria-label="${T.lessons}">${link(day - 1, `← Day ${day - 1}`)}${link(day + 1, `Day ${day + 1} →`)}</nav>`,

@@ -140,11 +140,18 @@ export function dispatchRoute(
   }
 }
 
+/** What the script of a lesson's page records, on platforms that have these kinds. */
+const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
 let lessonScript: Promise<string | undefined> | undefined
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
-export function lessonRoute({ courses, mails }: Pick<Platform, 'courses' | 'mails'>): Handler {
+export function lessonRoute({
+  courses,
+  mails,
+  events,
+}: Pick<Platform, 'courses' | 'mails' | 'events'>): Handler {
   const [course] = courses
+  const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
   return async ({ params, requestId }) => {
     const last = course?.lessons.length ?? 0
     // The number itself, and no other way to write it.
@@ -159,7 +166,8 @@ export function lessonRoute({ courses, mails }: Pick<Platform, 'courses' | 'mail
       day,
       last,
       body: fill(mail.body, {}),
-      script: await lessonScript,
+      script: recorded.length === 0 ? undefined : await lessonScript,
+      events: recorded,
     })
     return htmlResponse({ requestId, ...page })
   }

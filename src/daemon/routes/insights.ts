@@ -1,11 +1,14 @@
+import { insightsData } from '../../core/analytics/insights-data.ts'
 import { PlatformError } from '../../core/errors.ts'
+import type { Platform } from '../../core/platform.ts'
 import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 import { insightsPage } from '../pages/insights.ts'
 
 /** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
-export function insightsRoute(): Handler {
+export function insightsRoute(platform: Pick<Platform, 'events' | 'insights'>): Handler {
+  const data = insightsData(platform)
   let assets: Promise<{ script: string; style: string }> | undefined
   return async ({ requestId }) => {
     assets ??= readAssets()
@@ -14,7 +17,7 @@ export function insightsRoute(): Handler {
       assets = undefined
       throw new PlatformError('unavailable', 'The script of this page is not built: npm run build makes it.')
     }
-    return htmlResponse({ requestId, ...insightsPage(found) })
+    return htmlResponse({ requestId, ...insightsPage({ ...found, data }) })
   }
 }
 

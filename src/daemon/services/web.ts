@@ -54,7 +54,7 @@ export function webTable(parts: Parts): RouteTable {
     dispatch: later(async () =>
       (await courseRoutes()).dispatchRoute(course, { ...settings.dispatch, onRefused: refused('dispatch') }),
     ),
-    insights: later(async () => (await import('../routes/insights.ts')).insightsRoute()),
+    insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),

@@ -1,7 +1,7 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 
 /** What may be counted, and nothing else (CONTRACT §6). One row adds a kind. */
-export const learningEvents: readonly EventDefinition[] = [
+export const learningEvents = [
   { name: 'lesson.viewed', label: 'Lessons viewed' },
   { name: 'circuit.run', label: 'Circuits run' },
   { name: 'tutor.asked', label: 'Questions to the tutor' },
@@ -17,4 +17,6 @@ export const learningEvents: readonly EventDefinition[] = [
   { name: 'pricing.viewed', label: 'Prices viewed' },
   { name: 'checkout.started', label: 'Checkouts started' },
   { name: 'course.subscribed', label: 'Course subscribed' },
-]
+] as const satisfies readonly EventDefinition[]
+
+export type LearningEvent = (typeof learningEvents)[number]['name']

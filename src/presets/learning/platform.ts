@@ -1,6 +1,7 @@
 import type { Platform } from '../../core/platform.ts'
 import { learningEnvironment } from './contract.ts'
 import { learningEvents } from './events.ts'
+import { learningInsights } from './insights.ts'
 import { learningLessons, learningMailSet } from './mails.ts'
 import { learningProbes } from './probes.ts'
 
@@ -21,7 +22,7 @@ export const learning: Platform = {
     },
   ],
   events: learningEvents,
-  insights: { sections: [] },
+  insights: learningInsights,
   texts: {
     invitation:
       'Seven short lessons on quantum computing, one a day by mail. They can be read here too: <a href="/lessons/1">start with day 1</a>.',

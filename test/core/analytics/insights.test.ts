@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import type { AnalyticsEvent, EventKind, Properties } from '../../../src/core/analytics/events.ts'
 import { insightsOf } from '../../../src/core/analytics/insights.ts'
-import { sampleEvents } from '../../../src/core/analytics/sample.ts'
+import { insightsData } from '../../../src/core/analytics/insights-data.ts'
+import { learningInsights } from '../../../src/presets/learning/insights.ts'
+import { sampleEvents } from '../../../src/presets/learning/sample-events.ts'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 10, 21, 12)
@@ -23,8 +25,14 @@ const insights = (
     now: options.now ?? NOW,
     range: 'range' in options ? options.range : 30,
     kind: options.kind,
+    sections: learningInsights.sections,
     dayOf: (time) => new Date(time).toISOString().slice(0, 10),
   })
+
+/** The rows of a section, as lists that begin with their names. */
+const rowsOf = ({ tables }: ReturnType<typeof insights>, id: string) =>
+  tables.find(({ section }) => section.id === id)?.rows.map(({ name, cells }) => [name, ...cells] as const) ??
+  []
 
 test('a range has every day once, also the quiet ones, and leaves out what lies before', () => {
   const { days, total } = insights([event(0), event(0), event(6), event(7)], { range: 7 })
@@ -49,6 +57,7 @@ test('a day that daylight saving makes longer or shorter is one day', () => {
     now,
     range: 5,
     kind: undefined,
+    sections: [],
     dayOf: (time) => zone.format(time),
   })
   expect(days.map(({ day }) => day.slice(-2))).toEqual(['23', '24', '25', '26', '27'])
@@ -88,22 +97,20 @@ test('lessons, exams, devices and the tutor are counted by what they name', () =
     event(0, 'tutor.rated', { rating: 4 }),
     event(0, 'tutor.rated', { rating: 'good' }),
   ])
-  expect(found).toMatchObject({
-    total: 15,
-    lessons: [
-      { lesson: '2', viewed: 2, completed: 1 },
-      { lesson: '10', viewed: 1, completed: 0 },
-    ],
-    exams: [
-      { exam: '(unnamed)', started: 0, completed: 1, passed: 0, best: undefined },
-      { exam: 'basics', started: 1, completed: 2, passed: 1, best: 81.5 },
-    ],
-    devices: [
-      { device: 'simulator', count: 2 },
-      { device: 'constructor', count: 1 },
-    ],
-    tutor: { asked: 1, rated: 2, rating: 4.5 },
-  })
+  expect(found.total).toBe(15)
+  expect(rowsOf(found, 'lessons')).toEqual([
+    ['2', 2, 1],
+    ['10', 1, 0],
+  ])
+  expect(rowsOf(found, 'exams')).toEqual([
+    ['(unnamed)', 0, 1, 0, undefined],
+    ['basics', 1, 2, 1, 81.5],
+  ])
+  expect(rowsOf(found, 'devices')).toEqual([
+    ['simulator', 2],
+    ['constructor', 1],
+  ])
+  expect(rowsOf(found, 'tutor')).toEqual([['', 1, 2, 4.5]])
   expect(found.kinds[0]).toEqual({ kind: 'lesson.viewed', count: 3 })
 })
 
@@ -122,9 +129,9 @@ test('the sample is the same each time, fills every figure and lies in no future
   expect(Math.max(...sample.map(({ at }) => at))).toBeLessThanOrEqual(NOW)
   const found = insights(sample, { range: undefined })
   expect(found.days.length).toBeGreaterThan(28)
-  for (const list of [found.kinds, found.lessons, found.exams, found.devices])
+  for (const list of [found.kinds, ...['lessons', 'exams', 'devices'].map((id) => rowsOf(found, id))])
     expect(list.length).toBeGreaterThan(2)
-  expect(found.tutor.rating).toBeGreaterThan(3)
+  expect(rowsOf(found, 'tutor')[0]?.[3]).toBeGreaterThan(3)
   expect(found.streak.current).toBeGreaterThan(2)
 })
 
@@ -134,11 +141,19 @@ test.each(Array.from({ length: 24 }, (_, hour) => hour))(
     const now = NOW - (NOW % 86_400_000) + hour * 3_600_000
     const found = insights(sampleEvents(now), { range: 30, now })
     const completed = found.kinds.find(({ kind }) => kind === 'lesson.completed')?.count
-    expect(found.lessons.filter((lesson) => lesson.completed > 0)).toHaveLength(completed ?? 0)
-    for (const lesson of found.lessons) expect(lesson.viewed).toBeGreaterThanOrEqual(lesson.completed)
+    const lessons = rowsOf(found, 'lessons')
+    expect(lessons.filter(([, , done = 0]) => done > 0)).toHaveLength(completed ?? 0)
+    for (const [, viewed, done] of lessons) expect(viewed).toBeGreaterThanOrEqual(done ?? 0)
     expect(found.streak.longest).toBeLessThanOrEqual(30)
-    const passed = found.exams.filter((exam) => exam.passed > 0).map(({ best }) => best ?? 0)
-    const failed = found.exams.filter((exam) => exam.passed === 0).map(({ best }) => best ?? 0)
-    expect(Math.max(...failed)).toBeLessThan(Math.min(...passed))
+    const best = (wanted: boolean) =>
+      rowsOf(found, 'exams').flatMap(([, , , passed = 0, score = 0]) =>
+        passed > 0 === wanted ? [score] : [],
+      )
+    expect(Math.max(...best(false))).toBeLessThan(Math.min(...best(true)))
   },
 )
+
+test('a sample moves with the time at which it is looked at', () => {
+  const { sample } = insightsData({ events: [], insights: learningInsights })
+  expect(sample.map((event) => ({ ...event, at: NOW + event.at }))).toEqual(sampleEvents(NOW))
+})

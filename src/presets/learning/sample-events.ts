@@ -1,4 +1,4 @@
-import type { AnalyticsEvent, EventKind, Properties } from './events.ts'
+import type { AnalyticsEvent, EventKind, Properties } from '../../core/analytics/events.ts'
 
 const DAY_MS = 86_400_000
 /** As many as the page shows at first, so that every figure counts the same days. */

@@ -1,25 +1,13 @@
 import type { EventDefinition, EventKind, Properties } from '../core/analytics/events.ts'
 import { createSanitiser, type Sanitise } from '../core/analytics/sanitise.ts'
 import { type Report, setReporter } from '../core/reporting/facade.ts'
-import { learningEvents } from '../presets/learning/events.ts'
 import { type Buffer, openBuffer } from './buffer.ts'
 import { deviceStorage, isAllowed, setOptOut } from './consent.ts'
 import type { Sender } from './sender.ts'
 
-export type { EventDefinition, EventKind, Properties, PropertyValue } from '../core/analytics/events.ts'
-export {
-  type ReportContext,
-  type ReportedUser,
-  type ReportLevel,
-  reportError,
-  reportMessage,
-  setUserContext,
-  withErrorReporting,
-} from '../core/reporting/facade.ts'
-
-export interface StartOptions {
+export interface StartOptions<Kind extends EventKind = EventKind> {
   /** The event kinds of the platform; those of the default one when left out. */
-  readonly events?: readonly EventDefinition[]
+  readonly events?: readonly (EventDefinition & { readonly name: Kind })[]
   /** NEXT_PUBLIC_ANALYTICS_ENDPOINT. Without it events stay on the device. */
   readonly endpoint?: string | undefined
   /** NEXT_PUBLIC_ERRORTRACK_DSN. Without it the SDK is never loaded. */
@@ -35,12 +23,27 @@ const MOST_EARLY = 10
 let buffer: Buffer | undefined
 let sender: Sender | undefined
 let started = false
-let sanitise: Sanitise = createSanitiser(learningEvents)
+let sanitise: Sanitise
 
-/** Sends what is buffered to the endpoint, if there is one, and reports errors, if there is a DSN. Call it once a page. */
-export function start({ endpoint, dsn, events, ...facts }: StartOptions): void {
+export type Track<Kind extends EventKind = EventKind> = (kind: Kind, properties?: Properties) => void
+
+/** Sets the kinds that are recorded when `start` is given none. */
+export function setEvents(events: readonly EventDefinition[]): void {
+  sanitise = createSanitiser(events)
+}
+
+/**
+ * Sends what is buffered to the endpoint, if there is one, and reports errors, if there is a DSN. Call it once a page.
+ * Gives `track` for the kinds in `events`, so that another name is a type error.
+ */
+export function start<const Kind extends EventKind>({
+  endpoint,
+  dsn,
+  events,
+  ...facts
+}: StartOptions<Kind>): { readonly track: Track<Kind> } {
   harmless(() => {
-    if (events) sanitise = createSanitiser(events)
+    if (events) setEvents(events)
     const storage = deviceStorage()
     if (storage === undefined || started) return
     started = true
@@ -63,6 +66,7 @@ export function start({ endpoint, dsn, events, ...facts }: StartOptions): void {
       () => setReporter(undefined),
     )
   })
+  return { track }
 }
 
 /** Records an event on this device (CONTRACT §6). Never throws; does nothing after an objection. */

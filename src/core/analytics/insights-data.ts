@@ -1,0 +1,20 @@
+import type { AnalyticsEvent, EventDefinition } from './events.ts'
+import type { InsightsDefinition, InsightsSection } from './insights-definition.ts'
+
+/** What the insights page carries for its script, as JSON. */
+export interface InsightsData {
+  readonly events: readonly EventDefinition[]
+  readonly sections: readonly InsightsSection[]
+  /** `at` counts from the moment at which the page is looked at, so it is negative. */
+  readonly sample: readonly AnalyticsEvent[]
+}
+
+export function insightsData({
+  events,
+  insights: { sections, sample },
+}: {
+  readonly events: readonly EventDefinition[]
+  readonly insights: InsightsDefinition
+}): InsightsData {
+  return { events, sections, sample: sample?.(0) ?? [] }
+}

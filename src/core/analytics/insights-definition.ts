@@ -1,0 +1,37 @@
+import type { AnalyticsEvent } from './events.ts'
+
+/** One column of an insights table: what is computed from the events of `kind` in a row. */
+export interface InsightsColumn {
+  readonly head: string
+  readonly kind: string
+  /** `count` counts the events (with `property`, those where it is a number), `true` those where it is true; `max` and `mean` take a number. */
+  readonly compute: 'count' | 'true' | 'max' | 'mean'
+  readonly property?: string
+}
+
+/**
+ * A table of the insights page. With `by`, it has one row for each value of the first of these properties that is set;
+ * without, one row for each column.
+ */
+export interface InsightsSection {
+  readonly id: string
+  readonly heading: string
+  readonly caption: string
+  readonly empty: string
+  readonly by?: readonly string[]
+  readonly rowHead: string
+  readonly columns: readonly InsightsColumn[]
+  /** Rows by their names, or those with most in the first column first. By name when left out. */
+  readonly order?: 'name' | 'most'
+  /** Draws the first column as bars too. */
+  readonly bars?: boolean
+  /** A number at the top of the page: how many rows have something in the column with this head. */
+  readonly tile?: { readonly label: string; readonly column: string }
+}
+
+/** What the insights page of a platform shows beside days and kinds. */
+export interface InsightsDefinition {
+  readonly sections: readonly InsightsSection[]
+  /** Events shown to a browser that has recorded nothing, as if it were `now`. */
+  readonly sample?: (now: number) => readonly AnalyticsEvent[]
+}
