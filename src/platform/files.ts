@@ -9,6 +9,10 @@ export interface DefinitionFiles {
   readonly logo: string | undefined
   /** Absolute. */
   readonly mails: string | undefined
+  /** Names of the templates in that folder. */
+  readonly templates: readonly string[]
+  /** Absolute, by course. */
+  readonly lessonFolders: ReadonlyMap<string, string>
   /** Names of the lessons of each course, in order, without their extension. */
   readonly lessons: ReadonlyMap<string, readonly string[]>
   readonly faults: readonly Fault[]
@@ -34,7 +38,11 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
       ? undefined
       : readLogo(root.at('brand').at('logo'), path.resolve(folder, brand.logo))
   const folderOfMails = mails === undefined ? undefined : path.resolve(folder, mails)
-  if (folderOfMails !== undefined) namesIn(root.at('mails'), folderOfMails, 'mails')
+  const templates =
+    folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, 'mails') ?? [])
+  const lessonFolders = new Map(
+    Object.entries(courses).map(([id, course]) => [id, path.resolve(folder, course.lessons)]),
+  )
   const lessons = Object.entries(courses).map(([id, course]) => {
     const place = root.at('courses').at(id).at('lessons')
     const names = namesIn(place, path.resolve(folder, course.lessons), 'lessons')
@@ -47,7 +55,7 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
       )
     return [id, names ?? []] as const
   })
-  return { logo, mails: folderOfMails, lessons: new Map(lessons), faults }
+  return { logo, mails: folderOfMails, templates, lessonFolders, lessons: new Map(lessons), faults }
 }
 
 function readLogo(place: Place, file: string): string | undefined {

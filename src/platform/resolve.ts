@@ -1,12 +1,13 @@
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
 import { compiledOnce } from '../core/mail/compiled.ts'
-import type { MailSet } from '../core/mail/definition.ts'
+import type { MailAsk, MailDefinition, MailSet } from '../core/mail/definition.ts'
+import type { CompiledMails } from '../core/mail/template.ts'
 import { withName } from '../core/mail/with-name.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type HealthFormat, type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
-import type { PlatformDefinition, ServiceInput } from './definition.ts'
+import type { PlatformDefinition, ServiceInput, TemplateInput } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
 import { ownProbe } from './own-probe.ts'
@@ -30,13 +31,13 @@ export function resolvePlatform(
     contract: contractOf(definition),
     services,
     probes: probesOf(definition, preset, services),
-    mails: namedMails(preset.mails, definition.name ?? preset.name),
+    mails: mailsOf(definition, preset, files),
     courses: [
       ...preset.courses,
       ...Object.entries(definition.courses ?? {}).map(([id, { title = id, every }]) => ({
         id,
         title,
-        lessons: files.lessons.get(id) ?? [],
+        lessons: (files.lessons.get(id) ?? []).map((lesson) => lessonName(id, lesson)),
         everyMs: (every === undefined ? undefined : parseDuration(every)) ?? DAY_MS,
       })),
     ],
@@ -49,9 +50,43 @@ export function resolvePlatform(
   }
 }
 
-/** The preset's mails, under the name of this platform. */
-function namedMails(mails: MailSet, name: string): MailSet {
-  return { ...mails, compiled: compiledOnce(async () => withName(await mails.compiled(), name)) }
+/** The template of a lesson: two courses may both have a lesson 1. */
+function lessonName(course: string, lesson: string): string {
+  return `${course}-${lesson}`
+}
+
+/** The preset's mails and the definition's own; a template in its folder replaces that of the preset. */
+function mailsOf(definition: PlatformDefinition, preset: Platform, files: DefinitionFiles): MailSet {
+  const { templates = {}, name = preset.name } = definition
+  const named = (load: () => Promise<CompiledMails>) => compiledOnce(async () => withName(await load(), name))
+  const known = preset.mails.definitions.map((mail) => mail.name)
+  const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
+    (one) => !known.includes(one),
+  )
+  const lessons = [...files.lessons].flatMap(([course, names]) => {
+    const folder = { path: files.lessonFolders.get(course) ?? '' }
+    return names.map((file) => ({ name: lessonName(course, file), lesson: true, folder, file }))
+  })
+  const definitions = [
+    ...preset.mails.definitions.map((mail) => {
+      const input = templates[mail.name]
+      return input === undefined ? mail : { ...mail, ...ownMail(mail.name, input) }
+    }),
+    ...own.map((one) => ownMail(one, templates[one] ?? {})),
+    ...lessons,
+  ]
+  const folders = [...(files.mails === undefined ? [] : [{ path: files.mails }]), ...preset.mails.folders]
+  const build = files.mails ?? [...files.lessonFolders.values()][0]
+  if (build === undefined) return { ...preset.mails, compiled: named(preset.mails.compiled) }
+  const load = async () =>
+    (await import('../core/mail/folder-mails.ts')).compiledFolder({ definitions, folders }, build)
+  return { definitions, folders, build, compiled: named(load) }
+}
+
+function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
+  // Checked with the definition: whoever may ask, there is a function that answers.
+  const ask = by && resolve && ({ by, inputs, resolve } as MailAsk)
+  return { name, ...(slots && { slots }), ...(ask && { ask }) }
 }
 
 function brandOf({ brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {

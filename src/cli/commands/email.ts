@@ -85,6 +85,17 @@ Examples:
     )
     .action(async (options: ReportOptions & { templates?: string }) => settle(await lint(context, options)))
   command
+    .command('build')
+    .summary('compile the mails of a definition, so that a start need not')
+    .description(
+      'Check and compile the mails and lessons of the platform definition. Programs that start with a fresh build load no compiler.',
+    )
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 built, 1 a template does not compile, 2 the platform has no mails folder.\n\nExamples:\n  platformctl email build',
+    )
+    .action(async () => settle(await build(context)))
+  command
     .command('send-test')
     .summary('send one mail with sample values through the configured transport')
     .description(
@@ -144,7 +155,7 @@ async function templatesOf(context: Context, folder: string | undefined): Promis
 async function openTemplates(context: Context, named: string | undefined) {
   const templates = await templatesOf(context, named)
   const { openWorkshop } = await import('../preview/workshop.ts')
-  const { pathOf } = await import('../../core/mail/compile/folder.ts')
+  const { pathOf } = await import('../../core/mail/mail-path.ts')
   return { workshop: openWorkshop(templates), shown: templates.folders.map(pathOf).join(', ') }
 }
 
@@ -207,6 +218,29 @@ async function lint(
   const { lintMails } = await import('../../core/mail/lint/lint.ts')
   const { writeReport } = await import('../report.ts')
   return writeReport(context, 'email lint', await lintMails(templates, shown), options)
+}
+
+async function build(context: Context): Promise<ExitCode> {
+  const { mails } = context.platform
+  if (mails.build === undefined)
+    throw new CommandError(
+      EXIT.usage,
+      "this platform has no mails of its own. Name their folder in the definition: mails: './mails'.",
+    )
+  const { mkdir, rename, writeFile } = await import('node:fs/promises')
+  const path = await import('node:path')
+  const { BUILD_FILE, buildFolder } = await import('../../core/mail/folder-mails.ts')
+  const made = await buildFolder(mails).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'TemplateError')
+      throw new CommandError(EXIT.failed, `${error.message}. Nothing was written.`, { cause: error })
+    throw error
+  })
+  const file = path.join(mails.build, BUILD_FILE)
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`)
+  await rename(`${file}.new`, file)
+  context.stdout.write(`${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`)
+  return EXIT.passed
 }
 
 async function sendTest(

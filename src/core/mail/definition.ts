@@ -59,6 +59,9 @@ export interface MailDefinition {
   readonly allowance?: Allowance
   /** A lesson of a course: it needs an unsubscribe link. */
   readonly lesson?: boolean
+  /** Where its template is if not in the folders of the set, and its name there without the extension. */
+  readonly folder?: MailFolder
+  readonly file?: string
 }
 
 /** Where templates are: `<name>.md` or `<name>.mjml`, and `layout.mjml`. */
@@ -73,6 +76,8 @@ export interface MailSet {
   readonly definitions: readonly MailDefinition[]
   /** The first folder that has a template supplies it. */
   readonly folders: readonly MailFolder[]
+  /** Where `platformctl email build` writes, if these mails are not those of a preset. */
+  readonly build?: string
   /** The compiled templates, loaded at the first call. */
   readonly compiled: () => Promise<CompiledMails>
 }

@@ -117,7 +117,7 @@ async function openTransport(mail: Settings['mail']): Promise<Transport> {
 
 /** Faults of ours have a sentence of their own; a stranger's message could quote an address. */
 function faultOf(error: unknown): string {
-  return error instanceof Error && error.name === 'SlotError'
+  return error instanceof Error && (error.name === 'SlotError' || error.name === 'TemplateError')
     ? error.message
     : 'the message could not be made'
 }

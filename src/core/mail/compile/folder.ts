@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { packageRoot } from '../../package-root.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
+import { pathOf } from '../mail-path.ts'
 import type { CompiledMail, CompiledMails } from '../template.ts'
 import { compileTemplate } from './compile.ts'
 import { LAYOUT, TemplateError } from './source.ts'
@@ -29,21 +29,17 @@ export async function compileFolders(set: Pick<MailSet, 'definitions' | 'folders
   return Object.fromEntries(compiled)
 }
 
-/** Where a folder is on this machine. */
-export function pathOf({ path: folder, shipped = false }: MailFolder): string {
-  return shipped ? path.join(packageRoot(), folder) : folder
-}
-
 /** The template comes from the first folder that has it, the layout from the first that has one. */
 export async function readTemplateFiles(
   folders: readonly MailFolder[],
   definition: MailDefinition,
 ): Promise<TemplateFiles> {
   const places = folders.map(pathOf)
-  const layout = await firstOf(places, [LAYOUT])
+  const own = definition.folder ? [pathOf(definition.folder)] : []
+  const layout = await firstOf([...own, ...places], [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
-  const { name } = definition
-  const found = await firstOf(places, [`${name}.md`, `${name}.mjml`])
+  const { folder, file: name = definition.name } = definition
+  const found = await firstOf(folder ? [pathOf(folder)] : places, [`${name}.md`, `${name}.mjml`])
   if (found === undefined)
     throw new TemplateError(
       `${name}.md`,

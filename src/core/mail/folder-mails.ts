@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { MailSet } from './definition.ts'
+import { pathOf } from './mail-path.ts'
+import type { CompiledMails } from './template.ts'
+
+/** What `platformctl email build` writes, in the folder of the mails. */
+export const BUILD_FILE = path.join('compiled', 'mails.json')
+
+export interface MailBuild {
+  readonly version: 1
+  /** Of everything that the mails were made from. */
+  readonly sources: string
+  readonly mails: CompiledMails
+}
+
+type Templates = Pick<MailSet, 'definitions' | 'folders'>
+
+/** The compiled mails of a folder: its build if that is fresh, and otherwise compiled now. */
+export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
+  const build = await readBuild(folder)
+  // MJML takes a second to load: a start with a fresh build does without.
+  return build?.sources === (await hashSources(templates))
+    ? build.mails
+    : (await buildFolder(templates)).mails
+}
+
+/** Compiles a set. Rejects with a TemplateError that names the file and the line. */
+export async function buildFolder(templates: Templates): Promise<MailBuild> {
+  const { compileFolders } = await import('./compile/folder.ts')
+  const sources = await hashSources(templates)
+  return { version: 1, sources, mails: await compileFolders(templates) }
+}
+
+async function readBuild(folder: string): Promise<MailBuild | undefined> {
+  try {
+    // Written by `email build`; one of another version has other sources.
+    return JSON.parse(await readFile(path.join(folder, BUILD_FILE), 'utf8')) as MailBuild
+  } catch {
+    return undefined
+  }
+}
+
+/** Changes with every byte of a template or layout, and with the slots that templates must have. */
+async function hashSources({ definitions, folders }: Templates): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify(definitions))
+  const all = [...folders, ...definitions.flatMap(({ folder }) => folder ?? [])].map(pathOf)
+  for (const folder of new Set(all)) {
+    const files = (await readdir(folder)).filter((file) => /\.(?:md|mjml)$/.test(file)).sort()
+    for (const file of files) hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)))
+  }
+  return hash.digest('base64url')
+}

@@ -1,0 +1,91 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const template = (subject: string, body = 'The kiln is yours on Friday.') => `---
+subject: ${subject}
+preheader: A mail
+slots:
+  bookingUrl: { type: url, sample: https://www.example.com/ }
+action: { label: Open, url: "{{bookingUrl}}" }
+because: You booked a kiln.
+---
+
+# Hello
+
+${body}
+`
+
+async function kilnSchool() {
+  const folder = await emptyFolder()
+  await mkdir(path.join(folder, 'mails'))
+  const write = (text: string) => writeFile(path.join(folder, 'mails', 'kiln-booked.md'), text)
+  await write(template('Your kiln'))
+  const definition = { preset: 'base', name: 'Kiln School', mails: './mails' } as const
+  const platform = () => resolvePlatform(definition, { folder })
+  const run = async (...args: string[]) => {
+    const { context, stdout, stderr } = testContext({ cwd: folder, platform: platform() })
+    return { code: await runProgram(['email', ...args], context), stdout: stdout(), stderr: stderr() }
+  }
+  return { folder, write, platform, run }
+}
+
+test('a mail in the folder of a definition is listed, printed, built and sent, beside those of the preset', async () => {
+  const { folder, platform, run } = await kilnSchool()
+  expect((await run('list')).stdout).toMatch(/^kiln-booked {17}Your kiln$/m)
+  expect((await run('render', 'kiln-booked', '--as', 'text')).stdout).toContain('The kiln is yours')
+  expect(await run('build')).toEqual({
+    code: 0,
+    stdout: '4 mails in mails/compiled/mails.json\n',
+    stderr: '',
+  })
+  const built = await readFile(path.join(folder, 'mails/compiled/mails.json'), 'utf8')
+  expect(built).not.toMatch(/qubit|quantum/i)
+  const sent: { subject: string; html: string }[] = []
+  const opened = openPlatform({
+    env: {},
+    platform: platform(),
+    mailer: {
+      kind: 'test',
+      send: async (message) => {
+        sent.push(message)
+        return { kind: 'sent', id: 'one' }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  const slots = { bookingUrl: 'https://www.example.com/bookings/7' }
+  const mail = { template: 'kiln-booked', to: 'ada@example.com', slots, about: 'booking.7' }
+  expect(await opened.sendEmail(mail)).toEqual({ sent: true, id: 'one' })
+  expect(sent[0]).toMatchObject({ subject: 'Your kiln', html: expect.stringContaining('Kiln School') })
+  await opened.close()
+})
+
+test('a fresh build is used as it is, and a template that changed since is compiled', async () => {
+  const { folder, write, platform, run } = await kilnSchool()
+  await run('build')
+  const file = path.join(folder, 'mails/compiled/mails.json')
+  await writeFile(file, (await readFile(file, 'utf8')).replaceAll('on Friday', 'as built'))
+  const text = async () => JSON.stringify((await platform().mails.compiled())['kiln-booked']?.text)
+  expect(await text()).toContain('as built')
+  await write(template('Your kiln', 'Now it is Saturday.'))
+  expect(await text()).toContain('Saturday')
+})
+
+test('build of a broken template names file and line, exit 1, and leaves the build that is there', async () => {
+  const { folder, write, run } = await kilnSchool()
+  await run('build')
+  const file = path.join(folder, 'mails/compiled/mails.json')
+  const before = await readFile(file, 'utf8')
+  await write(template('Your kiln', '{{bookingUrll}}'))
+  const { code, stderr } = await run('build')
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^platformctl: kiln-booked\.md:12: there is no slot bookingUrll/)
+  expect(await readFile(file, 'utf8')).toBe(before)
+})
