@@ -21,18 +21,19 @@ export function createPageCheck(
   let worker: Worker | undefined
 
   function start(): Promise<void> {
-    const began = performance.now()
+    let readMs = 0
     return new Promise((resolve) => {
       worker = new Worker(READ_PAGES, { eval: true, workerData: { file, driver: driver() } })
       worker.unref()
-      worker.once('message', (result: boolean | undefined) => {
+      worker.once('message', ({ result, tookMs }: { result: boolean | undefined; tookMs: number }) => {
+        readMs = tookMs
         // Undefined: it could not be read now (a lock, a file in the middle of a restore), which says nothing of its pages.
         if (result !== undefined) sound = result
       })
       worker.once('error', () => {})
       worker.once('exit', () => {
-        const took = performance.now() - began
-        nextAt = performance.now() + Math.max(leastPauseMs, took * SHARE)
+        // Of the reading alone: on a busy machine a thread starts late, and that must not put off the next look.
+        nextAt = performance.now() + Math.max(leastPauseMs, readMs * SHARE)
         running = undefined
         worker = undefined
         resolve()
@@ -57,6 +58,7 @@ const driver = () => createRequire(import.meta.url).resolve('better-sqlite3')
 const READ_PAGES = `
 const { parentPort, workerData } = require('node:worker_threads')
 const Database = require(workerData.driver)
+const began = performance.now()
 let result
 try {
   const database = new Database(workerData.file, { readonly: true, fileMustExist: true, timeout: 500 })
@@ -65,7 +67,7 @@ try {
 } catch (error) {
   if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code)) result = false
 }
-parentPort.postMessage(result)
+parentPort.postMessage({ result, tookMs: performance.now() - began })
 `
 
 function patience(ms: number): Promise<void> {
