@@ -71,6 +71,16 @@ test('a warning fails with --strict only, in every format', async () => {
   }
 })
 
+test('a file that no mail uses is a warning that names it', async () => {
+  const cwd = await emptyFolder()
+  await cp(templates, path.join(cwd, 'mails'), { recursive: true })
+  await writeFile(path.join(cwd, 'mails', 'welcom.md'), 'a slip of the keyboard')
+  const { findings } = await lintFolder(path.join(cwd, 'mails'))
+  expect(findings.filter(({ id }) => id === 'template-unused')).toEqual([
+    expect.objectContaining({ cause: 'No mail uses welcom.md.', severity: 'warning' }),
+  ])
+})
+
 test('a finding of lint is explained', async () => {
   const { code, stdout } = await run(['env', 'explain', 'contrast-low'])
   expect(code).toBe(0)

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import type { Finding } from '../../finding.ts'
 import { compileFile, readTemplateFiles, type TemplateFiles } from '../compile/folder.ts'
 import { LAYOUT, TemplateError } from '../compile/source.ts'
@@ -55,8 +56,26 @@ export async function lintMails(
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
   }
-  const findings = [...seen.values()].sort(bySeverityAndPlace)
+  const findings = [...seen.values(), ...(await unusedFiles(set, shown))].sort(bySeverityAndPlace)
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
+}
+
+/** Files of the folder in which templates are looked up first that are no mail's template. */
+async function unusedFiles({ definitions, folders }: Pick<MailSet, 'definitions' | 'folders'>, shown: Shown) {
+  const [folder] = folders.map(pathOf)
+  if (folder === undefined) return []
+  const used = new Set([LAYOUT, ...definitions.flatMap(({ name }) => [`${name}.md`, `${name}.mjml`])])
+  const files = (await readdir(folder, { withFileTypes: true })).filter(
+    (file) => file.isFile() && !file.name.startsWith('.') && !used.has(file.name),
+  )
+  return files.map(({ name }) =>
+    lintFinding(
+      'template-unused',
+      `No mail uses ${name}.`,
+      'Name it like a mail, as platformctl email list shows them, or remove it.',
+      { file: shown(folder, name), line: 1, column: 1 },
+    ),
+  )
 }
 
 async function lintTemplate(set: Pick<MailSet, 'folders'>, definition: MailDefinition, shown: Shown) {

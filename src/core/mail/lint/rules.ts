@@ -7,6 +7,11 @@ export const LINT_RULES = {
     meaning:
       'The template does not compile, so the mail cannot be sent. The finding names the file, the line and the reason.',
   },
+  'template-unused': {
+    severity: 'warning',
+    meaning:
+      'No mail of the platform uses this file, so nothing sends it. Its name may be mistyped, or the mail is gone.',
+  },
   'link-without-route': {
     severity: 'error',
     meaning:
