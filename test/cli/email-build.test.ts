@@ -89,3 +89,59 @@ test('build of a broken template names file and line, exit 1, and leaves the bui
   expect(stderr).toMatch(/^platformctl: kiln-booked\.md:12: there is no slot bookingUrll/)
   expect(await readFile(file, 'utf8')).toBe(before)
 })
+
+test('who may ask for a mail of a definition over HTTP, and with what, is what the definition says', async () => {
+  const { folder } = await kilnSchool()
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      mails: './mails',
+      templates: {
+        'kiln-booked': {
+          by: 'service',
+          inputs: ['bookingId'],
+          resolve: ({ bookingId = '' }: Record<string, string>) =>
+            bookingId === '7'
+              ? {
+                  to: 'ada@example.com',
+                  slots: { bookingUrl: 'https://www.example.com/b/7' },
+                  about: 'booking.7',
+                }
+              : undefined,
+        },
+      },
+    },
+    { folder },
+  )
+  const recipients: string[] = []
+  const opened = openPlatform({
+    env: {},
+    platform,
+    identify: async () => ({ kind: 'service' }),
+    mailer: {
+      kind: 'test',
+      send: async ({ to }) => {
+        recipients.push(to.address)
+        return { kind: 'sent', id: 'one' }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  const post = async (body: object) =>
+    (
+      await opened.services.get('web')?.handler.fetch(
+        new Request('http://localhost/api/email', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
+          body: JSON.stringify(body),
+        }),
+      )
+    )?.status
+  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '7' } })).toBe(200)
+  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '8' } })).toBe(404)
+  expect(await post({ template: 'kiln-booked', inputs: { bookingId: '7', to: 'x@example.com' } })).toBe(400)
+  expect(await post({ template: 'exam-passed', inputs: { examAttemptId: '1' } })).toBe(400)
+  expect(recipients).toEqual(['ada@example.com'])
+  await opened.close()
+})

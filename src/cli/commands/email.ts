@@ -149,7 +149,9 @@ async function templatesOf(context: Context, folder: string | undefined): Promis
       `${folder} is not a folder of templates: it holds no layout.mjml (copy the package’s templates folder to start from).`,
     )
   }
-  return { definitions: mails.definitions, folders: [{ path: full }] }
+  // A definition's folder holds what differs from its preset; the default platform's holds everything.
+  const others = mails.build === undefined ? [] : mails.folders.filter(({ shipped }) => shipped)
+  return { definitions: mails.definitions, folders: [{ path: full }, ...others] }
 }
 
 async function openTemplates(context: Context, named: string | undefined) {
