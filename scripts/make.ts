@@ -39,7 +39,7 @@ const MADE: Record<string, () => string | Promise<string>> = {
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
-  'docs/reference/health.md': healthReference,
+  'docs/reference/health.md': () => healthReference(learning.services),
   'docs/reference/health.schema.json': () =>
     `${JSON.stringify(healthDocumentSchema(learning.contract.services), null, 2)}\n`,
   'docs/reference/mail.md': () => mailReference(learning.mails.definitions),

@@ -5,6 +5,7 @@ import type { Contract } from './env/contract.ts'
 import type { ProbeDefinition } from './health/definition.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
+import type { SampleHealth } from './status/sample-health.ts'
 
 /** Colors are CSS colors; `logo` is the file's content as a data URL. */
 export interface Brand {
@@ -34,4 +35,6 @@ export interface Platform {
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
   readonly texts: PlatformTexts
+  /** Without it the demo's status page begins empty. */
+  readonly sampleHealth?: SampleHealth
 }

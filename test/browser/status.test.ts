@@ -4,6 +4,7 @@ import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { listen } from '../../src/daemon/listen.ts'
+import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { openLearning } from '../support/learning.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
@@ -20,7 +21,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
 
   async function serve(state: 'ok' | 'degraded' | 'failing'): Promise<string> {
     const history = await openHistory(undefined)
-    await recordDays(history, NOW, { state })
+    await recordDays(history, NOW, { sample: learningSampleHealth, state })
     const platform = openLearning({
       env: { HEALTH_DEEP_TOKEN: TOKEN },
       clock: { ...systemClock, now: () => NOW },

@@ -14,6 +14,7 @@ import { openHistory } from '../../src/core/store/open.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
 
@@ -25,7 +26,9 @@ type Recorded = NonNullable<Parameters<typeof recordDays>[2]>['state']
 /** Ninety days take a second to record, and tests that end in the same state only read them. */
 const records = new Map<Recorded, Promise<History>>()
 function recorded(state: Recorded = 'ok'): Promise<History> {
-  const known = records.get(state) ?? newHistory((history) => recordDays(history, NOW, { state }))
+  const known =
+    records.get(state) ??
+    newHistory((history) => recordDays(history, NOW, { sample: learningSampleHealth, state }))
   records.set(state, known)
   return known
 }
@@ -87,7 +90,7 @@ test('the page tells the verdict, its age, each probe, incidents, build and what
 test('after hours without a look the page still knows what is not configured, and claims nothing else', async () => {
   const ask = await site({
     history: await newHistory((history) =>
-      recordDays(history, NOW, { state: 'ok', age: 5 * 60 * 60 * 1000 }),
+      recordDays(history, NOW, { sample: learningSampleHealth, state: 'ok', age: 5 * 60 * 60 * 1000 }),
     ),
   })
   const page = await text(ask('/'))

@@ -158,7 +158,10 @@ async function openTemplates(context: Context, named: string | undefined) {
   const templates = await templatesOf(context, named)
   const { openWorkshop } = await import('../preview/workshop.ts')
   const { pathOf } = await import('../../core/mail/mail-path.ts')
-  return { workshop: openWorkshop(templates), shown: templates.folders.map(pathOf).join(', ') }
+  const { parseMailbox } = await import('../../core/mail/address.ts')
+  const example = parseMailbox(context.platform.contract.find('MAILER_FROM')?.example ?? '')
+  const from = example.ok ? example.mailbox : undefined
+  return { workshop: openWorkshop({ ...templates, from }), shown: templates.folders.map(pathOf).join(', ') }
 }
 
 async function preview(

@@ -17,38 +17,22 @@ import { openStage, type Stage } from './stage.ts'
 import { type SteppingClock, steppingClock } from './stepping-clock.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const LESSONS = 7
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000
-/** The sample holds what the demo configures, and nothing of what it leaves off. */
-const OFF_IN_DEMO = [
-  'datastore',
-  'payments',
-  'models',
-  'sharedstore',
-  'errortrack',
-  'analytics',
-  'limiter',
-  'hardware_a',
-  'cloudb',
-  'cloudqpu',
-  'model_a',
-  'model_b',
-  'model_c',
-  'cloudmodel',
-]
 const INBOX_PORT = 8025
+/** Numbers in words, for a sentence. */
+const NUMBERS = 'no one two three four five six seven eight nine ten eleven twelve'.split(' ')
 
 export interface DemoOptions {
   /** The address to subscribe; nothing leaves this machine, so any will do. */
   readonly address: string
   /** Real time that one day of the course takes. */
   readonly dayMs: number
-  /** End after the seventh lesson instead of staying up to be looked at. */
+  /** End after the last lesson instead of staying up to be looked at. */
   readonly exit: boolean
 }
 
-/** Runs the whole platform on loopback: three services, an inbox, and the seven-day course on a fast clock. */
+/** Runs the whole platform on loopback: its services, an inbox, and its course on a fast clock. */
 export async function runDemo(context: Context, options: DemoOptions): Promise<ExitCode> {
   const stage = await openStage(context)
   // Last in, first out, so that nothing outlives what it stands on; each step is tried whatever the others do.
@@ -88,12 +72,15 @@ async function setUp(context: Context, stage: Stage, cleanup: (() => Promise<unk
 
   const clock = steppingClock()
   const sample = await openHistory(path.join(data, 'history.sqlite'))
-  await recordDays(sample, clock.now(), {
-    off: OFF_IN_DEMO,
-    everyMs: DAY_MS,
-    build: 'demo',
-  })
-  const history: History = { ...sample, sampleUntil: clock.now() }
+  const { sampleHealth } = platform
+  if (sampleHealth)
+    await recordDays(sample, clock.now(), {
+      sample: sampleHealth,
+      off: sampleHealth.offInDemo,
+      everyMs: DAY_MS,
+      build: 'demo',
+    })
+  const history: History = sampleHealth ? { ...sample, sampleUntil: clock.now() } : sample
   const secret = Buffer.from(context.random.bytes(24)).toString('base64url')
   const daemon: RunningDaemon = await startDaemon({
     env: {
@@ -184,6 +171,7 @@ interface Course {
 /** The main job as a visitor and an operator do it, over HTTP and SMTP: subscribe, confirm, then a lesson a day. */
 async function runCourse({ context, stage, options, inbox, clock, secret, urls }: Course): Promise<void> {
   const web = urls.web ?? ''
+  const lessons = context.platform.courses[0]?.lessons.length ?? 0
   const started = clock.monotonic()
   const signal = () => AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
 
@@ -199,7 +187,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
   if (!page.ok) throw new CommandError(EXIT.failed, `the confirmation link answered ${page.status}`)
   stage.done('followed its link: confirmed')
 
-  for (let day = 1; day <= LESSONS; day += 1) {
+  for (let day = 1; day <= lessons; day += 1) {
     const before = inbox.mails.length
     const answer = await post(`${web}${ROUTES.dispatch.path}?limit=10`, { secret, signal: signal() })
     if (answer.sent !== 1) {
@@ -209,13 +197,13 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
       )
     }
     const lesson = await inbox.waitFor((mail) => mail.id > before, signal())
-    stage.done(`day ${day} of ${LESSONS}  ${lesson.subject}`)
-    if (day === LESSONS) break
+    stage.done(`day ${day} of ${lessons}  ${lesson.subject}`)
+    if (day === lessons) break
     clock.advance(DAY_MS)
     await stage.countDown(`a day passes; lesson ${day + 1} is next`, options.dayMs)
   }
   stage.finale(
-    `seven lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
+    `${NUMBERS[lessons] ?? lessons} lessons in ${((clock.monotonic() - started) / 1000).toFixed(0)} s, each sent once`,
     nextSteps({
       services: context.platform.services,
       urls,

@@ -1,56 +1,17 @@
 import type { ProbeState } from '../../core/health/probe.ts'
-import type { Service } from '../../core/service.ts'
 import { DAY_MS, type History, type Observation, WHOLE } from '../../core/status/history.ts'
+import type { SampleHealth } from '../../core/status/sample-health.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const MINUTE_MS = 60 * 1000
 
-/** The probes of an installation with mail, payments and a data store. */
-const PROBES: Readonly<Record<Service, Readonly<Record<string, number | 'off'>>>> = {
-  web: {
-    datastore: 38,
-    payments: 120,
-    api: 6,
-    agent: 5,
-    models: 'off',
-    mail: 85,
-    store: 0.4,
-    sharedstore: 'off',
-    errortrack: 'off',
-    analytics: 'off',
-  },
-  api: { circuit: 0.9, job_store: 0.5, limiter: 'off', hardware_a: 'off', cloudb: 'off', cloudqpu: 'off' },
-  agent: { api: 4, course_index: 0.2, model_a: 'off', model_b: 'off', model_c: 'off', cloudmodel: 'off' },
-}
-
-/** What went wrong when: `daysAgo` and lengths in hours; the API's fault is felt by its neighbours. */
-const TROUBLE = [
-  {
-    service: 'api',
-    probe: 'job_store',
-    state: 'failing',
-    daysAgo: 61.4,
-    hours: 0.7,
-    reason: 'the check failed',
-  },
-  { service: 'web', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
-  { service: 'agent', probe: 'api', state: 'failing', daysAgo: 61.4, hours: 0.7, reason: 'is failing' },
-  { service: 'web', probe: 'mail', state: 'degraded', daysAgo: 33.2, hours: 30, reason: 'the check failed' },
-  {
-    service: 'web',
-    probe: 'payments',
-    state: 'failing',
-    daysAgo: 12.5,
-    hours: 2.2,
-    reason: 'cannot be reached',
-  },
-  { service: 'web', probe: 'mail', state: 'degraded', daysAgo: 4.1, hours: 3, reason: 'no answer in time' },
-] as const
 /** The machine was off. */
 const SILENT = { daysAgo: 45.5, hours: 52 }
 const RECORDED_DAYS = 80
+const SEED = 7
 
 export interface SampleOptions {
+  readonly sample: SampleHealth
   /** How it ends, and how long ago in milliseconds. */
   readonly state?: 'ok' | 'degraded' | 'failing'
   readonly age?: number
@@ -65,23 +26,24 @@ export interface SampleOptions {
 export async function recordDays(
   history: History,
   now: number,
-  { state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' }: SampleOptions = {},
+  { sample, state: ended = 'ok', age = 24_000, off = [], everyMs = HOUR_MS, build = '4.2.0' }: SampleOptions,
 ): Promise<void> {
-  const noise = lcg(7)
+  const { probes: services, trouble: troubles, last: affected } = sample
+  const noise = lcg(SEED)
   const last = now - age
   const within = (at: number, { daysAgo, hours }: { daysAgo: number; hours: number }) =>
     at >= now - daysAgo * DAY_MS && at < now - daysAgo * DAY_MS + hours * HOUR_MS
   const round = async (at: number, creditMs: number, final: boolean) => {
     if (within(at, SILENT)) return
     const observations: Observation[] = []
-    for (const [service, probes] of Object.entries(PROBES) as [Service, (typeof PROBES)[Service]][]) {
+    for (const [service, probes] of Object.entries(services)) {
       let whole: ProbeState = 'ok'
       for (const [probe, typical] of Object.entries(probes)) {
         if (off.includes(probe)) continue
-        const now = final && ended !== 'ok' && service === 'web' && probe === 'mail'
+        const now = final && ended !== 'ok' && service === affected.service && probe === affected.probe
         const trouble = now
           ? { state: ended, reason: 'no answer in time' }
-          : TROUBLE.find((one) => one.service === service && one.probe === probe && within(at, one))
+          : troubles.find((one) => one.service === service && one.probe === probe && within(at, one))
         const state: ProbeState = typical === 'off' ? 'skipped' : (trouble?.state ?? 'ok')
         if (state === 'failing' || (state === 'degraded' && whole === 'ok')) whole = state
         observations.push({
@@ -104,11 +66,15 @@ export async function recordDays(
         credit: { state: whole, from: at - creditMs, to: at },
       })
     }
-    await history.record({ at, observations, builds: { web: build, api: build, agent: build } })
+    await history.record({
+      at,
+      observations,
+      builds: Object.fromEntries(Object.keys(services).map((service) => [service, build])),
+    })
   }
   let before = last - RECORDED_DAYS * DAY_MS
   for (let at = before; at <= last - HOUR_MS; at += 10 * MINUTE_MS) {
-    const near = TROUBLE.some(
+    const near = troubles.some(
       ({ probe, daysAgo, hours }) =>
         !off.includes(probe) &&
         at > now - daysAgo * DAY_MS - HOUR_MS &&

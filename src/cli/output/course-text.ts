@@ -12,7 +12,14 @@ export function courseStatusText(input: {
 }): string {
   const { counts, problems, now } = input
   const progress = counts.byLessons.flatMap((count, sent) =>
-    count === 0 ? [] : [row(LESSONS_SENT[sent] ?? '', `${number(count)} ${bar(count, counts.byLessons)}`)],
+    count === 0
+      ? []
+      : [
+          row(
+            lessonsSent(sent, counts.byLessons.length - 1),
+            `${number(count)} ${bar(count, counts.byLessons)}`,
+          ),
+        ],
   )
   const lines = [
     ...Object.entries(counts.byState).map(([state, count]) => row(state, number(count))),
@@ -29,7 +36,8 @@ export function courseStatusText(input: {
   return `${lines.join('\n')}\n`
 }
 
-const LESSONS_SENT = ['none sent', ...[1, 2, 3, 4, 5, 6].map((day) => `day ${day} sent`), 'all sent']
+const lessonsSent = (sent: number, all: number) =>
+  sent === 0 ? 'none sent' : sent === all ? 'all sent' : `day ${sent} sent`
 
 const row = (name: string, value: string) => `${name.padEnd(14)}${value}`.trimEnd()
 const number = (value: number) => value.toLocaleString('en')

@@ -1,5 +1,6 @@
 import { watch } from 'node:fs'
 import type { Finding } from '../../core/finding.ts'
+import type { Mailbox } from '../../core/mail/address.ts'
 import { compileFile, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
 import { LAYOUT } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
@@ -28,14 +29,21 @@ export interface Workshop {
 const SETTLE_MS = 15
 /** A fixed day, so that the same template always shows the same source. */
 const SAMPLE_DATE = new Date('2026-01-05T08:00:00Z')
-const SAMPLE_FROM = { name: 'Quantum Course', address: 'course@example.com' }
+const SAMPLE_FROM = { name: 'Sample', address: 'sender@example.com' }
 
 interface Made {
   readonly files: TemplateFiles
   readonly compiled: CompiledMail
 }
 
-export function openWorkshop({ definitions, folders }: Pick<MailSet, 'definitions' | 'folders'>): Workshop {
+export function openWorkshop({
+  definitions,
+  folders,
+  from = SAMPLE_FROM,
+}: Pick<MailSet, 'definitions' | 'folders'> & {
+  /** The sender that sources are shown with. */
+  readonly from?: Mailbox | undefined
+}): Workshop {
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []
@@ -95,7 +103,7 @@ export function openWorkshop({ definitions, folders }: Pick<MailSet, 'definition
           ...(filled.unsubscribeUrl === undefined ? {} : { unsubscribeUrl: filled.unsubscribeUrl }),
         },
         compiled: mail,
-        from: SAMPLE_FROM,
+        from,
         replyTo: undefined,
       })
     },

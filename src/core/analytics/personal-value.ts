@@ -114,7 +114,7 @@ function decodedBase64(text: string): string[] {
   })
 }
 
-/** Zeros and ones alone are what a circuit measured. */
+/** Zeros and ones alone are a string of bits. */
 function isPhone(text: string): boolean {
   return /[2-9]/.test(PHONE.exec(text)?.[0] ?? '')
 }

@@ -1,7 +1,21 @@
+import { type ServiceDefinition, WEB } from '../service.ts'
 import { CAUSES } from './causes.ts'
 
+const WEB_SUMMARY =
+  'configuration; with `?deep=1` also whether the data store, payments, other services, mail and the store can be reached'
+
+function listed(ports: readonly number[]): string {
+  return ports.length < 2 ? ports.join('') : `${ports.slice(0, -1).join(', ')} and ${ports.at(-1)}`
+}
+
 /** docs/reference/health.md: made from the table of causes, with what a reader of the answers needs beside it. */
-export function healthReference(): string {
+export function healthReference(services: readonly ServiceDefinition[]): string {
+  const endpoints = services.map(
+    ({ name, health, summary = '' }) =>
+      `| ${name} | \`GET ${health}\` | ${name === WEB ? WEB_SUMMARY : summary} |`,
+  )
+  const addresses = services.map(({ address = [] }) => address.join(' or ')).filter(Boolean)
+  const ports = services.flatMap(({ port }) => port ?? [])
   const causes = Object.entries(CAUSES).map(
     ([code, { meaning, fix }]) =>
       `| \`${code}\` | ${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}. | ${fix} |`,
@@ -14,9 +28,7 @@ Made from \`src/core/health/causes.ts\` and \`reference.ts\` by \`npm run make\`
 
 | Service | Endpoint | What it looks at |
 |---|---|---|
-| web | \`GET /api/health\` | configuration; with \`?deep=1\` also whether the data store, payments, the API, the agent, mail and the store can be reached |
-| api | \`GET /api/health\` | a one-qubit circuit from source to samples, the job store (a write and a read), readiness of the hardware providers |
-| agent | \`GET /api/agent/health\` | whether the API can be reached, the course index, configuration of the model providers; no model is called |
+${endpoints.join('\n')}
 
 \`?deep=1\` needs \`Authorization: Bearer\` with HEALTH_DEEP_TOKEN when that is set; without it the answer is 401 and nothing live is run.
 
@@ -31,7 +43,7 @@ A service is the worst of its probes. All run at once, each within half of one d
 
 ## platformctl health
 
-Addresses come from \`--url\`, else from the files named with \`--env-file\` (NEXT_PUBLIC_SITE_URL; API_URL or NEXT_PUBLIC_API_URL; AGENT_URL or NEXT_PUBLIC_AGENT_URL; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports 3000, 8000 and 8100. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
+Addresses come from \`--url\`, else from the files named with \`--env-file\` (${addresses.join('; ')}; the process environment wins over the files), else they are this machine's: 127.0.0.1 on ports ${listed(ports)}. Redirects are not followed, nothing is decompressed, answers are read to 256 KB, IPv6 and IPv4 are raced, and the token goes to web alone, as \`Authorization\`.
 
 | Exit code | Means |
 |---|---|

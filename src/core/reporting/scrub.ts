@@ -17,7 +17,7 @@ const CARRIED =
   /cookie|header|query|body|payload|params|search|fragment|credential|signature|dsn|(?:private|access|api|link)[._-]?key/i
 
 const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
-  // Credentials in an address, then everything behind its path: a shared circuit stands there, and tokens do.
+  // Credentials in an address, then everything behind its path: what visitors share stands there, and tokens do.
   [/([a-z][a-z\d+.-]*:\/\/)[^/\s@?#]*@/gi, '$1'],
   [/([a-z][a-z\d+.-]*:\/\/[^\s?#"'<>)]*)[?#][^\s"'<>)]*/gi, '$1'],
   // A fragment behind a path: `/play#token=…`.

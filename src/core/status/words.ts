@@ -23,7 +23,7 @@ export function createLabels({
   }
 }
 
-/** `job_store` is "Job store", `model_a` "Model A". */
+/** `job_store` is "Job store", `region_b` "Region B". */
 function titled(name: string): string {
   const words = name.replaceAll(/[_-]/g, ' ')
   return words.slice(0, 1).toUpperCase() + words.slice(1).replace(/ [a-z]$/, (end) => end.toUpperCase())

@@ -53,10 +53,10 @@ interface DescribedRoute {
 
 /** OpenAPI 3.1 of every service that the platform serves, made from the schemas that validate. */
 export function openapiDocument(
-  { services, probes, mails }: Pick<Platform, 'services' | 'probes' | 'mails'>,
+  { services, probes, mails, courses }: Pick<Platform, 'services' | 'probes' | 'mails' | 'courses'>,
   addressOf: (service: string) => string,
 ): Document {
-  const described = operationsOf({ mails })
+  const described = operationsOf({ mails, courses })
   const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
   const paths: Record<string, Record<string, Json>> = {}
   const others = services.filter(({ name, port }) => name !== WEB && port !== undefined)

@@ -1,7 +1,7 @@
 import type { Platform } from '../../core/platform.ts'
 import type { Operations } from './operation.ts'
 import { ANALYTICS } from './operations/analytics.ts'
-import { COURSE } from './operations/course.ts'
+import { courseOperations } from './operations/course.ts'
 import { emailOperations } from './operations/email.ts'
 import { HEALTH } from './operations/health.ts'
 import { INSIGHTS } from './operations/insights.ts'
@@ -14,11 +14,11 @@ import { STATUS } from './operations/status.ts'
  * What the document says of each route, in a file for each of those in `routes`; the schemas are those that the routes
  * parse with.
  */
-export function operationsOf({ mails }: Pick<Platform, 'mails'>): Operations {
+export function operationsOf({ mails, courses }: Pick<Platform, 'mails' | 'courses'>): Operations {
   return {
     ...STATUS,
     ...METRICS,
-    ...COURSE,
+    ...courseOperations(courses[0]?.lessons.length ?? 0),
     ...emailOperations(mails.definitions),
     ...PAYMENTS,
     ...INSIGHTS,

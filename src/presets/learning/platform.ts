@@ -4,6 +4,7 @@ import { learningEvents } from './events.ts'
 import { learningInsights } from './insights.ts'
 import { learningLessons, learningMailSet } from './mails.ts'
 import { learningProbes } from './probes.ts'
+import { learningSampleHealth } from './sample-health.ts'
 
 /** The default platform: everything that is known of it stands in this folder and in `templates/`. */
 export const learning: Platform = {
@@ -23,6 +24,7 @@ export const learning: Platform = {
   ],
   events: learningEvents,
   insights: learningInsights,
+  sampleHealth: learningSampleHealth,
   texts: {
     invitation:
       'Seven short lessons on quantum computing, one a day by mail. They can be read here too: <a href="/lessons/1">start with day 1</a>.',

@@ -35,151 +35,153 @@ const confirmation = (summary: string, description: string): Operation => ({
   errors: ['token_invalid', 'token_expired', 'store_unavailable'],
 })
 
-export const COURSE = {
-  lesson: {
-    GET: {
-      tag: 'Pages',
-      summary: 'A lesson of the course as a page',
-      parameters: [
-        {
-          in: 'path',
-          name: 'day',
-          schema: z.int().min(1).max(7),
+/** `lessons`: how many the course has. */
+export const courseOperations = (lessons: number) =>
+  ({
+    lesson: {
+      GET: {
+        tag: 'Pages',
+        summary: 'A lesson of the course as a page',
+        parameters: [
+          {
+            in: 'path',
+            name: 'day',
+            schema: z.int().min(1).max(lessons),
+            required: true,
+            description: 'The day of the course.',
+            example: 1,
+          },
+        ],
+        answers: [page('The lesson.')],
+        errors: ['not_found'],
+      },
+    },
+    subscribe: {
+      POST: {
+        tag: 'Course',
+        summary: 'Subscribes an address to the course',
+        description:
+          'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address.',
+        body: {
+          type: 'application/json',
+          name: 'SubscribeRequest',
+          schema: SubscribeBody,
           required: true,
-          description: 'The day of the course.',
-          example: 1,
+          examples: { address: { email: 'ada@example.com' } },
         },
-      ],
-      answers: [page('The lesson.')],
-      errors: ['not_found'],
-    },
-  },
-  subscribe: {
-    POST: {
-      tag: 'Course',
-      summary: 'Subscribes an address to the course',
-      description:
-        'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address.',
-      body: {
-        type: 'application/json',
-        name: 'SubscribeRequest',
-        schema: SubscribeBody,
-        required: true,
-        examples: { address: { email: 'ada@example.com' } },
-      },
-      answers: [
-        {
-          status: 202,
-          description: 'Taken. `sent` is false only where mail is not configured.',
-          content: {
-            'application/json': {
-              name: 'SubscribeAnswer',
-              schema: SubscribeAnswer,
-              examples: {
-                mailed: { status: 'pending', sent: true },
-                withoutMail: { status: 'pending', sent: false, reason: 'mail is not configured' },
+        answers: [
+          {
+            status: 202,
+            description: 'Taken. `sent` is false only where mail is not configured.',
+            content: {
+              'application/json': {
+                name: 'SubscribeAnswer',
+                schema: SubscribeAnswer,
+                examples: {
+                  mailed: { status: 'pending', sent: true },
+                  withoutMail: { status: 'pending', sent: false, reason: 'mail is not configured' },
+                },
               },
             },
           },
-        },
-      ],
-      errors: [...JSON_BODY, 'challenge_failed', 'store_unavailable'],
+        ],
+        errors: [...JSON_BODY, 'challenge_failed', 'store_unavailable'],
+      },
     },
-  },
-  confirm: {
-    GET: confirmation(
-      'Confirms a subscription by the link in its mail',
-      'For a browser (`Accept: text/html`) and for who asks for JSON. A second click says the same as the first. HEAD, prefetches (`Sec-Purpose`) and mail scanners change nothing; where the platform confirms by a button, neither does any other GET.',
-    ),
-    POST: confirmation(
-      'Confirms a subscription by the button on the page of its link',
-      'The body is not looked at.',
-    ),
-  },
-  unsubscribe: {
-    GET: unsubscribe('Ends a subscription by the link in a lesson'),
-    POST: {
-      ...unsubscribe(
-        'Ends a subscription with one click (RFC 8058), or undoes that',
-        'With `undo=1`, from the form of that page, the lessons go on; the answer is then always a page.',
+    confirm: {
+      GET: confirmation(
+        'Confirms a subscription by the link in its mail',
+        'For a browser (`Accept: text/html`) and for who asks for JSON. A second click says the same as the first. HEAD, prefetches (`Sec-Purpose`) and mail scanners change nothing; where the platform confirms by a button, neither does any other GET.',
       ),
-      body: {
-        type: 'application/x-www-form-urlencoded',
-        name: 'UnsubscribeRequest',
-        schema: z.looseObject({ 'List-Unsubscribe': z.string().optional(), undo: z.string().optional() }),
-        required: false,
-        examples: { oneClick: { 'List-Unsubscribe': 'One-Click' }, undo: { undo: '1' } },
-      },
-      errors: ['bad_request', 'payload_too_large', 'unsupported_media_type', 'store_unavailable'],
+      POST: confirmation(
+        'Confirms a subscription by the button on the page of its link',
+        'The body is not looked at.',
+      ),
     },
-  },
-  dispatch: {
-    POST: {
-      tag: 'Operations',
-      summary: 'Sends the lessons that are due',
-      description:
-        'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
-      security: 'dispatchSecret',
-      parameters: [
-        {
-          in: 'query',
-          name: 'limit',
-          schema: Limit,
-          description: 'How many lessons at most.',
-          example: 100,
+    unsubscribe: {
+      GET: unsubscribe('Ends a subscription by the link in a lesson'),
+      POST: {
+        ...unsubscribe(
+          'Ends a subscription with one click (RFC 8058), or undoes that',
+          'With `undo=1`, from the form of that page, the lessons go on; the answer is then always a page.',
+        ),
+        body: {
+          type: 'application/x-www-form-urlencoded',
+          name: 'UnsubscribeRequest',
+          schema: z.looseObject({ 'List-Unsubscribe': z.string().optional(), undo: z.string().optional() }),
+          required: false,
+          examples: { oneClick: { 'List-Unsubscribe': 'One-Click' }, undo: { undo: '1' } },
         },
-      ],
-      body: {
-        type: 'application/json',
-        name: 'DispatchRequest',
-        schema: DispatchBody,
-        required: false,
-        examples: { limited: { limit: 100 } },
+        errors: ['bad_request', 'payload_too_large', 'unsupported_media_type', 'store_unavailable'],
       },
-      answers: [
-        {
-          status: 200,
-          description: 'What became of each.',
-          content: {
-            'application/json': {
-              name: 'DispatchAnswer',
-              schema: DispatchAnswer,
-              examples: {
-                sent: {
-                  processed: 1,
-                  sent: 1,
-                  failed: 0,
-                  unknown: 0,
-                  remaining: 0,
-                  limit: 100,
-                  results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
-                },
-                withoutMail: {
-                  processed: 0,
-                  sent: 0,
-                  failed: 0,
-                  unknown: 0,
-                  remaining: 4,
-                  limit: 100,
-                  reason: 'mail is not configured',
-                  results: [],
+    },
+    dispatch: {
+      POST: {
+        tag: 'Operations',
+        summary: 'Sends the lessons that are due',
+        description:
+          'At most one message for each subscription. The limit comes from the query, else the body, else EMAIL_DISPATCH_LIMIT, else 100. Without mail configured nothing is processed and `reason` says so.',
+        security: 'dispatchSecret',
+        parameters: [
+          {
+            in: 'query',
+            name: 'limit',
+            schema: Limit,
+            description: 'How many lessons at most.',
+            example: 100,
+          },
+        ],
+        body: {
+          type: 'application/json',
+          name: 'DispatchRequest',
+          schema: DispatchBody,
+          required: false,
+          examples: { limited: { limit: 100 } },
+        },
+        answers: [
+          {
+            status: 200,
+            description: 'What became of each.',
+            content: {
+              'application/json': {
+                name: 'DispatchAnswer',
+                schema: DispatchAnswer,
+                examples: {
+                  sent: {
+                    processed: 1,
+                    sent: 1,
+                    failed: 0,
+                    unknown: 0,
+                    remaining: 0,
+                    limit: 100,
+                    results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
+                  },
+                  withoutMail: {
+                    processed: 0,
+                    sent: 0,
+                    failed: 0,
+                    unknown: 0,
+                    remaining: 4,
+                    limit: 100,
+                    reason: 'mail is not configured',
+                    results: [],
+                  },
                 },
               },
             },
           },
-        },
-      ],
-      errors: [
-        'bad_request',
-        'payload_too_large',
-        'unsupported_media_type',
-        'unauthenticated',
-        'store_not_persistent',
-        'store_unavailable',
-      ],
+        ],
+        errors: [
+          'bad_request',
+          'payload_too_large',
+          'unsupported_media_type',
+          'unauthenticated',
+          'store_not_persistent',
+          'store_unavailable',
+        ],
+      },
     },
-  },
-} satisfies Partial<Operations>
+  }) satisfies Partial<Operations>
 
 function unsubscribe(summary: string, more = ''): Operation {
   return {

@@ -1,0 +1,48 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { learning } from '../../src/presets/learning/platform.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Words of its trade, and the names of its providers: alone or as the beginning of a name. */
+const TRADE =
+  /(?<![a-z])(?:qubit|quantum|circuit|hardware|qpu|cloudqpu|cloudb|cloudmodel|hadamard|tutor|model_[abc])/gi
+
+/** Groups of variables that only this platform has: no program but its preset reads them. */
+const OWN_GROUPS = ['models', 'hardware', 'agent']
+const VARIABLES = learning.contract.variables
+  .filter(({ group }) => OWN_GROUPS.includes(group))
+  .map(({ name }) => name)
+
+/**
+ * The one word left: a property may be called `circuit_name` without being taken for somebody's name. The list of such
+ * things is shared by the sanitizer of events and the scrubber of error reports, which knows no platform.
+ */
+const KNOWN: readonly string[] = ['src/core/analytics/personal.ts: circuit']
+
+const sources = globSync('src/**/*.{ts,css,html}', { cwd: root })
+  .map((file) => file.split(path.sep).join('/'))
+  .filter((file) => !file.startsWith('src/presets/learning/'))
+
+test('no source file outside the learning preset names a qubit, a circuit, a model provider or hardware', () => {
+  expect(sources.length).toBeGreaterThan(300)
+  expect(VARIABLES.length).toBeGreaterThan(0)
+  const named = sources.flatMap((file) => {
+    const text = readFileSync(path.join(root, file), 'utf8')
+    return [
+      ...[...text.matchAll(TRADE)].map(([word]) => word),
+      ...VARIABLES.filter((name) => new RegExp(`\\b${name}\\b`).test(text)),
+    ].map((word) => `${file}: ${word}`)
+  })
+  expect(named).toEqual(KNOWN)
+})
+
+test('the learning preset itself names them, so the search finds what it looks for', () => {
+  const text = globSync('src/presets/learning/*.ts', { cwd: root })
+    .map((file) => readFileSync(path.join(root, file), 'utf8'))
+    .join('\n')
+  for (const word of ['qubit', 'circuit', 'hardware', 'model_a', 'tutor'])
+    expect([...text.matchAll(TRADE)].map(([found]) => found.toLowerCase())).toContain(word)
+})
