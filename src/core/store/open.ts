@@ -6,14 +6,9 @@ import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
 import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
 import type { CopyResult, TableDifference } from './copy.ts'
+import type { OnLost } from './on-lost.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { Store, StoreSchema } from './store.ts'
-
-/**
- * A file's disk did not confirm a write, so nothing in it is trusted: it has closed itself, everything asked of it is
- * `store_unavailable`, and only opening it anew (best in a new process) makes it usable again.
- */
-export type OnLost = (cause: unknown) => void
 
 /** Opens the store that an address names; the only place that names the adapters, each loaded when it is needed. */
 export async function openStore(
