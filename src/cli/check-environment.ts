@@ -1,6 +1,7 @@
 import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
+import { secretBehind } from '../core/env/secret-files.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { isInstalled } from '../core/installed.ts'
@@ -28,7 +29,7 @@ const RANK: Readonly<Record<Finding['severity'], number>> = { error: 0, warning:
 export async function checkEnvironment(context: Context, input: CheckInput): Promise<ExitCode> {
   const { deep, services } = input
   const { contract } = context.platform
-  const loaded = await loadEnvironment(context, input.files, input)
+  const loaded = await loadEnvironment(context, input.files, { ...input, reportsSecretFiles: true })
   const report = validate(contract, loaded.env, services, loaded.origin)
   // What the validators cannot know, because they only read: is what the environment asks for installed here?
   const packages = input.withProcess
@@ -38,7 +39,12 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
     throw new CommandError(EXIT.failed, 'the live checks were interrupted, so nothing is said of them.')
-  const ofFiles = loaded.findings.map((finding) => ({
+  // A secret's file that only other services read is their concern.
+  const shown = loaded.findings.filter(
+    ({ severity, services: readers }) =>
+      severity !== 'error' || readers.some((reader) => services.includes(reader)),
+  )
+  const ofFiles = shown.map((finding) => ({
     ...finding,
     services: concerned(contract, finding, services),
   }))
@@ -67,7 +73,11 @@ function namesNotRead(input: {
     report.findings.filter(({ id }) => id === 'unknown-name').flatMap(({ present }) => present),
   )
   const names = Object.keys(loaded.env).filter(
-    (name) => loaded.origin(name) && contract.find(name) === undefined && !misspelt.has(name),
+    (name) =>
+      loaded.origin(name) &&
+      contract.find(name) === undefined &&
+      secretBehind(contract, name) === undefined &&
+      !misspelt.has(name),
   )
   if (names.length === 0) return []
   return [
@@ -91,7 +101,7 @@ function concerned(
   services: readonly Service[],
 ): readonly Service[] {
   const readers = services.filter((service) =>
-    present.some((name) => contract.find(name)?.services.includes(service)),
+    present.some((name) => (contract.find(name) ?? secretBehind(contract, name))?.services.includes(service)),
   )
   return readers.length > 0 ? readers : services
 }

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { readsAlike } from '../core/env/plain.ts'
 import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
+import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Origin } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
@@ -23,6 +24,8 @@ export interface LoadOptions {
   readonly dialect?: Dialect | undefined
   /** Warn where these readers would disagree; those of a deployment when absent. */
   readonly readers?: readonly Dialect[] | undefined
+  /** Give a secret's file that cannot be used as a finding; otherwise it is a CommandError. */
+  readonly reportsSecretFiles?: boolean
 }
 
 export interface LoadedEnvironment {
@@ -39,7 +42,7 @@ export interface LoadedEnvironment {
 export async function loadEnvironment(
   context: Context,
   files: readonly string[],
-  { withProcess = true, dialect, readers }: LoadOptions = {},
+  { withProcess = true, dialect, readers, reportsSecretFiles = false }: LoadOptions = {},
 ): Promise<LoadedEnvironment> {
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
@@ -73,14 +76,29 @@ export async function loadEnvironment(
       values.set(name, value)
     }
   }
-  return {
+  const origin: Origin = (name) => {
+    const assignment = placed.get(name) ?? placed.get(fileNameOf(name))
+    return assignment && { location: assignment.location, excerpt: assignment.excerpt }
+  }
+  const secrets = readSecretFiles(
+    context.platform.contract,
     // Built entry by entry, because a file may well contain the name __proto__.
-    env: Object.assign(Object.create(null) as Record<string, string>, Object.fromEntries(values)),
-    findings,
-    origin: (name) => {
-      const assignment = placed.get(name)
-      return assignment && { location: assignment.location, excerpt: assignment.excerpt }
-    },
+    Object.assign(Object.create(null) as Record<string, string>, Object.fromEntries(values)),
+    context.cwd,
+  )
+  const [unusable] = secrets.findings
+  if (unusable !== undefined && !reportsSecretFiles)
+    throw new CommandError(EXIT.usage, `${unusable.cause} ${unusable.fix}`)
+  return {
+    env: secrets.env,
+    findings: [
+      ...findings,
+      ...secrets.findings.map((finding) => ({
+        ...finding,
+        ...finding.present.map(origin).find((place) => place !== undefined),
+      })),
+    ],
+    origin,
   }
 }
 

@@ -1,6 +1,7 @@
 import { variablesOf } from '../core/env/breach.ts'
 import type { Contract } from '../core/env/contract.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
+import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import type { Context } from './context.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -40,6 +41,9 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
   return EXIT.passed
 }
 
+/** The only errors that are not a rule of the contract. */
+const ERRORS = new Set(['secret-set-twice', 'unreadable-secret-file'])
+
 const idsOf = (contract: Contract) => [
   ...contract.groups.map((group) => group.name),
   ...contract.rules.map(({ id }) => id),
@@ -49,17 +53,17 @@ const idsOf = (contract: Contract) => [
 ]
 
 function ofVariable(contract: Contract, name: string): Explanation | undefined {
-  const variable = contract.find(name)
+  const variable = contract.find(name) ?? secretBehind(contract, name)
   if (variable === undefined) return undefined
   const group = contract.group(variable.group)
-  const rules = contract.rules.filter((rule) => variablesOf(rule).includes(name))
+  const rules = contract.rules.filter((rule) => variablesOf(rule).includes(variable.name))
   return {
     title: variable.name,
     sentences: variable.summary === '' ? [] : [variable.summary],
     rows: [
       ['group', `${variable.group}: unlocks ${group?.unlocks}; when absent, ${group?.absent}`],
       ['read by', variable.services.join(', ')],
-      ['secret', variable.secret ? 'yes' : 'no'],
+      ['secret', variable.secret ? `yes; ${fileNameOf(variable.name)} may name a file that holds it` : 'no'],
       ...(variable.example === '' ? [] : [['example', variable.example] as const]),
       ...rules.map(({ id, cause }) => ['rule', `${id}: ${cause}`] as const),
     ],
@@ -92,7 +96,11 @@ function ofFinding(contract: Contract, id: string): Explanation | undefined {
     }
   const warning = WARNINGS[id]
   if (warning !== undefined)
-    return { title: id, kind: id === 'group-absent' ? 'notice' : 'warning', sentences: [warning] }
+    return {
+      title: id,
+      kind: id === 'group-absent' ? 'notice' : ERRORS.has(id) ? 'error' : 'warning',
+      sentences: [warning],
+    }
   const live = Object.entries(LIVE_FINDINGS).find(([one]) => one === id)?.[1]
   if (live)
     return { title: id, kind: 'a live check of preflight --deep', sentences: [live.meaning, live.fix] }

@@ -41,7 +41,9 @@ export async function runHealth(context: Context, options: HealthOptions): Promi
       ? undefined
       : (await (await import('../environment.ts')).loadEnvironment(context, options.envFile)).env
   const targets = targetsOf(context.platform.services, options, fileEnv)
-  const token = options.deep ? await readToken(context, options, fileEnv ?? context.env, targets) : undefined
+  const token = options.deep
+    ? await readToken(context, options, fileEnv ?? (await processEnv(context)), targets)
+    : undefined
   const ask = asker(context, options, targets, token)
   if (options.watch) {
     const { watch } = await import('./watch.ts')
@@ -59,6 +61,12 @@ export async function runHealth(context: Context, options: HealthOptions): Promi
   if (options.quiet) return passed ? EXIT.passed : EXIT.failed
   context.stdout.write(await document(context, options.format, verdict, passed))
   return verdict.outcome === 'passed' && !enough ? EXIT.failed : exitCode(verdict)
+}
+
+/** The token may be in a file. */
+async function processEnv(context: Context): Promise<Context['env']> {
+  if (context.env.HEALTH_DEEP_TOKEN_FILE === undefined) return context.env
+  return (await (await import('../environment.ts')).loadEnvironment(context, [])).env
 }
 
 function assertTogether({ watch, wait, quiet, format, consecutive, interval }: HealthOptions): void {

@@ -44,6 +44,10 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'The environment asks for something that needs an optional package, and that package is not installed where this ran. It is off until it is.',
   'names-not-read':
     'The files hold names that no group of this platform has. Other programs may read them; the notice counts them, so that a misspelt one is not overlooked.',
+  'secret-set-twice':
+    'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
+  'unreadable-secret-file':
+    'NAME_FILE names a file that holds the secret NAME, and that file is missing, empty, larger than 64 KB, not text, not a regular file, or not readable by this user.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 

@@ -1,5 +1,6 @@
 import type { Contract } from './contract.ts'
 import type { Rule } from './rule.ts'
+import { fileNameOf } from './secret-files.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -14,34 +15,46 @@ export function environmentSchema(contract: Contract): Schema {
     description: 'None of these is required; the conditions say what is half-configured.',
     type: 'object',
     properties: Object.fromEntries(
-      contract.variables.map(({ name, kind, summary, secret, range }) => [
-        name,
-        {
-          type: 'string',
-          description: summary,
-          ...(secret ? { writeOnly: true } : {}),
-          ...(range && kind === 'integer' ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
-          ...refused(forbidden.get(name)),
-        },
+      contract.variables.flatMap(({ name, kind, summary, secret, range }) => [
+        [
+          name,
+          {
+            type: 'string',
+            description: summary,
+            ...(secret ? { writeOnly: true } : {}),
+            ...(range && kind === 'integer' ? { pattern: '^\\s*([0-9]+\\s*)?$' } : {}),
+            ...refused(forbidden.get(name)),
+          },
+        ],
+        ...(secret
+          ? [[fileNameOf(name), { type: 'string', description: `Path of a file that holds ${name}.` }]]
+          : []),
       ]),
     ),
     allOf: contract.rules.flatMap((rule) =>
-      conditions(rule).map((condition) => ({ $comment: `${rule.id}: ${rule.cause}`, ...condition })),
+      conditionsOf(contract, rule).map((condition) => ({
+        $comment: `${rule.id}: ${rule.cause}`,
+        ...condition,
+      })),
     ),
   }
 }
-
-/** Present, and not just white space. */
-const has = (name: string): Schema => ({ required: [name], properties: { [name]: { pattern: '\\S' } } })
-const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map(has) })
-const allOf = (names: readonly string[]): Schema => ({ allOf: names.map(has) })
 
 /** Material implication: `if`/`then` without a property called then, which would make the object look like a promise. */
 const implies = (condition: Schema, consequence: Schema): Schema => ({
   anyOf: [{ not: condition }, consequence],
 })
 
-function conditions(rule: Rule): Schema[] {
+function conditionsOf(contract: Contract, rule: Rule): Schema[] {
+  const holds = (name: string): Schema => ({
+    required: [name],
+    properties: { [name]: { pattern: '\\S' } },
+  })
+  /** Present, and not just white space; a secret may be in a file. */
+  const has = (name: string): Schema =>
+    contract.find(name)?.secret ? { anyOf: [holds(name), holds(fileNameOf(name))] } : holds(name)
+  const anyOf = (names: readonly string[]): Schema => ({ anyOf: names.map(has) })
+  const allOf = (names: readonly string[]): Schema => ({ allOf: names.map(has) })
   switch (rule.kind) {
     case 'all-or-none':
       return [implies(anyOf(rule.variables), allOf(rule.variables))]

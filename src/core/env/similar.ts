@@ -1,4 +1,5 @@
 import type { Contract } from './contract.ts'
+import { fileNameOf } from './secret-files.ts'
 
 /** Names that CI systems, shells and frameworks set and that lie one edit from one of ours: no slip of the pen. */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
@@ -11,15 +12,26 @@ export function nearestName(contract: Contract, name: string): string | undefine
   if (NOT_OURS.has(name) || name.length < 5) return undefined
   return (
     foldedNames(contract).get(fold(name)) ??
-    contract.variables.find((variable) => withinOneEdit(name, variable.name))?.name
+    contract.variables.find((variable) => withinOneEdit(name, variable.name))?.name ??
+    secretFiles(contract).find((known) => withinOneEdit(name, known))
   )
 }
+
+const secretFiles = (contract: Contract) =>
+  contract.variables.flatMap(({ name, secret }) => (secret ? [fileNameOf(name)] : []))
 
 /** Made when first asked for: most environments hold no name that is not known. */
 const folded = new WeakMap<Contract, ReadonlyMap<string, string>>()
 
 function foldedNames(contract: Contract): ReadonlyMap<string, string> {
-  const known = folded.get(contract) ?? new Map(contract.variables.map(({ name }) => [fold(name), name]))
+  const known =
+    folded.get(contract) ??
+    new Map(
+      [...secretFiles(contract), ...contract.variables.map(({ name }) => name)].map((name) => [
+        fold(name),
+        name,
+      ]),
+    )
   folded.set(contract, known)
   return known
 }

@@ -3,6 +3,7 @@ import { splitSecrets } from '../secret.ts'
 import type { Service } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { judge, rawValue } from './read-settings.ts'
+import { secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
 import { looksSecret, valueWarnings } from './warnings.ts'
@@ -107,10 +108,10 @@ export function validate(
     })
   }
   for (const name of Object.keys(env)) {
-    if (rawValue(env, name) === undefined || contract.find(name)) continue
+    if (rawValue(env, name) === undefined || contract.find(name) || secretBehind(contract, name)) continue
     const near = nearestName(contract, name)
-    const meant = near === undefined ? undefined : contract.find(near)
-    if (meant === undefined || !names.has(meant.name)) continue
+    const meant = near === undefined ? undefined : (contract.find(near) ?? secretBehind(contract, near))
+    if (near === undefined || meant === undefined || !names.has(meant.name)) continue
     const both = rawValue(env, meant.name) !== undefined
     add(
       {
@@ -118,11 +119,11 @@ export function validate(
         severity: 'warning',
         group: meant.group,
         present: [name],
-        missing: both ? [] : [meant.name],
+        missing: both ? [] : [near],
         cause: `${name} is not a variable of the platform, and nothing reads it.`,
         fix: both
           ? `Did you mean ${meant.name}, which is set as well? Then remove this one.`
-          : `Did you mean ${meant.name}?`,
+          : `Did you mean ${near}?`,
       },
       [meant.name],
     )

@@ -96,8 +96,14 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
 })
 
 test('no explanation stands for a finding that nothing gives', () => {
-  // Two are about several files or all of them: test/e2e/env-files.test.ts and test/cli/definition.test.ts give them.
+  // Four are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts and test/cli/definition.test.ts give them.
   expect(Object.keys(WARNINGS).sort()).toEqual(
-    [...Object.keys(GIVES), 'shadowed-value', 'names-not-read'].sort(),
+    [
+      ...Object.keys(GIVES),
+      'shadowed-value',
+      'names-not-read',
+      'secret-set-twice',
+      'unreadable-secret-file',
+    ].sort(),
   )
 })

@@ -1,0 +1,116 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import path from 'node:path'
+import type { Finding } from '../finding.ts'
+import type { Contract, Variable } from './contract.ts'
+import { rawValue } from './read-settings.ts'
+import type { Environment } from './settings.ts'
+
+/** More than any secret has; beyond it the variable names the wrong file. */
+const LARGEST_SECRET_BYTES = 64 * 1024
+
+/** The name of the variable whose value is the path of a file with this secret, as Docker and Kubernetes mount them. */
+export const fileNameOf = (name: string): string => `${name}_FILE`
+
+/** The secret that is read from a file when a variable of this name holds a path. */
+export function secretBehind(contract: Contract, name: string): Variable | undefined {
+  const variable = name.endsWith('_FILE') ? contract.find(name.slice(0, -'_FILE'.length)) : undefined
+  return variable?.secret ? variable : undefined
+}
+
+/**
+ * The environment with the secrets that NAME_FILE variables point to under NAME, and an error for each that cannot be
+ * used. A value that was read takes the place of its NAME_FILE. No content of a file is ever in a finding.
+ */
+export function readSecretFiles(
+  contract: Contract,
+  env: Environment,
+  folder: string,
+): { readonly env: Environment; readonly findings: readonly Finding[] } {
+  const named = Object.keys(env).flatMap((name) => {
+    const variable = secretBehind(contract, name)
+    const file = rawValue(env, name)
+    // A variable of the platform may itself end in _FILE.
+    return variable === undefined || file === undefined || contract.find(name)
+      ? []
+      : [{ variable, name, file }]
+  })
+  if (named.length === 0) return { env, findings: [] }
+  const values = new Map(Object.entries(env))
+  const findings: Finding[] = []
+  for (const { variable, name, file } of named) {
+    if (rawValue(env, variable.name) !== undefined) {
+      findings.push(
+        faultOf(variable, 'secret-set-twice', {
+          present: [variable.name, name],
+          cause: `${variable.name} and ${name} are both set, and they may hold different secrets.`,
+          fix: 'Keep one of the two.',
+        }),
+      )
+      continue
+    }
+    const read = readSecret(path.resolve(folder, file))
+    if ('reason' in read) {
+      findings.push(
+        faultOf(variable, 'unreadable-secret-file', {
+          present: [name],
+          // A secret that was put here by mistake must not be repeated.
+          cause: `${read.found || looksLikePath(file) ? file : 'The file'}, which ${name} names, ${read.reason}.`,
+          fix: `Set ${name} to the path of a file that holds the secret, or remove it.`,
+        }),
+      )
+      continue
+    }
+    values.set(variable.name, read.value)
+    values.delete(name)
+  }
+  // A file may well contain the name __proto__.
+  return {
+    env: Object.assign(Object.create(null) as Record<string, string | undefined>, Object.fromEntries(values)),
+    findings,
+  }
+}
+
+type ReadSecret = { readonly value: string } | { readonly reason: string; readonly found: boolean }
+
+function readSecret(file: string): ReadSecret {
+  let descriptor: number | undefined
+  try {
+    // Opening a named pipe would wait for its writer. Windows has no such flag.
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    if (!fstatSync(descriptor).isFile()) return { reason: 'is not a regular file', found: true }
+    const bytes = Buffer.alloc(LARGEST_SECRET_BYTES + 1)
+    let length = 0
+    for (;;) {
+      const count = readSync(descriptor, bytes, length, bytes.length - length, null)
+      length += count
+      if (length > LARGEST_SECRET_BYTES)
+        return { reason: `is larger than ${LARGEST_SECRET_BYTES / 1024} KB`, found: true }
+      if (count === 0) break
+    }
+    const value = new TextDecoder('utf-8', { fatal: true })
+      .decode(bytes.subarray(0, length))
+      .replace(/\r?\n$/, '')
+    if (value.includes('\0')) return { reason: 'is not a text file', found: true }
+    return value.trim() === '' ? { reason: 'is empty', found: true } : { value }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { reason: 'is not valid UTF-8', found: true }
+    const reasons: Record<string, string> = {
+      ENOENT: 'does not exist',
+      EACCES: 'may not be read by this user',
+    }
+    return { reason: reasons[code] ?? 'cannot be read', found: code === 'EACCES' || code === 'EISDIR' }
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+const looksLikePath = (file: string) => /^(?:\.{0,2}[\\/]|[A-Za-z]:\\)[\w.-]+[\\/]/.test(file)
+
+function faultOf(
+  { services, group }: Variable,
+  id: string,
+  of: Pick<Finding, 'present' | 'cause' | 'fix'>,
+): Finding {
+  return { id, severity: 'error', services, group, missing: [], ...of }
+}
