@@ -1,11 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackKind } from './event.ts'
 import { type FeedbackProvider, parseBody, refused } from './provider.ts'
 import { fields, messageId, optionalText, text, timeOf } from './read.ts'
 import { reasonFor } from './standard.ts'
 import { enhancedCode } from './status.ts'
-
-const digest = (value: string) => createHash('sha256').update(value).digest()
 
 /** Postmark signs nothing: the webhook's URL carries a user name and a password, and the password is the secret. */
 export const postmark: FeedbackProvider = {
@@ -13,9 +11,8 @@ export const postmark: FeedbackProvider = {
     const basic = /^Basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(header('authorization') ?? '')?.[1]
     if (basic === undefined) return refused('the password is missing')
     const credentials = Buffer.from(basic, 'base64').toString()
-    const password = digest(credentials.slice(credentials.indexOf(':') + 1))
-    if (!secret.accepted.some((one) => timingSafeEqual(password, digest(one.reveal()))))
-      return refused('the password is wrong')
+    const password = credentials.slice(credentials.indexOf(':') + 1)
+    if (!isAcceptedSecret(password, secret)) return refused('the password is wrong')
     const value = parseBody(body)
     return value === undefined ? refused('the body is not JSON') : { kind: 'genuine', value }
   },

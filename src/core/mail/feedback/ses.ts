@@ -1,4 +1,5 @@
 import { verify, X509Certificate } from 'node:crypto'
+import { isAcceptedSecret } from '../../accepted-secret.ts'
 import type { FeedbackEvent, FeedbackKind } from './event.ts'
 import {
   type FeedbackProvider,
@@ -38,7 +39,7 @@ export const ses: FeedbackProvider = {
     const type = optionalText(message.Type) ?? ''
     const names = Object.hasOwn(SIGNED, type) ? SIGNED[type] : undefined
     if (names === undefined) return refused('it is not a notification of SNS')
-    if (!options.secret.accepted.some((arn) => arn.reveal() === message.TopicArn))
+    if (!isAcceptedSecret(optionalText(message.TopicArn), options.secret))
       return refused('it comes from another topic')
     if (!isRecent(message.Timestamp, options.now)) return refused('the signature is too old')
     const signed = names
