@@ -1,5 +1,6 @@
 import { readDotenv } from './dotenv.ts'
 import type { DialectResult } from './read.ts'
+import { LONGEST_VALUE } from './template.ts'
 
 type Look = (name: string) => string | undefined
 
@@ -25,12 +26,14 @@ export function readDotenvExpand(text: string, machine: Readonly<Record<string, 
   for (const [name, value] of written) {
     const outside = ofMachine(name)
     const taken = outside && outside !== value ? outside : expand(value, look)
+    if (taken === undefined) return { values: new Map(), rejected: true }
     values.set(name, taken.replaceAll('\\$', '$'))
   }
   return { values, rejected: false }
 }
 
-function expand(value: string, look: Look): string {
+/** Undefined: the value grows beyond any that a process could be given. */
+function expand(value: string, look: Look): string | undefined {
   let expanded = value
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const match = REFERENCE.exec(expanded)
@@ -40,6 +43,7 @@ function expand(value: string, look: Look): string {
     const [name = '', ...words] = operator === undefined ? [reference] : reference.split(operator)
     // As there: what stands behind a dollar in it is read as a pattern of String.replace.
     expanded = expanded.replace(match[0], resolve(operator, look(name), words.join(operator)))
+    if (expanded.length > LONGEST_VALUE) return undefined
     if (expanded === look(name)) break
   }
   return expanded

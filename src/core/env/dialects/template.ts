@@ -3,18 +3,23 @@ type Look = (name: string) => string | undefined
 /** `$$`, `$NAME`, `${NAME}` with an operator and a word that reaches to the last brace of the line, or a brace that fits none. */
 const REFERENCE = /\$(?:(\$)|([_a-z][_a-z0-9]*)|\{(?:([_a-z][_a-z0-9]*(?::?[-+?].*)?)\}|()))/gi
 
+/** The longest value, in characters: each line of a file may double the one before, and no process can take more. */
+export const LONGEST_VALUE = 1024 * 1024
+
 /**
- * The template of compose-go applied to a text. Undefined: it refuses the file, for braces that it cannot read, or for
- * `${NAME:?message}` without a value.
+ * The template of compose-go applied to a text. Undefined: it refuses the file, for braces that it cannot read, for
+ * `${NAME:?message}` without a value, or for a value that grows beyond any that a process could be given.
  */
 export function substitute(text: string, look: Look): string | undefined {
   let refused = false
+  let length = text.length
   const result = text.replace(REFERENCE, (whole, escaped, named, braced) => {
+    if (refused) return ''
     if (escaped !== undefined) return '$'
-    if (named !== undefined) return look(named) ?? ''
-    const value = braced === undefined ? undefined : bracedValue(whole, look)
-    refused ||= value === undefined
-    return value ?? ''
+    const value = named !== undefined ? (look(named) ?? '') : braced && bracedValue(whole, look)
+    length += value?.length ?? 0
+    refused = value === undefined || length > LONGEST_VALUE
+    return refused ? '' : value
   })
   return refused ? undefined : result
 }
