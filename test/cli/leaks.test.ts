@@ -73,6 +73,9 @@ const COMMANDS: readonly (readonly string[])[] = [
   ]),
   ...VARIABLES.slice(0, 3).map(({ name }) => ['env', 'explain', name]),
   ['env', 'example'],
+  ['env', 'types'],
+  ['init'],
+  ['email', 'build'],
   ['env', 'schema'],
   ['env', 'schema', '--report'],
   ...['text', 'json', 'junit', 'prom'].map((format) => [
@@ -97,6 +100,7 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['db', 'copy', '--to', 'sqlite:copy.sqlite'],
       ['billing', 'smoke'],
       ['analytics', 'summary'],
+      ['status'],
     ].map((args) => [...args, '--env-file', 'a.env', '--format', format]),
   ),
   ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
