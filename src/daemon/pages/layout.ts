@@ -48,7 +48,7 @@ export function page({
 <main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>
-${data === undefined ? '' : `<script type="application/json">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n`}${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
+${data === undefined ? '' : `<script type="application/json" nonce="${nonce}">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n`}${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>
 </html>
 `,
   }
