@@ -137,5 +137,5 @@ test('only the readers that are named can disagree', async () => {
   expect(await warned('node, docker')).toBe(1)
   const { context, stderr } = testContext()
   expect(await runProgram(['preflight', '--readers', 'nodejs'], context)).toBe(2)
-  expect(stderr()).toMatch(/Readers are node, dotenv,/)
+  expect(stderr()).toMatch(/unknown reader 'nodejs'\. Did you mean node/)
 })
