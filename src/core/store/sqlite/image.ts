@@ -166,7 +166,7 @@ function declaredSize(head: Buffer, to: string | undefined): number {
   const { bavail, bsize } = statfsSync(path.dirname(to))
   if (size > bavail * bsize)
     throw new StoreCareError(
-      `the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk of ${path.dirname(to)} has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or name another disk.`,
+      `the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk it is restored to has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or restore to another disk.`,
     )
   return size
 }
