@@ -53,16 +53,24 @@ export class PlatformError extends Error {
   readonly issues: readonly Issue[] | undefined
   /** When it is worth trying again. */
   readonly retryAfterSeconds: number | undefined
+  /** This process will get no other answer: a store that was closed stays closed. */
+  readonly final: boolean
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { issues?: readonly Issue[]; retryAfterSeconds?: number; cause?: unknown } = {},
+    options: {
+      issues?: readonly Issue[]
+      retryAfterSeconds?: number
+      final?: boolean
+      cause?: unknown
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.issues = options.issues
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.final = options.final ?? false
   }
 
   get status(): number {

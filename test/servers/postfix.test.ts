@@ -131,7 +131,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     expect([...sent]).toEqual([])
   })
 
-  test('a recipient that Postfix does not know is a permanent outcome', async () => {
+  test('a recipient that Postfix does not relay to is a refusal of ours, and not the recipient’s fault', async () => {
     const mailer = openMailer({
       compiled: compiledMails,
       mail: {
@@ -150,9 +150,9 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
       date: DATE,
     })
     expect(outcome).toEqual({
-      kind: 'permanent',
-      hardBounce: false,
-      reason: 'the mail server refused the message (554)',
+      kind: 'transient',
+      scope: 'sender',
+      reason: 'the mail server’s policy refused the message (554)',
     })
     await mailer.close()
   })

@@ -46,7 +46,7 @@ export function createMarker(
       for (const { resolve } of marked) resolve()
     } catch (error) {
       window = AGAIN_MS
-      const passing = error instanceof PlatformError && error.code === 'store_unavailable'
+      const passing = error instanceof PlatformError && error.code === 'store_unavailable' && !error.final
       const latest = timer.monotonic() + AGAIN_MS
       for (const mark of marked) {
         if (passing && latest < mark.until) group.push(mark)

@@ -239,7 +239,10 @@ export function guard(
       }
       // A TypeError: better-sqlite3's answer once the connection is closed.
       if (codeOf(error).startsWith('SQLITE_') || error instanceof TypeError)
-        throw new PlatformError('store_unavailable', lost ? LOST : UNAVAILABLE, { cause: error })
+        throw new PlatformError('store_unavailable', lost ? LOST : UNAVAILABLE, {
+          final: !database.open,
+          cause: error,
+        })
       throw error
     }
   }
