@@ -10,8 +10,9 @@ export function hasChromium(): boolean {
   return false
 }
 
-export function launchChromium(): Promise<Browser> {
-  return chromium.launch({
+/** Starts Chromium. A wait for something that never appears fails after 10 s and names it, before the test's own limit. */
+export async function launchChromium(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath,
     args: [
       '--no-sandbox',
@@ -22,4 +23,11 @@ export function launchChromium(): Promise<Browser> {
       '--no-first-run',
     ],
   })
+  const newContext = browser.newContext.bind(browser)
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(10_000)
+    return context
+  }
+  return browser
 }

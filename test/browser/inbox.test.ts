@@ -3,6 +3,7 @@ import { createTransport } from 'nodemailer'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { INBOX_TEXTS } from '../../src/cli/demo/inbox-page/texts.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
@@ -42,6 +43,20 @@ describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
   }
 
   const subject = (page: Page) => page.locator('#subject').textContent()
+
+  test('a mail is shown as soon as it arrives, in each of its views', async () => {
+    const { page, send } = await openPage()
+    await page.getByText(INBOX_TEXTS.empty).waitFor()
+    await send('Hello <there>')
+    await page.getByRole('heading', { name: 'Hello <there>' }).waitFor()
+    await page.frameLocator('iframe').getByText('The lesson.').waitFor()
+    await page.getByRole('tab', { name: INBOX_TEXTS.text }).click()
+    await page.getByText('Text of Hello <there>').waitFor()
+    await page.getByRole('tab', { name: INBOX_TEXTS.headers }).click()
+    await page.getByRole('row', { name: /^Subject Hello <there>/ }).waitFor()
+    await page.getByRole('tab', { name: INBOX_TEXTS.source }).click()
+    await page.getByText('MIME-Version: 1.0').waitFor()
+  })
 
   test('a mail that is open stays open, and keeps the keyboard focus, while others arrive', async () => {
     const { page, send } = await openPage()

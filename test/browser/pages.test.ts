@@ -1,18 +1,29 @@
 import { AxeBuilder } from '@axe-core/playwright'
-import { createTransport } from 'nodemailer'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 
-describe.runIf(hasChromium())('in Chromium', () => {
+describe.runIf(hasChromium())('the pages of the web service in Chromium', () => {
   let browser: Browser
+  let origin: string
+  let closePlatform: () => Promise<void>
   beforeAll(async () => {
+    const platform = openPlatform({ env: {} })
+    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    listener.serve(platform.web)
+    origin = `http://127.0.0.1:${listener.port}`
+    closePlatform = async () => {
+      await listener.close()
+      await platform.close()
+    }
     browser = await launchChromium()
   })
-  afterAll(() => browser?.close())
+  afterAll(async () => {
+    await browser?.close()
+    await closePlatform()
+  })
 
   async function open(
     url: string,
@@ -41,61 +52,28 @@ describe.runIf(hasChromium())('in Chromium', () => {
   const overflows = (page: Page) =>
     page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
-  test('the inbox shows a mail as soon as it arrives, in each of its views', async () => {
-    const inbox = await openInbox({ pagePort: 0 })
-    onTestFinished(() => inbox.close())
-    const { page, faults } = await open(inbox.pageUrl)
-    await page.getByText('Mails appear here by themselves').waitFor()
-    const transport = createTransport(inbox.smtpUrl)
-    await transport.sendMail({
-      from: 'a@example.com',
-      to: 'b@example.com',
-      subject: 'Hello <there>',
-      html: '<html><head></head><body><p>the body</p></body></html>',
-      text: 'the text',
-    })
-    transport.close()
-    await page.getByRole('heading', { name: 'Hello <there>' }).waitFor()
-    await page.frameLocator('iframe').getByText('the body').waitFor()
-    await page.getByRole('tab', { name: 'Plain text' }).click()
-    await page.getByText('the text').waitFor()
-    await page.getByRole('tab', { name: 'Source' }).click()
-    await page.getByText('MIME-Version: 1.0').waitFor()
-    expect(await violations(page)).toEqual([])
-    expect(faults).toEqual([])
-  })
-
-  test.each([
-    { dark: false, phone: false },
-    { dark: true, phone: true },
-  ])(
-    'the pages of the web service have no accessibility violation and fit their screen %o',
-    async (screen) => {
-      const platform = openPlatform({ env: {} })
-      const listener = await listen({ host: '127.0.0.1', port: 0 })
-      listener.serve(platform.web)
-      onTestFinished(async () => {
-        await listener.close()
-        await platform.close()
-      })
-      for (const route of [
-        '/',
-        '/lessons/5',
-        '/api/email/unsubscribe?s=forged&t=forged',
-        '/api/email/confirm?token=forged',
-        '/nowhere',
-        '/lessons/8',
-        '/api/checkout',
-      ]) {
-        const { page, faults } = await open(`http://127.0.0.1:${listener.port}${route}`, screen)
-        expect(await page.getByRole('heading', { level: 1 }).count(), route).toBe(1)
-        expect(await violations(page), route).toEqual([])
-        expect(await overflows(page), route).toBe(false)
-        expect(
-          faults.filter((fault) => !/status of 4\d\d/.test(fault)),
-          route,
-        ).toEqual([])
-      }
+  const routes = [
+    '/',
+    '/lessons/5',
+    '/api/email/unsubscribe?s=forged&t=forged',
+    '/api/email/confirm?token=forged',
+    '/nowhere',
+    '/lessons/8',
+    '/api/checkout',
+  ]
+  test.each(
+    routes.flatMap((route) => [
+      { route, dark: false, phone: false },
+      { route, dark: true, phone: true },
+    ]),
+  )(
+    '$route has no accessibility violation and fits its screen (dark: $dark, phone: $phone)',
+    async ({ route, ...screen }) => {
+      const { page, faults } = await open(`${origin}${route}`, screen)
+      expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
+      expect(await violations(page)).toEqual([])
+      expect(await overflows(page)).toBe(false)
+      expect(faults.filter((fault) => !/status of 4\d\d/.test(fault))).toEqual([])
     },
   )
 })
