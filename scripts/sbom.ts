@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Writes what is installed with the package as CycloneDX. `npm sbom --omit=dev` also leaves out a dependency that a dev
+ * Writes what is installed with the package, and what is bundled into its files (as their notices say), as CycloneDX. `npm sbom --omit=dev` also leaves out a dependency that a dev
  * dependency needs too (pg, with npm 10 and 11), so the whole tree is asked for and filtered by the lock file.
  */
 interface Component {
@@ -36,9 +36,14 @@ const installed = new Set(
     place === '' || dev === true ? [] : [`${place.split('node_modules/').at(-1)}@${version}`],
   ),
 )
-const isInstalled = ({ name, version }: Component) => installed.has(`${name}@${version}`)
-const components = whole.components.filter(isInstalled)
-const left = new Set(whole.components.filter((one) => !isInstalled(one)).map((one) => one['bom-ref']))
+const notices = readFileSync(`${root}dist/THIRD-PARTY-NOTICES.txt`, 'utf8')
+const bundled = new Set(
+  [...notices.matchAll(/^-{80}\n(\S+) (\S+) \(/gm)].map(([, name, version]) => `${name}@${version}`),
+)
+const isShipped = ({ name, version }: Component) =>
+  installed.has(`${name}@${version}`) || bundled.has(`${name}@${version}`)
+const components = whole.components.filter(isShipped)
+const left = new Set(whole.components.filter((one) => !isShipped(one)).map((one) => one['bom-ref']))
 const dependencies = whole.dependencies
   .filter(({ ref }) => !left.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => !left.has(one)) }))

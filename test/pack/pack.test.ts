@@ -1,11 +1,13 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { compileTemplate } from '../../src/core/mail/compile/compile.ts'
+import type { MailBuild } from '../../src/core/mail/folder-mails.ts'
 import { type Installed, installPacked } from './install.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,14 +24,31 @@ const run = (args: string[], options: { env?: Record<string, string>; timeout?: 
 /** For programs of dev dependencies. */
 const tool = { cwd: root, preferLocal: true, localDir: root, reject: false } as const
 
+const EVERY_COMPONENT = `---
+subject: Your kiln
+preheader: A mail
+slots:
+  bookingUrl: { type: url, sample: https://www.example.com/ }
+action: { label: Open, url: "{{bookingUrl}}" }
+because: You booked a kiln.
+---
+<mj-text>Friday</mj-text>
+<mj-table><tr><td>1,240 °C</td></tr></mj-table>
+<mj-divider border-color="#999999"></mj-divider>
+<mj-spacer height="20px"></mj-spacer>
+<mj-button href="{{bookingUrl}}">Open</mj-button>
+<mj-navbar><mj-navbar-link href="{{bookingUrl}}">Kilns</mj-navbar-link></mj-navbar>
+<mj-raw><p>As it is</p></mj-raw>
+`
+
 /** Every file that may be in the package; what matches none is a stray. */
 const CONTENTS = [
   /^(?:CHANGELOG|README)\.md$|^LICENSE$|^package\.json$/,
   /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
-  /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js(?:\.map)?$/,
+  /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js$/,
   /^dist\/(?:insights\.(?:js|css)|lesson\.js)$/,
-  /^dist\/chunks\/[\w-]+\.js(?:\.map)?$/,
+  /^dist\/chunks\/[\w-]+\.js$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/sbom\.cdx\.json$/,
@@ -50,7 +69,7 @@ test('the tarball holds the built package and nothing of its making, and stays s
   expect(installed.bytes.unpacked).toBeLessThan(10_000_000)
 })
 
-test('it lists what is installed with it, in CycloneDX', async () => {
+test('it lists what is installed with it and what is bundled, in CycloneDX', async () => {
   const file = path.join(installed.folder, 'node_modules/platformctl/dist/sbom.cdx.json')
   const list = JSON.parse(await readFile(file, 'utf8')) as {
     bomFormat: string
@@ -59,17 +78,40 @@ test('it lists what is installed with it, in CycloneDX', async () => {
   expect(list.bomFormat).toBe('CycloneDX')
   const names = list.components.map(({ name }) => name)
   for (const name of Object.keys(packageJson.dependencies)) expect(names).toContain(name)
+  for (const name of ['mjml-core', 'zod', 'hono']) expect(names).toContain(name)
   expect(names).not.toContain('vitest')
 })
 
-test('its source maps are of sources and packages, not of tests', async () => {
-  for (const file of installed.files.filter((name) => name.endsWith('.map'))) {
-    const text = await readFile(path.join(installed.folder, 'node_modules/platformctl', file), 'utf8')
-    const { sources } = JSON.parse(text) as { sources: string[] }
-    expect(
-      sources.filter((source) => !/(?:^|\/)(?:src|node_modules|templates)\/|package\.json$/.test(source)),
-    ).toEqual([])
-  }
+test('an installation is small: at most 60 packages and 45 MB', async () => {
+  const modules = path.join(installed.folder, 'node_modules')
+  const files = (await readdir(modules, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.join(parentPath, name))
+    // Added by this test, for its types.
+    .filter((file) => !/node_modules.(?:@types.node|undici-types)./.test(file))
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size))
+  const packages = files.filter((file) =>
+    /node_modules[\\/](?:@[^\\/]+[\\/])?[^@\\/][^\\/]*[\\/]package\.json$/.test(file),
+  )
+  expect({ packages: packages.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }).toEqual({
+    packages: expect.toSatisfy((count: number) => count <= 60),
+    bytes: expect.toSatisfy((bytes: number) => bytes <= 45e6),
+  })
+})
+
+test('the bundled compiler writes what MJML itself writes', async () => {
+  const layout = await readFile(path.join(root, 'templates/layout.mjml'), 'utf8')
+  const file = 'kiln-booked.mjml'
+  const mails = path.join(installed.folder, 'mails')
+  await mkdir(mails)
+  await writeFile(path.join(mails, 'layout.mjml'), layout)
+  await writeFile(path.join(mails, file), EVERY_COMPONENT)
+  const config = path.join(installed.folder, 'platform.config.json')
+  await writeFile(config, '{ "preset": "base", "name": "Kiln School", "mails": "./mails" }')
+  onTestFinished(() => rm(config))
+  expect(await run(['email', 'build'])).toMatchObject({ exitCode: 0, stderr: '' })
+  const built = JSON.parse(await readFile(path.join(mails, 'compiled/mails.json'), 'utf8')) as MailBuild
+  expect(built.mails['kiln-booked']).toEqual(await compileTemplate({ file, source: EVERY_COMPONENT, layout }))
 })
 
 test('the licences of what is bundled come with it', async () => {
