@@ -1,3 +1,4 @@
+import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Network } from '../core/live/network.ts'
@@ -22,6 +23,11 @@ export function columnsOf(output: Output): number {
   return output.columns || COLUMNS
 }
 
+/** Who runs the command, for the audit log; a context of a test may not say. */
+export function operatorOf(context: Context): Operator {
+  return context.operator?.() ?? { name: 'unknown', place: 'unknown' }
+}
+
 /**
  * Everything a command may touch of the process, so that commands run in tests with their own streams,
  * environment and clock. Only the asked-for document goes to `stdout`; all else to `stderr` (CONTRACT §7).
@@ -38,6 +44,8 @@ export interface Context {
   readonly colour: { readonly stdout: boolean; readonly stderr: boolean }
   readonly clock: Clock
   readonly random: Random
+  /** Who runs the command, for the audit log. */
+  readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
   /** The outside for live checks; the system's when absent. */

@@ -4,6 +4,7 @@ import { learning } from '../presets/learning/platform.ts'
 import { choosePlatform, takeConfigWords } from './choose-platform.ts'
 import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
+import { currentOperator } from './operator.ts'
 import { reportFault, runProgram } from './program.ts'
 import { guarded } from './terminal.ts'
 
@@ -67,6 +68,7 @@ export async function start(): Promise<void> {
     },
     clock: systemClock,
     random: systemRandom,
+    operator: () => currentOperator(process.env),
     signal: interrupt.signal,
     onFault: (report) => {
       fault = { report, exitCode: EXIT.failed }

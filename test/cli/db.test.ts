@@ -2,6 +2,7 @@ import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { currentOperator } from '../../src/cli/operator.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openAnalyticsStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
@@ -79,7 +80,7 @@ test('a backup and its restore, by the command line', async () => {
   expect((await db('restore', 'b.sqlite.zst', '--data', 'elsewhere')).stdout).toMatch(
     /^restored b\.sqlite\.zst/,
   )
-  expect(await readdir(path.join(cwd, 'elsewhere'))).toEqual(['platform.sqlite'])
+  expect(await readdir(path.join(cwd, 'elsewhere'))).toEqual(['platform-journal.jsonl', 'platform.sqlite'])
 })
 
 /** A store with a file of events beside it. */
@@ -120,6 +121,7 @@ test('the events of visitors are backed up beside the store while they are writt
   expect((await db('restore', 'b.sqlite.zst', '--data', 'elsewhere')).code).toBe(0)
   expect((await readdir(path.join(cwd, 'elsewhere'))).sort()).toEqual([
     'platform-analytics.sqlite',
+    'platform-journal.jsonl',
     'platform.sqlite',
   ])
 })
@@ -278,4 +280,27 @@ test('erase writes the document that --format json asks for', async () => {
     code: 0,
     document: { version: 1, erased: false, related: 0, bytesGone: true, suppressed: true },
   })
+})
+
+test('audit shows who did what, when and from where, and no address of whoever was erased', async () => {
+  const { cwd, db } = await operator()
+  await db('migrate')
+  expect(await db('audit')).toMatchObject({ code: 0, stdout: 'no operator has changed anything yet\n' })
+  const { context } = testContext({ cwd, operator: () => ({ name: 'ops', place: 'box-1' }) })
+  expect(await runProgram(['course', 'erase', 'ada@example.com', '--yes'], context)).toBe(0)
+  expect((await db('audit')).stdout).toMatch(
+    /^when +who +from +action +what +details\n\d{4}-\S+Z +ops +box-1 +erase +[\w-]{20,}\n$/,
+  )
+  const { stdout } = await db('audit', '--format', 'json')
+  expect(JSON.parse(stdout)).toMatchObject({ version: 1, entries: [{ action: 'erase', who: 'ops' }] })
+  expect(stdout).not.toContain('ada')
+  expect(await db('audit', '--limit', '0')).toMatchObject({ code: 2 })
+})
+
+test('the audit log names the user behind sudo, and where SSH came from', () => {
+  expect(currentOperator({ SUDO_USER: 'ada', SSH_CONNECTION: '192.0.2.1 5000 192.0.2.2 22' })).toEqual({
+    name: expect.stringMatching(/^\S.* \(sudo by ada\)$/),
+    place: expect.stringMatching(/^\S+ \(ssh from 192\.0\.2\.1\)$/),
+  })
+  expect(currentOperator({ SSH_CONNECTION: 'no address' }).place).not.toContain('ssh')
 })

@@ -1,3 +1,4 @@
+import { statementsOf } from '../../src/core/store/care.ts'
 import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
 import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 
@@ -6,14 +7,12 @@ const [file, at] = process.argv.slice(2)
 if (file === undefined) throw new Error('usage: migrating FILE NUMBER')
 let seen = 0
 const steps = MIGRATIONS.map((sql) =>
-  sql
-    .split(';')
+  statementsOf(sql)
     .map((statement) => {
-      if (statement.trim() === '') return statement
       seen += 1
       return seen === Number(at) ? `SELECT die();${statement}` : statement
     })
-    .join(';'),
+    .join(';\n'),
 )
 const database = connect({ file })
 database.function('die', () => {

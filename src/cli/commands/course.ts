@@ -1,6 +1,6 @@
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
-import type { Context } from '../context.ts'
+import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import type { Configure } from '../program.ts'
@@ -172,7 +172,7 @@ function rows(found: Subscription): [string, string][] {
 async function erase(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
   const identity = await identityOf(address)
   if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
-  const { existed, related, bytesGone } = await course.erase(identity)
+  const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
   const erased = existed || related > 0
   if (options.format === 'json')
     await json(context, { version: 1, erased, related, bytesGone, suppressed: true })
@@ -220,7 +220,7 @@ async function resolveAll(
   as: Decision,
   options: Options,
 ): Promise<ExitCode> {
-  const resolved = await course.resolveAll(as, options.reason)
+  const resolved = await course.resolveAll(as, options.reason, operatorOf(context))
   if (options.format === 'json') return json(context, { version: 1, count: resolved, resolved: as })
   const deliveries = resolved === 1 ? '1 delivery' : `${resolved} deliveries`
   context.stdout.write(
@@ -238,7 +238,7 @@ async function resolve(
   as: Decision,
   options: Options,
 ): Promise<ExitCode> {
-  if (!(await course.resolve(id, as)))
+  if (!(await course.resolve(id, as, operatorOf(context))))
     throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
   if (options.format === 'json') return json(context, { version: 1, subscription: id, resolved: as })
   context.stdout.write(

@@ -3,7 +3,7 @@ import type { Environment, StoreAddress } from '../../core/env/settings.ts'
 import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { collect, envFileOption, formatOption } from '../options.ts'
+import { collect, envFileOption, formatOption, wholeNumber } from '../options.ts'
 import type { Configure } from '../program.ts'
 
 export interface DbOptions {
@@ -18,6 +18,7 @@ export interface DbOptions {
   readonly analytics?: boolean
   readonly recipient: readonly string[]
   readonly identity?: string
+  readonly limit: number
 }
 
 export const configure: Configure = (command, context, settle) => {
@@ -109,6 +110,13 @@ Examples:
     'the integrity of the file, and what the course promises of every row: lessons in order, none before it was due',
     '  platformctl db verify\n  platformctl db verify --format json',
   ).action((options: DbOptions) => run(async (job) => (await import('../db/verify.ts')).verify(job), options))
+  add(
+    'audit',
+    'what operators did: erasures, decisions about deliveries, restores; who, when and from where. Entries are never changed or deleted, and hold no address',
+    '  platformctl db audit --data /var/lib/platformctl\n  platformctl db audit --limit 1000 --format json',
+  )
+    .option('--limit <n>', 'show at most this many, the newest (1 to 100,000)', wholeNumber(1, 100_000), 50)
+    .action((options: DbOptions) => run(async (job) => (await import('../db/audit.ts')).audit(job), options))
 }
 
 /** One sub-command at work. */

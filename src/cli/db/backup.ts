@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import type { Job } from '../commands/db.ts'
+import { operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { identitiesOf, recipientsOf } from './keys.ts'
 import { rowsText, sizeText } from './text.ts'
@@ -61,12 +62,20 @@ export async function restore({ context, options, address }: Job, name: string):
     throw new CommandError(EXIT.usage, `cannot read ${name}: there is no such file; check the path.`)
   if (statSync(path.resolve(context.cwd, name)).isDirectory())
     throw new CommandError(EXIT.usage, `cannot read ${name}: it is a folder; name the backup in it.`)
+  const { auditEntry } = await import('../../core/audit.ts')
   const { analyticsBackup, restoreStore } = await import('../../core/store/open.ts')
   const { analytics, ...result } = await restoreStore(address, {
     from: path.resolve(context.cwd, name),
     force: options.force === true,
     now: context.clock.now(),
     identities: await identitiesOf(context, options.identity),
+    audit: auditEntry({
+      action: 'restore',
+      operator: operatorOf(context),
+      now: context.clock.now(),
+      random: context.random,
+      details: path.basename(name),
+    }),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
   if (options.format === 'json') {

@@ -1,3 +1,4 @@
+import type { Operator } from '../audit.ts'
 import type { PastEntry } from './history.ts'
 import type { Backlog, CourseCounts, Erased, Subscription } from './store.ts'
 
@@ -74,13 +75,14 @@ export interface Course {
   history(id: string): Promise<readonly PastEntry[]>
   /** The Message-ID of the lesson in hand; undefined when there is none, or mail is not configured here. */
   messageIdOf(subscription: Pick<Subscription, 'id' | 'enrolment' | 'sentDays'>): string | undefined
-  erase(identity: string): Promise<Erased>
-  resolve(id: string, as: 'retry' | 'sent'): Promise<boolean>
+  /** `operator` stands in the audit log, here and below; default: the embedding program. */
+  erase(identity: string, operator?: Operator): Promise<Erased>
+  resolve(id: string, as: 'retry' | 'sent', operator?: Operator): Promise<boolean>
   /**
    * Decides about all deliveries that wait for it, or about those whose reason holds a text (bounced ones included);
    * gives how many.
    */
-  resolveAll(as: 'retry' | 'sent', reason?: string): Promise<number>
+  resolveAll(as: 'retry' | 'sent', reason?: string, operator?: Operator): Promise<number>
   /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
   stopDispatching(): Promise<void>
   /** Waits for mails that are on their way. */

@@ -1,3 +1,4 @@
+import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { mailboxKey } from '../mail/address.ts'
@@ -124,6 +125,9 @@ export function openCourse({
     void ended.then(() => calls.delete(ended))
     return running
   }
+
+  const audit = (action: AuditAction, subject: string, operator: Operator, details?: string) =>
+    auditEntry({ action, subject, operator, now: clock.now(), random, ...(details && { details }) })
 
   async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<SendOutcome> {
     const outcome = await mailer.send({
@@ -260,13 +264,14 @@ export function openCourse({
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
     find: (identity) => store.find(identity),
-    erase: (identity) =>
+    erase: (identity, operator = PROGRAM) =>
       store.erase({
         identity,
         spellings: [...new Set([identity, unicodeDomain(identity)])].map((one) => one.toLowerCase()),
         recipients: recipientHashes(addressKey.reveal(), identity),
         suppressionHash: suppressionHash(addressKey.reveal(), identity),
         now: clock.now(),
+        audit: audit('erase', suppressionHash(addressKey.reveal(), identity), operator),
       }),
     history: (id) => store.history(id),
     findById: (id) => store.findById(id),
@@ -279,8 +284,9 @@ export function openCourse({
             about: aboutLesson({ subscription: id, enrolment, day }),
           })
     },
-    resolve: (id, as) => store.resolve({ id, as, now: clock.now() }),
-    async resolveAll(as, reason) {
+    resolve: (id, as, operator = PROGRAM) =>
+      store.resolve({ id, as, now: clock.now(), audit: audit('resolve', id, operator, as) }),
+    async resolveAll(as, reason, operator = PROGRAM) {
       let resolved = 0
       let after: { readonly since: number; readonly id: string } | undefined
       for (;;) {
@@ -289,7 +295,8 @@ export function openCourse({
           after = { since: problem?.since ?? 0, id }
           const waits = nextAttemptAt === undefined && problem?.kind !== 'bounced'
           if (reason === undefined ? !waits : problem?.reason.includes(reason) !== true) continue
-          if (await store.resolve({ id, as, now: clock.now() })) resolved += 1
+          if (await store.resolve({ id, as, now: clock.now(), audit: audit('resolve', id, operator, as) }))
+            resolved += 1
         }
         if (page.length < RESOLVE_AT_ONCE) return resolved
       }

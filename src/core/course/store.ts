@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../audit.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 
 /**
@@ -191,6 +192,8 @@ export interface CourseStore {
     readonly suppressionHash: string
     readonly recipients: readonly string[]
     readonly now: number
+    /** Written in the same transaction. */
+    readonly audit?: AuditEntry
   }): Promise<Erased>
   /** Unconfirmed subscriptions whose last confirmation mail was not handed over between the two times, oldest first. */
   failedConfirmations(input: {
@@ -214,5 +217,7 @@ export interface CourseStore {
     readonly id: string
     readonly as: 'retry' | 'sent'
     readonly now: number
+    /** Written in the same transaction, if it changes anything. */
+    readonly audit?: AuditEntry
   }): Promise<boolean>
 }

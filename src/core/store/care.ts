@@ -1,3 +1,5 @@
+import type { AuditEntry } from '../audit.ts'
+
 /** The store's care was refused or failed: one sentence with the reason; nothing was changed. */
 export class StoreCareError extends Error {
   override readonly name = 'StoreCareError'
@@ -67,6 +69,8 @@ export interface StoreCare {
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
   backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
+  /** What operators did, the newest first. */
+  audit(limit: number): Promise<readonly AuditEntry[]>
   close(): Promise<void>
 }
 
@@ -77,9 +81,14 @@ export type AnalyticsCare = Pick<StoreCare, 'verify' | 'backup' | 'close'>
 export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
   return migrations.slice(version).map((sql, index) => ({
     version: version + index + 1,
-    statements: sql
-      .split(';')
-      .map((statement) => statement.trim().split(/\s*[\n(]/)[0] ?? '')
-      .filter((head) => head !== ''),
+    statements: statementsOf(sql).map((statement) => statement.split(/\s*[\n(]/)[0] ?? ''),
   }))
+}
+
+/** The statements of a step; one within a trigger ends in the middle of a line. */
+export function statementsOf(sql: string): readonly string[] {
+  return sql
+    .split(/;[^\S\n]*(?:\n|$)/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '')
 }

@@ -13,6 +13,7 @@ export const TABLES = [
   'exam_attempt',
   'sent_mail',
   'payment_event',
+  'audit',
 ] as const
 
 export type Table = (typeof TABLES)[number]

@@ -80,6 +80,7 @@ export async function restoreStore(
     force,
     now,
     identities = [],
+    audit,
   }: Omit<RestoreOptions, 'identities'> & {
     readonly from: string
     readonly identities?: readonly string[]
@@ -97,7 +98,7 @@ export async function restoreStore(
     holds: 'analytics',
   } as const
   const parts = existsSync(events.from) ? [store, events] : [store]
-  const [restored, analytics] = await restore(parts, { force, now, identities })
+  const [restored, analytics] = await restore(parts, { force, now, identities, ...(audit && { audit }) })
   if (restored === undefined) throw new TypeError('a restore of one part has one result')
   return { ...restored, ...(analytics && { analytics }) }
 }

@@ -1,4 +1,5 @@
 import type { Directory } from '../access/directory.ts'
+import type { AuditLog } from '../audit.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../payments/events.ts'
@@ -49,6 +50,8 @@ export interface Store {
   readonly directory: Directory
   readonly sentMail: SentMailStore
   readonly paymentEvents: PaymentEventStore
+  /** What operators did. */
+  readonly audit: AuditLog
   /**
    * Takes an hour (`2026-11-21T04`) for `leaseMs`. `busy`: another process has it; when that process dies, the hour can
    * be taken again at the end of its lease. `handled`: its work is done.

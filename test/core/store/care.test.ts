@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { statementsOf } from '../../../src/core/store/care.ts'
 import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
@@ -246,9 +247,7 @@ test('verify finds a damaged page', async () => {
 
 test('a migration killed at any of its statements is whole or absent, and runs again', async () => {
   const folder = await emptyFolder()
-  const statements = MIGRATIONS.join('')
-    .split(';')
-    .filter((one) => one.trim() !== '').length
+  const statements = MIGRATIONS.flatMap(statementsOf).length
   // What a store of each version holds when nothing went wrong.
   const whole = MIGRATIONS.reduce(
     ({ database, counts }, step) => {

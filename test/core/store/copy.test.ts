@@ -38,7 +38,8 @@ async function stores() {
     INSERT INTO login_request VALUES ('l', 'x@example.com', 'https://x', 5);
     INSERT INTO exam_attempt VALUES ('e', 'ada', 'Gates', 90, 'https://x', 7);
     INSERT INTO sent_mail (key, first_attempt_at) VALUES ('m', 1);
-    INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);`)
+    INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);
+    INSERT INTO audit VALUES (1, 'a', 'erase', 'ops', 'box-1', 's', NULL);`)
   database.close()
   const server = await postgresServer()
   const url = await server.createDatabase()

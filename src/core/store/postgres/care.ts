@@ -3,6 +3,7 @@ import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
+import { listAudit } from './audit.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
@@ -63,6 +64,7 @@ export function careForPostgres(url: Secret): StoreCare {
         'a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.',
       )
     },
+    audit: (limit) => asked(() => listAudit(pool, limit)),
     close: () => pool.end(),
   }
 }

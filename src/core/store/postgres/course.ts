@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../audit.ts'
 import { attemptEntry, type HistoryEntry } from '../../course/history.ts'
 import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
@@ -22,6 +23,7 @@ import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
+import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 
@@ -93,6 +95,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     id: string,
     transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined,
     entry: (before: SubscriptionRecord) => HistoryEntry,
+    audit?: AuditEntry,
   ) =>
     write(async (on) => {
       const current = await one(on, 'id', id, 'FOR UPDATE')
@@ -100,6 +103,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       if (current && changed) {
         await save(on, [changed])
         await remember(on, [[id, entry(current)]])
+        await addAudit(on, audit)
       }
       return changed !== undefined
     })
@@ -390,7 +394,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
         return rows.map(pastEntry)
       }),
-    erase: ({ identity, spellings, recipients, suppressionHash, now }) =>
+    erase: ({ identity, spellings, recipients, suppressionHash, now, audit }) =>
       write(async (on) => {
         await on.query(
           'INSERT INTO platformctl.suppression (hash, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
@@ -407,6 +411,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = ANY ($1)', [
           recipients,
         ])
+        await addAudit(on, audit)
         // The server reuses the room in its own time; VACUUM and its logs are its administrator's.
         return { existed: (rowCount ?? 0) > 0, related: related + (mails.rowCount ?? 0), bytesGone: true }
       }),
@@ -415,7 +420,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const { rowCount } = await pool.query('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash])
         return rowCount === 1
       }),
-    resolve: ({ id, as, now }) =>
+    resolve: ({ id, as, now, audit }) =>
       change(
         id,
         (current) => resolve(current, as, now),
@@ -426,6 +431,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           day: nextDay(current.sentDays) ?? 0,
           outcome: as,
         }),
+        audit,
       ),
   }
 }

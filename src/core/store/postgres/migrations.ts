@@ -107,4 +107,21 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE platformctl.subscription ADD COLUMN lease_until bigint;',
   // Recipients were hashed without a key: their caps start anew.
   'UPDATE platformctl.sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
+  // What operators did; only ever added to.
+  `
+  CREATE TABLE platformctl.audit (
+    at bigint NOT NULL,
+    id text NOT NULL,
+    action text NOT NULL,
+    who text NOT NULL,
+    place text NOT NULL,
+    subject text,
+    details text,
+    PRIMARY KEY (at, id)
+  );
+  CREATE FUNCTION platformctl.refuse_change() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN RAISE EXCEPTION ''the audit log is append-only''; END';
+  CREATE TRIGGER audit_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON platformctl.audit
+    FOR EACH STATEMENT EXECUTE FUNCTION platformctl.refuse_change();
+  `,
 ]

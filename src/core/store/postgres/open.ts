@@ -3,6 +3,7 @@ import type { Secret } from '../../secret.ts'
 import { trailing } from '../../trailing.ts'
 import type { Store } from '../store.ts'
 import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
+import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, within } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { migrate, schemaVersion } from './migrate.ts'
@@ -49,6 +50,7 @@ export async function openPostgres(input: {
     directory: postgresDirectory(pool),
     sentMail: postgresSentMail(pool),
     paymentEvents: postgresPaymentEvents(pool),
+    audit: postgresAudit(pool),
     claimHour: ({ hour, leaseMs }) =>
       guarded(async () => {
         const { rowCount } = await pool.query(

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { type AnalyticsCare, BACKUP_AT, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
+import { listAudit } from './audit.ts'
 import { backup, damagedOr } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -55,6 +56,7 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
         remember(BACKUP_AT, now)
         return result
       }),
+    audit: (limit) => sound(file, async () => listAudit(database, limit)),
     close: async () => void database.close(),
   }
 

@@ -23,6 +23,7 @@ import {
 import { countsOf } from '../counts.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
+import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import { eraseRows, scrubFile } from './erase.ts'
@@ -388,11 +389,12 @@ export function sqliteCourse(
     find: (identity) => read(() => found(sql.byIdentity.get(identity))),
     findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit, after = FIRST) => read(() => recordsOf(sql.problems.all({ limit, ...after }))),
-    erase: async ({ suppressionHash, now, ...person }) => {
+    erase: async ({ suppressionHash, now, audit, ...person }) => {
       const { rows, sentMail, written } = await write(() => {
         sql.suppress.run(suppressionHash, now)
         const erased = eraseRows(database, person)
         journal.add({ what: 'erased', at: now, hash: suppressionHash, rows: erased.rows })
+        addAudit(database, journal, audit)
         return erased
       })
       return {
@@ -408,12 +410,14 @@ export function sqliteCourse(
     remember: (subscription, entry) => write(() => history.add(subscription, entry)),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
-    resolve: ({ id, as, now }) =>
+    resolve: ({ id, as, now, audit }) =>
       change(id, (current) => {
         const resolved = resolve(current, as, now)
         const day = nextDay(current.sentDays) ?? 0
-        if (resolved)
+        if (resolved) {
           history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })
+          addAudit(database, journal, audit)
+        }
         return resolved
       }),
   }

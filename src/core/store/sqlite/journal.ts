@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
+import type { AuditEntry } from '../../audit.ts'
 import type { ErasedRows } from './erase.ts'
 
 /**
@@ -14,6 +15,7 @@ export type JournalEntry =
       readonly enrolment: number
     }
   | { readonly what: 'erased'; readonly at: number; readonly hash: string; readonly rows: ErasedRows }
+  | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
 
 export interface Journal {
   /** On the disk when it returns. */
@@ -52,7 +54,7 @@ export function readJournal(storeFile: string): readonly JournalEntry[] {
     .flatMap((line) => {
       try {
         const entry = JSON.parse(line) as JournalEntry
-        return ['unsubscribed', 'undone', 'erased'].includes(entry.what) ? [entry] : []
+        return ['unsubscribed', 'undone', 'erased', 'audited'].includes(entry.what) ? [entry] : []
       } catch {
         return []
       }

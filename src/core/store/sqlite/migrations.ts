@@ -111,4 +111,21 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE subscription ADD COLUMN lease_until INTEGER;',
   // Recipients were hashed without a key: their caps start anew.
   'UPDATE sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
+  // What operators did; only ever added to.
+  `
+  CREATE TABLE audit (
+    at INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    who TEXT NOT NULL,
+    place TEXT NOT NULL,
+    subject TEXT,
+    details TEXT,
+    PRIMARY KEY (at, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+  `,
 ]

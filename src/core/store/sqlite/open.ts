@@ -5,8 +5,10 @@ import { storeFault } from '../../store-fault.ts'
 import { BACKUP_AT } from '../care.ts'
 import type { Store } from '../store.ts'
 import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
+import { sqliteAudit } from './audit.ts'
 import { guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
+import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
 
@@ -34,6 +36,7 @@ export function openSqlite(
     if (fault === 'damaged') damaged ??= error
     if (fault === 'disk_full') full = true
   })
+  const journal = openJournal(file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
     // A lease that ends later than any could was written under a clock that was ahead.
@@ -58,10 +61,11 @@ export function openSqlite(
   return {
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
-    course: sqliteCourse(database, guarded, leaseClock, { file }),
+    course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),
+    audit: sqliteAudit(database, guarded, journal),
     claimHour: async (claim) =>
       guarded(() => {
         if (sql.claimHour.run(claim).changes === 1) return 'claimed'

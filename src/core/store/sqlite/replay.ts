@@ -1,3 +1,4 @@
+import { insertAudit } from './audit.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import type { JournalEntry } from './journal.ts'
@@ -22,8 +23,12 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   const suppress = database.prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)')
   const count = { unsubscribed: 0, undone: 0, erased: 0 }
   // Only the last word about each enrolment counts.
-  const last = new Map<string, Exclude<JournalEntry, { what: 'erased' }>>()
+  const last = new Map<string, Extract<JournalEntry, { what: 'unsubscribed' | 'undone' }>>()
   for (const entry of entries) {
+    if (entry.what === 'audited') {
+      insertAudit(database, entry.entry)
+      continue
+    }
     if (entry.what !== 'erased') {
       last.set(`${entry.id} ${entry.enrolment}`, entry)
       continue

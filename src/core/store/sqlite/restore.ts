@@ -1,11 +1,13 @@
 import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
+import type { AuditEntry } from '../../audit.ts'
 import { type Holds, StoreCareError } from '../care.ts'
 import { StoreOpenError } from '../store.ts'
+import { insertAudit } from './audit.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
-import { readJournal } from './journal.ts'
+import { openJournal, readJournal } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { type Replayed, replay } from './replay.ts'
@@ -36,6 +38,8 @@ export interface RestoreOptions {
   readonly now: number
   /** Secret keys of age, for backups that are encrypted. */
   readonly identities: readonly string[]
+  /** Written into the store before it is put in place. */
+  readonly audit?: AuditEntry | undefined
 }
 
 /**
@@ -44,7 +48,7 @@ export interface RestoreOptions {
  */
 export async function restore(
   parts: readonly RestorePart[],
-  { force, now, identities }: RestoreOptions,
+  { force, now, identities, audit }: RestoreOptions,
 ): Promise<readonly RestoreResult[]> {
   for (const { from, to } of parts) {
     if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
@@ -62,11 +66,15 @@ export async function restore(
         const scratch = makeScratch(path.dirname(part.to))
         scratches.push(scratch)
         const image = scratch.file('image.sqlite')
-        ready.push({ part, image, checked: await unpackAndCheck(part, image, { now, identities }) })
+        ready.push({ part, image, checked: await unpackAndCheck(part, image, { now, identities, audit }) })
       })
     const results: RestoreResult[] = []
-    for (const { part, image, checked } of ready)
+    for (const { part, image, checked } of ready) {
       results.push({ ...checked, kept: await naming(part, () => putInPlace(part, image, now)) })
+      // Known to the restore after this one too.
+      if (audit && part.holds === 'course')
+        openJournal(part.to).add({ what: 'audited', at: now, entry: audit })
+    }
     return results
   } finally {
     for (const scratch of scratches) scratch.remove()
@@ -112,12 +120,12 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
 async function unpackAndCheck(
   { from, to, holds }: RestorePart,
   image: string,
-  { now, identities }: Pick<RestoreOptions, 'now' | 'identities'>,
+  { now, identities, audit }: Pick<RestoreOptions, 'now' | 'identities' | 'audit'>,
 ): Promise<Checked> {
   await unpack(from, image, identities).catch((error: unknown) => {
     throw damaged(from, error)
   })
-  return check({ image, from, to, holds, now })
+  return check({ image, from, to, holds, now, audit })
 }
 
 interface Owner {
@@ -152,12 +160,14 @@ async function check({
   to,
   holds,
   now,
+  audit,
 }: {
   readonly image: string
   readonly from: string
   readonly to: string
   readonly holds: Holds
   readonly now: number
+  readonly audit: AuditEntry | undefined
 }): Promise<Checked> {
   try {
     const database = connect({ file: image })
@@ -183,6 +193,7 @@ async function check({
         holds === 'course'
           ? await replay(database, readJournal(to))
           : { unsubscribed: 0, undone: 0, erased: 0 }
+      if (audit && holds === 'course') insertAudit(database, audit)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
         throw new StoreCareError(`${from} is damaged and was not restored: ${result.faults[0]}.`)

@@ -1,0 +1,65 @@
+import type { Random } from './random.ts'
+
+/** Who acts on a store, and from where. */
+export interface Operator {
+  readonly name: string
+  readonly place: string
+}
+
+/** An embedding program acts for itself. */
+export const PROGRAM: Operator = { name: 'program', place: 'openPlatform' }
+
+export type AuditAction = 'erase' | 'resolve' | 'restore' | 'suppress' | 'unsuppress' | 'resume'
+
+/** One line of the audit log. No field holds an address: entries stay when a person is erased. */
+export interface AuditEntry {
+  readonly id: string
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly action: AuditAction
+  readonly who: string
+  readonly place: string
+  /** The id of a subscription, or the keyed hash of an address. */
+  readonly subject: string | undefined
+  readonly details: string | undefined
+}
+
+/** What operators did to a store. Entries are only ever added: both stores refuse to change or delete one. */
+export interface AuditLog {
+  /** For an action that has no transaction of its own; the others write their entry in theirs. */
+  record(entry: AuditEntry): Promise<void>
+  /** The newest first. */
+  list(limit: number): Promise<readonly AuditEntry[]>
+}
+
+const ID_BYTES = 12
+const LONGEST = 300
+
+/** The entry for an action, ready to be written in its transaction; addresses in `details` are masked. */
+export function auditEntry(input: {
+  readonly action: AuditAction
+  readonly operator: Operator
+  readonly now: number
+  readonly random: Random
+  readonly subject?: string
+  readonly details?: string
+}): AuditEntry {
+  return {
+    id: Buffer.from(input.random.bytes(ID_BYTES)).toString('base64url'),
+    at: input.now,
+    action: input.action,
+    who: plain(input.operator.name),
+    place: plain(input.operator.place),
+    subject: input.subject,
+    details: input.details && plain(masked(input.details)),
+  }
+}
+
+/** Whatever has the form of an address, in quotes or not, also percent-encoded as in a link. */
+function masked(text: string): string {
+  return text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
+}
+
+function plain(text: string): string {
+  return text.replaceAll('\0', '\ufffd').slice(0, LONGEST).toWellFormed()
+}
