@@ -22,7 +22,7 @@ async function hours() {
   const start = (store: Store) =>
     startSchedule({
       store,
-      clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
+      clock: { now: () => now },
       log: silentLog,
       run: async (signal) => {
         runs.push(new Date(now).toISOString().slice(0, 13))
@@ -118,4 +118,19 @@ test('an hour whose process was killed is run again three minutes later, and not
   await look()
   await look()
   expect(runs).toHaveLength(2)
+})
+
+test('a process that cannot reach the store does not give away an hour that another is running', async () => {
+  const { runs, store, start, works } = await hours()
+  const first = await store()
+  onTestFinished(() => first.close())
+  works(() => new Promise(() => {}))
+  start(first)
+  await expect.poll(() => runs.length).toBe(1)
+  const second = await store()
+  onTestFinished(() => second.close())
+  await start({ ...second, claimHour: () => Promise.reject(new Error('not reached')) }).stop()
+  works(async () => 'done')
+  await start(second).stop()
+  expect(runs).toHaveLength(1)
 })

@@ -23,6 +23,8 @@ export type Fault =
   | 'refuses-us'
   | 'rotate-secret'
   | 'erase'
+  | 'hours'
+  | 'poison'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

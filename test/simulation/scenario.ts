@@ -23,6 +23,7 @@ const FAULTS: readonly Fault[] = [
   'refuses-us',
   'rotate-secret',
   'erase',
+  'hours',
 ]
 
 /** A seed's scenario: which provider, how many people and dispatchers, which faults. */
@@ -35,7 +36,11 @@ export function scenarioOf(seed: number): Scenario {
     days: random.between(8, 14),
     dispatchers: random.between(1, 3),
     // Most scenarios have all faults; some lack a few, so that one cannot hide another.
-    faults: random.oneIn(3) ? FAULTS.filter(() => !random.oneIn(3)) : FAULTS,
+    faults: [
+      ...(random.oneIn(3) ? FAULTS.filter(() => !random.oneIn(3)) : FAULTS),
+      // A store in a file, whose rows a hand can damage, is slower than one in memory.
+      ...(random.oneIn(5) ? (['poison'] as const) : []),
+    ],
     rarity: random.pick([1, 20]),
   }
 }

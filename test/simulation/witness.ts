@@ -173,6 +173,9 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         lesson.recorded = true
         return
       }
+      // The days may have been recorded by another since: then this outcome must be left out.
+      if (lesson.recorded && problem !== undefined && after.problem?.since === problem.since)
+        violation('an outcome was recorded of a day that was sent before', `${enrolment}.${claim.day}`)
       // A mark that came too late is dropped: then nothing was learnt.
       if (after.enrolment !== claim.enrolment || after.problem?.kind !== problem?.kind) {
         forget(lesson)

@@ -5,6 +5,8 @@ import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { compiledMails, LESSONS } from '../support/learning.ts'
 import type { Core } from './core.ts'
+import { openHand } from './hand.ts'
+import { simulateHours } from './hours.ts'
 import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import { virtualTime } from './virtual-time.ts'
@@ -43,7 +45,10 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const time = virtualTime(START)
   const faults = new Set(scenario.faults)
   const witness = createWitness({ kind: scenario.provider, time })
-  const store = await core.openStore(undefined, { leaseClock: time.elapsed })
+  const hand = faults.has('poison') ? await openHand() : undefined
+  const store = await core.openStore(hand && { kind: 'sqlite', file: hand.file }, {
+    leaseClock: time.elapsed,
+  })
   let calm = false
   let kills = 0
   const kill = (process: Process) => {
@@ -222,16 +227,29 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     time.after(random.between(HOUR, 30 * HOUR), step)
   }
 
+  if (faults.has('hours'))
+    simulateHours({ core, store, time, start: START, random, witness, forMs: 2 * DAY_MS })
+  if (hand) {
+    const poison = () => {
+      if (calm) return
+      hand.damage(random)
+      time.after(random.between(2 * HOUR, 24 * HOUR), poison)
+    }
+    time.after(random.between(HOUR, 2 * DAY_MS), poison)
+  }
+
   const failed = () => witness.violations.length > 0
   await time.passUntil(scenario.days * DAY_MS, failed)
   calm = true
   provider.calm()
   for (let day = 1; day <= 9 && !failed(); day += 1) {
+    hand?.repair()
     await decide(course, store.course, witness)
     await time.passUntil((scenario.days + day) * DAY_MS, failed)
   }
   if (!failed()) witness.finish()
   await store.close()
+  await hand?.close()
   const { delivered, enrolments } = witness.counts()
   const digest = createHash('sha256')
   for (const { at, about, what } of witness.trace) digest.update(`${at} ${about} ${what}\n`)

@@ -10,12 +10,14 @@ import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
 import { type About, createRefusals } from './refusals.ts'
 import { dueAt, KEY_LIFE_MS, release, settle } from './schedule.ts'
-import type { Claim, CourseStore } from './store.ts'
+import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
 const SLOTS = 250
 /** The most that one limited call sends; of a run without a limit, the first ones are listed. */
 const MOST_RESULTS = 10_000
+/** No call lasts longer: a subscriber whose next lesson is due only later need not be remembered. */
+const SOON_MS = 12 * 60 * 60 * 1000
 
 export interface DispatcherOptions {
   readonly store: CourseStore
@@ -64,11 +66,18 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
     })
-    const mark = createMarker(store, timer)
+    const marker = createMarker(store, timer)
+    /** The claim is held until what became of it is durable: a verdict on a refusal, too, may take as long as another message. */
+    const mark = async ({ claim, lease }: Taken, settlement: Settlement) => {
+      await marker(settlement, lease.heldUntil())
+      lease.end(claim)
+    }
     const inFlight = createGate(mailer.lines)
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
     const refusals = createRefusals()
+    /** Subscriptions that had a message in this call and may be due again in it: another dispatcher may have sent one since. */
+    const had = new Set<string>()
     const verdicts = new Map<Claim, Promise<About>>()
     const undecided: Promise<void>[] = []
     /** Why the first message that nothing was recorded of was not sent. */
@@ -78,25 +87,28 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       pause !== undefined || refusals.stop !== undefined || fault !== undefined || signal?.aborted === true
 
     async function deliver(taken: Taken): Promise<void> {
-      const { claim, lease } = taken
+      const { claim } = taken
+      if (had.has(claim.subscription)) {
+        // Kept as this call's, so that it is not claimed a third time.
+        await mark(taken, release(claim, clock.now(), true))
+        return feed.giveBack({ stale: false })
+      }
       const outcome = await inFlight(() => handOver(taken))
       if (outcome === 'untried') {
-        await mark(release(claim, clock.now(), false), lease.heldUntil())
+        await mark(taken, release(claim, clock.now(), false))
         feed.giveBack({ stale: true })
       } else if (outcome === 'gone') feed.giveBack({ stale: false })
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
         unheard ??= outcome.reason
-        await mark(release(claim, clock.now(), true), lease.heldUntil())
+        await mark(taken, release(claim, clock.now(), true))
         tell(claim, outcome)
       } else if (isRefusal(outcome)) undecided.push(refused(taken, outcome))
       else await record(taken, outcome)
     }
 
-    async function record({ claim, lease }: Taken, outcome: Outcome): Promise<void> {
-      await mark(
-        settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)),
-        lease.heldUntil(),
-      )
+    async function record(taken: Taken, outcome: Outcome): Promise<void> {
+      const { claim } = taken
+      await mark(taken, settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)))
       tell(claim, outcome)
     }
 
@@ -109,7 +121,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
       if (about === 'message') return record(taken, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
-      await mark(release(claim, clock.now(), true), lease.heldUntil())
+      await mark(taken, release(claim, clock.now(), true))
       tell(claim, outcome)
     }
 
@@ -125,9 +137,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
       // What a transport has not answered by then may or may not have been delivered.
       const number = refusals.handOver()
+      if (dueAt(claim.confirmedAt, claim.day + 1) < clock.now() + SOON_MS) had.add(claim.subscription)
       lease.begin(claim)
       const outcome = await Promise.race([send(claim, lease.signal), lease.expired.then(() => LATE)])
-      lease.end(claim)
       // Here, in the order of the answers: what is in a row must not depend on what is recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
@@ -196,7 +208,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (decided.status === 'rejected') fault ??= { error: decided.reason }
     const untried = await feed.stop()
     const released = await Promise.allSettled(
-      untried.map(({ claim, lease }) => mark(release(claim, clock.now(), false), lease.heldUntil())),
+      untried.map((taken) => mark(taken, release(taken.claim, clock.now(), false))),
     )
     feed.end()
     for (const one of released) if (one.status === 'rejected') fault ??= { error: one.reason }

@@ -1,5 +1,6 @@
 import type { Directory } from '../access/directory.ts'
 import type { AuditLog } from '../audit.ts'
+import type { HourStore } from '../course/hours.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../payments/events.ts'
@@ -34,15 +35,8 @@ export interface StoreStatus {
   readonly backupAt: number | undefined
 }
 
-export interface HourClaim {
-  readonly hour: string
-  /** UTC milliseconds. */
-  readonly now: number
-  readonly leaseMs: number
-}
-
 /** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
-export interface Store {
+export interface Store extends HourStore {
   readonly kind: 'memory' | 'sqlite' | 'postgres'
   /** False for the in-memory fallback: dispatch refuses it. */
   readonly persistent: boolean
@@ -52,15 +46,6 @@ export interface Store {
   readonly paymentEvents: PaymentEventStore
   /** What operators did. */
   readonly audit: AuditLog
-  /**
-   * Takes an hour (`2026-11-21T04`) for `leaseMs`. `busy`: another process has it; when that process dies, the hour can
-   * be taken again at the end of its lease. `handled`: its work is done.
-   */
-  claimHour(claim: HourClaim): Promise<'claimed' | 'busy' | 'handled'>
-  /** Goes on holding a claimed hour. */
-  keepHour(claim: HourClaim): Promise<void>
-  /** Ends a claim: the hour's work is done, or the hour can be taken again at once. */
-  endHour(hour: string, done: boolean): Promise<void>
   lastHour(): Promise<string | undefined>
   /** The value kept under a name, made once by whoever comes first. */
   getOrCreate(name: string, make: () => string): Promise<string>

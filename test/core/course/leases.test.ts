@@ -92,6 +92,22 @@ test('a transport that waits ten minutes for an answer keeps its claim all the w
   expect(it.messages).toHaveLength(3)
 })
 
+test('a refusal that nobody can judge yet keeps its claim while the other messages of the call are out', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(2, { time, patienceMs: 14 * MINUTE })
+  it.answer(async ({ to }) => {
+    if (to.address === 'p0@example.com') return { kind: 'permanent', hardBounce: false, reason: 'no' }
+    await time.clock.sleep(5 * MINUTE)
+    return sent
+  })
+  const first = it.course.dispatch({ limit: 10 })
+  for (let minute = 1; minute < 5; minute += 1)
+    time.after(minute * MINUTE, () => void it.open(it.store.course).dispatch({ limit: 10 }))
+  expect(await during(time, first)).toMatchObject({ sent: 1, failed: 1 })
+  expect(it.messages).toHaveLength(2)
+  expect(await it.rows()).toMatchObject([{ problem: { kind: 'parked' } }, { sentDays: [1] }])
+})
+
 test('an attempt that outlives the patience for it is given up before its lease ends', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time })
@@ -185,4 +201,23 @@ test('an operator brings back an address that bounced wrongly, but nobody who le
     { state: 'confirmed', sentDays: [1, 2] },
     { state: 'unsubscribed', sentDays: [1] },
   ])
+})
+
+test('a call gives nobody two messages, though another dispatcher sends one between', async () => {
+  const it = await courseWith(3)
+  it.pass(6 * DAY_MS)
+  const other = it.open(it.store.course)
+  let claims = 0
+  const store: CourseStore = {
+    ...it.store.course,
+    // One at a time, and before each the other works at the same backlog.
+    claimDue: async (asked) => {
+      claims += 1
+      if (claims > 1 && claims < 6) await other.dispatch({ limit: 10 })
+      return it.store.course.claimDue({ ...asked, limit: 1 })
+    },
+  }
+  const { results } = await it.open(store).dispatch({ limit: Number.POSITIVE_INFINITY })
+  expect(results.length).toBeGreaterThan(0)
+  expect(new Set(results.map(({ subscription }) => subscription)).size).toBe(results.length)
 })

@@ -13,21 +13,26 @@ import { courseWith } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
-/** Changes a row by hand, past all that the store promises. */
-async function byHand(address: Awaited<ReturnType<typeof addressOf>>, sql: string) {
+/** Reads or changes a row by hand, past all that the store promises. */
+async function byHand(address: Awaited<ReturnType<typeof addressOf>>, sql: string): Promise<unknown> {
   if (address?.kind === 'sqlite') {
     const database = new Database(address.file)
-    database.exec(sql)
+    const statement = database.prepare(sql)
+    const rows = statement.reader ? statement.all() : statement.run()
     database.close()
-  } else if (address?.kind === 'postgres') {
+    return rows
+  }
+  if (address?.kind === 'postgres') {
     const client = new pg.Client({
       connectionString: address.url.reveal(),
       options: '-c search_path=platformctl',
     })
     await client.connect()
-    await client.query(sql)
+    const { rows } = await client.query(sql)
     await client.end()
+    return rows
   }
+  return undefined
 }
 
 describe.each([
@@ -43,6 +48,13 @@ describe.each([
     expect(await it.course.dispatch({ limit: 100 })).toMatchObject({ sent: 19 })
     expect(await it.course.counts()).toMatchObject({ parked: 1 })
     expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem: { kind: 'parked' } }])
+    // What stands there is all that is left to repair it from.
+    expect(
+      await byHand(
+        it.address,
+        `SELECT CAST(sent_days AS text) AS days FROM subscription WHERE problem_kind = 'parked'`,
+      ),
+    ).toEqual([{ days: days.replace('":true', kind === 'postgres' ? '": true' : '":true') }])
     // Not before it is repaired: nobody knows which lessons were sent.
     expect(await it.course.resolve('person-3', 'retry')).toBe(false)
     await byHand(it.address, `UPDATE subscription SET sent_days = '[]' WHERE id = 'person-3'`)

@@ -434,14 +434,14 @@ type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
 type DueRow = SqliteRow & { readonly rowid: number }
 
 function recordOfRow(row: SqliteRow): SubscriptionRecord {
-  return recordOf({ ...row, sent_days: parsed(row.sent_days) })
+  const record = recordOf({ ...row, sent_days: parsed(row.sent_days) })
+  return record.unreadableDays === undefined ? record : { ...record, unreadableDays: row.sent_days }
 }
 
 /** A text that is no JSON stays the text that it is. */
 function parsed(text: string): unknown {
   try {
-    const days: unknown = JSON.parse(text)
-    return Array.isArray(days) ? days : text
+    return JSON.parse(text)
   } catch {
     return text
   }

@@ -1,0 +1,114 @@
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+
+/** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
+const LEASE_MS = 3 * 60 * 1000
+
+export interface HourClaim {
+  /** `2026-11-21T04` */
+  readonly hour: string
+  /** UTC milliseconds. */
+  readonly now: number
+  readonly leaseMs: number
+}
+
+/** Where all processes that share a store agree on who handles an hour. */
+export interface HourStore {
+  /**
+   * Takes an hour for `leaseMs`. `busy`: another process has it; when that process dies, the hour can be taken again
+   * at the end of its lease. `handled`: its work is done.
+   */
+  claimHour(claim: HourClaim): Promise<'claimed' | 'busy' | 'handled'>
+  /** Goes on holding a claimed hour. */
+  keepHour(claim: HourClaim): Promise<void>
+  /** Ends a claim: the hour's work is done, or the hour can be taken again at once. */
+  endHour(hour: string, done: boolean): Promise<void>
+}
+
+export interface HoursOptions {
+  readonly store: HourStore
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+  /** One hour's work; `stopped`: the signal ended it before all was done. */
+  readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
+  /** What must not wait for the next hour: asked each minute in which no hour begins. */
+  readonly retry?: (signal: AbortSignal) => Promise<void>
+  /** An hour failed, and is tried again at the next look. */
+  readonly onFault: (error: unknown, hour: string) => void
+}
+
+export interface Hours {
+  /** Looks now. To be called every minute. */
+  tick(): void
+  /** Aborts the run in progress and waits for it. */
+  stop(): Promise<void>
+}
+
+/**
+ * Runs each hour's work once. The hour is claimed in the store and marked as handled only when its work is done: two
+ * processes never both run it, a late start catches up once, and an hour whose run failed or whose process was killed
+ * is run again.
+ */
+export function createHours({ store, clock, log, run, retry, onFault }: HoursOptions): Hours {
+  const stopping = new AbortController()
+  let handled = ''
+  /** The hour whose claim this process holds. */
+  let claimed: string | undefined
+  let running: Promise<void> | undefined
+
+  async function handle(hour: string): Promise<void> {
+    try {
+      const found = await store.claimHour({ hour, now: clock.now(), leaseMs: LEASE_MS })
+      if (found === 'handled') handled = hour
+      if (found !== 'claimed') return
+      claimed = hour
+      log.info('schedule_hour', 'an hour of the schedule begins', { hour })
+      const done = (await run(stopping.signal)) === 'done'
+      await store.endHour(hour, done)
+      if (done) handled = hour
+    } catch (error) {
+      log.error('schedule_failed', 'an hour of the schedule failed and is tried again in a minute', {
+        hour,
+        fault: nameOf(error),
+      })
+      onFault(error, hour)
+      // Another process may hold an hour that this one could not claim. If the store cannot be reached, the lease ends by itself.
+      if (claimed === hour) await store.endHour(hour, false).catch(() => {})
+    } finally {
+      claimed = undefined
+    }
+  }
+  async function look(): Promise<void> {
+    if (stopping.signal.aborted) return
+    const hour = new Date(clock.now()).toISOString().slice(0, 13)
+    if (hour !== handled) return handle(hour)
+    await retry?.(stopping.signal).catch((error: unknown) =>
+      log.warn(
+        'retry_failed',
+        'what was due for another attempt could not be tried; the next minute tries again',
+        { fault: nameOf(error) },
+      ),
+    )
+  }
+  return {
+    tick() {
+      const hour = claimed
+      if (hour !== undefined)
+        store.keepHour({ hour, now: clock.now(), leaseMs: LEASE_MS }).catch((error: unknown) =>
+          log.warn('schedule_hour_not_held', 'an hour of the schedule could not be held for longer', {
+            hour,
+            fault: nameOf(error),
+          }),
+        )
+      running ??= look().finally(() => {
+        running = undefined
+      })
+    },
+    async stop() {
+      stopping.abort(new Error('the daemon stops'))
+      await running
+    },
+  }
+}
+
+const nameOf = (error: unknown) => (error instanceof Error ? error.name : 'unknown')
