@@ -26,7 +26,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   env: ['mail/address.ts'],
   health: ['env'],
   live: ['env'],
-  mail: ['env', 'access/directory.ts', 'access/identity.ts'],
+  mail: ['env', 'messages', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
   store: [
     'course',
@@ -41,10 +41,12 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   // An identity's address is parsed as every other.
   access: ['env', 'mail/address.ts'],
   payments: ['env', 'access/identity.ts'],
-  analytics: [],
+  // What the engine says to visitors, and nothing of how it is shown.
+  messages: [],
+  analytics: ['messages'],
   reporting: ['analytics/personal.ts'],
   // The page of recorded health: what a probe found, and nothing of how it looked.
-  status: ['health/probe.ts'],
+  status: ['health/probe.ts', 'messages'],
 }
 
 const ONE_HOME: Record<string, string> = {

@@ -11,11 +11,18 @@ import { learningMails } from '../src/presets/learning/mails.ts'
 export const COMPILED_MAILS: Readonly<Record<string, () => Promise<string>>> = {
   'templates/compiled/mails.json': () => compiledFile('templates', learningMails),
   'templates/compiled/base.json': () => compiledFile('templates/base', baseMails),
+  'templates/compiled/base.de.json': () => compiledFile('templates/base', baseMails, 'de'),
 }
 
-async function compiledFile(folder: string, definitions: readonly MailDefinition[]): Promise<string> {
+async function compiledFile(
+  folder: string,
+  definitions: readonly MailDefinition[],
+  language?: string,
+): Promise<string> {
   try {
-    const compiled = await compileFolders({ definitions, folders: [{ path: folder, shipped: true }] })
+    const translated = language && { path: `${folder}/${language}`, shipped: true, language }
+    const folders = [...(translated ? [translated] : []), { path: folder, shipped: true }]
+    const compiled = await compileFolders({ definitions, folders })
     return `${JSON.stringify(compiled, null, 1)}\n`
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error

@@ -7,9 +7,9 @@ import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 import type { SampleHealth } from './status/sample-health.ts'
 
-/** Colors are CSS colors; `logo` is the file's content as a data URL. */
+/** What a definition says of its looks: pages and mails then bear the platform's name. `logo` is the file's content as a data URL. */
 export interface Brand {
-  readonly color: string
+  readonly color?: string
   readonly logo?: string
 }
 

@@ -41,6 +41,7 @@ import { createGate } from './http/gate.ts'
 import { createPoll } from './http/poll.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { once } from './once.ts'
+import { frameOf } from './pages/frame.ts'
 import type { Parts } from './parts.ts'
 import { healthRoute } from './routes/health.ts'
 import { metricsRoute } from './routes/metrics.ts'
@@ -302,7 +303,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       clientOf,
       behindOf: untrustedClient(trustProxy),
       bodies,
-      pagesAt: name === WEB ? '' : settings.site.siteUrl,
+      frame: frameOf(platform, name === WEB ? '' : settings.site.siteUrl),
       allowsOrigin: name === WEB ? undefined : originPolicy(settings.site.corsOrigins),
       log,
       monotonic: clock.monotonic,

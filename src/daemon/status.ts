@@ -1,4 +1,5 @@
 import type { Settings } from '../core/env/settings.ts'
+import type { Messages } from '../core/messages/en.ts'
 import type { Platform } from '../core/platform.ts'
 import type { History, Recorded } from '../core/status/history.ts'
 
@@ -43,7 +44,14 @@ export function targetOf({ probes }: Platform, settings: Settings, probe: string
 }
 
 /** What it means that a probe, or a whole group, is not configured. */
-export function meaningOf({ probes, contract }: Platform, name: string): string | undefined {
+export function meaningOf({ probes, contract }: Platform, name: string, { status }: Messages): string {
   const probe = probes.find((one) => one.name === name)
-  return probe?.meaning ?? contract.group(probe?.group ?? name)?.absent
+  const group = probe?.group ?? name
+  const neighbour = probe !== undefined && contract.services.includes(name)
+  return (
+    (neighbour ? status.addressNotSet : probe?.meaning) ??
+    status.absent[group] ??
+    contract.group(group)?.absent ??
+    status.nothingDependsOnIt
+  )
 }

@@ -1,3 +1,4 @@
+import type { InsightsSection } from '../core/analytics/insights-definition.ts'
 import type { Kind, RuleDefinition, StandardSchema } from '../core/env/definition.ts'
 import type { HealthFormat } from '../core/service.ts'
 
@@ -208,6 +209,13 @@ export interface PlatformDefinition {
   readonly courses?: Readonly<Record<string, CourseInput>>
   /** Event kinds and the properties they keep; all others are dropped. */
   readonly events?: Readonly<Record<string, Readonly<Record<string, PropertyType>>>>
+  /** What the insights page shows of your events. */
+  readonly insights?: {
+    /** Names of event kinds for people. */
+    readonly labels?: Readonly<Record<string, string>>
+    /** Tables, each made from events of your kinds. */
+    readonly sections?: readonly InsightsSection[]
+  }
   readonly heartbeats?: Readonly<Record<string, HeartbeatInput>>
   /** Where relative paths start; the folder of the file, or the working directory when there is no file. */
   readonly folder?: string

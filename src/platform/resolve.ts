@@ -1,9 +1,9 @@
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
+import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import { compiledOnce } from '../core/mail/compiled.ts'
 import type { MailAsk, MailDefinition, MailSet } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
-import { withName } from '../core/mail/with-name.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type HealthFormat, type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
@@ -41,11 +41,11 @@ export function resolvePlatform(
         everyMs: (every === undefined ? undefined : parseDuration(every)) ?? DAY_MS,
       })),
     ],
-    events: [
-      ...preset.events,
-      ...Object.entries(definition.events ?? {}).map(([name, properties]) => ({ name, properties })),
-    ],
-    insights: preset.insights,
+    events: eventsOf(definition, preset),
+    insights: {
+      ...preset.insights,
+      sections: [...preset.insights.sections, ...(definition.insights?.sections ?? [])],
+    },
     texts: preset.texts,
   }
 }
@@ -57,14 +57,17 @@ function lessonName(course: string, lesson: string): string {
 
 /** The preset's mails and the definition's own; a template in its folder replaces that of the preset. */
 function mailsOf(definition: PlatformDefinition, preset: Platform, files: DefinitionFiles): MailSet {
-  const { templates = {}, name = preset.name } = definition
-  const named = (load: () => Promise<CompiledMails>) => compiledOnce(async () => withName(await load(), name))
+  const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
+  const brand = mailBrand(name, color)
+  const branded = (load: () => Promise<CompiledMails>) =>
+    compiledOnce(async () => allWithBrand(await load(), brand))
+  const translation = preset.mails.translations?.find((one) => isIn(language, one.language))
   const known = preset.mails.definitions.map((mail) => mail.name)
   const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
     (one) => !known.includes(one),
   )
   const lessons = [...files.lessons].flatMap(([course, names]) => {
-    const folder = { path: files.lessonFolders.get(course) ?? '' }
+    const folder = { path: files.lessonFolders.get(course) ?? '', language }
     return names.map((file) => ({ name: lessonName(course, file), lesson: true, folder, file }))
   })
   const definitions = [
@@ -75,12 +78,17 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
     ...own.map((one) => ownMail(one, templates[one] ?? {})),
     ...lessons,
   ]
-  const folders = [...(files.mails === undefined ? [] : [{ path: files.mails }]), ...preset.mails.folders]
+  const folders = [
+    ...(files.mails === undefined ? [] : [{ path: files.mails, language }]),
+    ...(translation ? [translation.folder] : []),
+    ...preset.mails.folders,
+  ]
   const build = files.mails ?? [...files.lessonFolders.values()][0]
-  if (build === undefined) return { ...preset.mails, compiled: named(preset.mails.compiled) }
+  const compiled = translation?.compiled ?? preset.mails.compiled
+  if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
   const load = async () =>
-    (await import('../core/mail/folder-mails.ts')).compiledFolder({ definitions, folders }, build)
-  return { definitions, folders, build, compiled: named(load) }
+    (await import('../core/mail/folder-mails.ts')).compiledFolder({ definitions, folders, brand }, build)
+  return { definitions, folders, brand, build, compiled: compiledOnce(load) }
 }
 
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
@@ -89,9 +97,23 @@ function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInpu
   return { name, ...(slots && { slots }), ...(ask && { ask }) }
 }
 
-function brandOf({ brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {
-  if (brand?.color === undefined && logo === undefined) return undefined
-  return { color: brand?.color ?? '#1d4ed8', ...(logo !== undefined && { logo }) }
+/** `de-AT` is in `de`. */
+function isIn(language: string, other: string): boolean {
+  return language.toLowerCase().split('-')[0] === other
+}
+
+function eventsOf({ events = {}, insights }: PlatformDefinition, preset: Platform): Platform['events'] {
+  const own = Object.entries(events).map(([name, properties]) => ({ name, properties }))
+  return [...preset.events, ...own].map((event) => {
+    const label = insights?.labels?.[event.name]
+    return label === undefined ? event : { ...event, label }
+  })
+}
+
+/** A definition that says a name or a brand shows it on every page. */
+function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {
+  if (name === undefined && brand?.color === undefined && logo === undefined) return undefined
+  return { ...(brand?.color !== undefined && { color: brand.color }), ...(logo !== undefined && { logo }) }
 }
 
 /** Where each format's health is, when the definition does not say. */

@@ -25,6 +25,16 @@ const REGION = 'groups/kiln/variables/KILN_REGION'
 const RULES = 'groups/kiln/rules'
 const twoRules = (...rules: unknown[]) => rules
 
+/** A sound section of the insights page, but for its one column. */
+const section = (column: object) => ({
+  id: 'firings',
+  heading: 'Firings',
+  caption: 'Firings',
+  empty: 'None.',
+  rowHead: 'Kiln',
+  columns: [{ head: 'Firings', kind: 'kiln.booked', compute: 'count', ...column }],
+})
+
 /** Where it is spoiled, with what, and the fault: its path, and words of its cause and its fix. */
 const FAULTS: readonly [at: string, value: unknown, path: string, cause: RegExp, fix: RegExp][] = [
   ['colour', 'red', 'colour', /not a field of a definition/, /Its fields are preset, name/],
@@ -518,6 +528,43 @@ const FAULTS: readonly [at: string, value: unknown, path: string, cause: RegExp,
     'courses.firing.follow',
     /not a version/,
     /latest/,
+  ],
+  ['insights', { table: [] }, 'insights.table', /not a field of the insights/, /labels, sections/],
+  [
+    'insights',
+    { labels: { 'kiln.boked': 'x' } },
+    'insights.labels["kiln.boked"]',
+    /not an event kind/,
+    /kiln\.booked/,
+  ],
+  ['insights', { sections: [{}] }, 'insights.sections[0].columns', /no columns/, /compute/],
+  [
+    'insights',
+    { sections: [section({ kind: 'kiln.boked' })] },
+    'insights.sections[0].columns[0].kind',
+    /not an event kind/,
+    /Did you mean kiln\.booked/,
+  ],
+  [
+    'insights',
+    { sections: [section({ compute: 'mean' })] },
+    'insights.sections[0].columns[0].property',
+    /computed from a property/,
+    /cones/,
+  ],
+  [
+    'insights',
+    { sections: [section({}), section({})] },
+    'insights.sections[1].id',
+    /has a part firings already/,
+    /another id/,
+  ],
+  [
+    'insights',
+    { sections: [{ ...section({}), tile: { label: 'firings', column: 'Booked' } }] },
+    'insights.sections[0].tile.column',
+    /not the head of a column/,
+    /Firings/,
   ],
   ['events', { booked: {} }, 'events.booked', /name of an event kind/, /kiln\.booked/],
   ['events', { 'page.viewed': {} }, 'events["page.viewed"]', /preset has the event kind/, /another name/],

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { InsightsColumn, InsightsSection } from '../../src/core/analytics/insights-definition.ts'
 import { VALUE_KINDS } from '../../src/core/env/values.ts'
 import { BRAND_FIELDS } from '../../src/platform/check/brand.ts'
 import { DEFINITION_FIELDS } from '../../src/platform/check/check.ts'
 import { GROUP_FIELDS } from '../../src/platform/check/groups.ts'
+import { COLUMN_FIELDS, INSIGHTS_FIELDS, SECTION_FIELDS } from '../../src/platform/check/insights.ts'
 import { COURSE_FIELDS, HEARTBEAT_FIELDS, TEMPLATE_FIELDS } from '../../src/platform/check/mails.ts'
 import { PROBE_FIELDS, SERVICE_FIELDS } from '../../src/platform/check/services.ts'
 import { VARIABLE_FIELDS } from '../../src/platform/check/variables.ts'
@@ -44,6 +46,9 @@ test.each<[heading: string, accepted: readonly unknown[], typed: readonly unknow
   ['### Probes', PROBE_FIELDS, every<ProbeInput>()(PROBE_FIELDS)],
   ['### Templates', TEMPLATE_FIELDS, every<TemplateInput>()(TEMPLATE_FIELDS)],
   ['### Courses', COURSE_FIELDS, every<CourseInput>()(COURSE_FIELDS)],
+  ['### Insights', INSIGHTS_FIELDS, every<NonNullable<PlatformDefinition['insights']>>()(INSIGHTS_FIELDS)],
+  ['#### Sections', SECTION_FIELDS, every<InsightsSection>()(SECTION_FIELDS)],
+  ['#### Columns', COLUMN_FIELDS, every<InsightsColumn>()(COLUMN_FIELDS)],
   ['### Heartbeats', HEARTBEAT_FIELDS, every<HeartbeatInput>()(HEARTBEAT_FIELDS)],
 ])('%s: the page, the checks and the types know the same fields', (heading, accepted, typed) => {
   expect(fieldsUnder(heading)).toEqual(accepted)

@@ -9,7 +9,19 @@ export interface BarChart {
 const HEIGHT = 220
 
 /** Bars over days in `host`; `readout` tells what the pointer is on. Colours are those of the page, light or dark. */
-export function barChart(host: HTMLElement, readout: HTMLElement): BarChart {
+export function barChart({
+  host,
+  readout,
+  language,
+  plural,
+}: {
+  readonly host: HTMLElement
+  readonly readout: HTMLElement
+  /** In which days are written. */
+  readonly language: string
+  /** `12 events` */
+  readonly plural: (count: number) => string
+}): BarChart {
   let chart: uPlot | undefined
   let days: readonly { readonly day: string; readonly count: number }[] = []
 
@@ -41,7 +53,7 @@ export function barChart(host: HTMLElement, readout: HTMLElement): BarChart {
             size: 28,
             incrs: [1, 2, 7, 14, 28, 91, 182],
             space: 64,
-            values: (_, rows) => rows.map((row) => shortDay(days[row]?.day)),
+            values: (_, rows) => rows.map((row) => shortDay(days[row]?.day, language)),
           },
           { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] },
         ],
@@ -59,9 +71,7 @@ export function barChart(host: HTMLElement, readout: HTMLElement): BarChart {
           setCursor: [
             ({ cursor }) => {
               const at = days[cursor.idx ?? -1]
-              readout.textContent = at
-                ? `${longDay(at.day)}: ${at.count} ${at.count === 1 ? 'event' : 'events'}`
-                : ' '
+              readout.textContent = at ? `${longDay(at.day, language)}: ${plural(at.count)}` : ' '
             },
           ],
         },
@@ -86,14 +96,14 @@ export function barChart(host: HTMLElement, readout: HTMLElement): BarChart {
   }
 }
 
-function shortDay(day: string | undefined): string {
-  return day === undefined ? '' : format(day, { day: 'numeric', month: 'short' })
+function shortDay(day: string | undefined, language: string): string {
+  return day === undefined ? '' : format(day, language, { day: 'numeric', month: 'short' })
 }
 
-export function longDay(day: string): string {
-  return format(day, { day: 'numeric', month: 'long', year: 'numeric' })
+export function longDay(day: string, language: string): string {
+  return format(day, language, { day: 'numeric', month: 'long', year: 'numeric' })
 }
 
-function format(day: string, options: Intl.DateTimeFormatOptions): string {
-  return new Date(`${day}T00:00:00Z`).toLocaleDateString(undefined, { ...options, timeZone: 'UTC' })
+function format(day: string, language: string, options: Intl.DateTimeFormatOptions): string {
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString(language, { ...options, timeZone: 'UTC' })
 }

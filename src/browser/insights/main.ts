@@ -1,6 +1,6 @@
 import type { AnalyticsEvent } from '../../core/analytics/events.ts'
 import { type Insights, insightsOf } from '../../core/analytics/insights.ts'
-import type { InsightsData } from '../../core/analytics/insights-data.ts'
+import type { InsightsPageData } from '../../core/analytics/insights-data.ts'
 import { createSanitiser } from '../../core/analytics/sanitise.ts'
 import { type Buffer, openBuffer } from '../buffer.ts'
 import { deviceStorage, hasOptedOut, isAllowed, setOptOut } from '../consent.ts'
@@ -9,24 +9,15 @@ import { BATCH_KEY } from '../sender.ts'
 import { barChart } from './chart.ts'
 import * as tables from './tables.ts'
 
-/** What the script says; the frame's own texts are in the page. */
-const T = {
-  chart: (total: number) => `Bar chart of ${total} events per day`,
-  chartDays: (first: string, last: string) => ` from ${first} to ${last}`,
-  chartTable: '; the table below has the same numbers.',
-  sampled: (caption: string) => `${caption} (sample data)`,
-  noStorage: 'This browser blocks storage here, so nothing is recorded.',
-  off: 'Nothing is recorded and no errors are reported.',
-  on: 'Events are recorded in this browser.',
-  gpc: 'Your browser sends Global Privacy Control, so nothing is recorded and no errors are reported.',
-  none: 'This browser holds no events.',
-  some: (count: number) => `This browser holds ${plural(count)}.`,
-  exported: (count: number) => `Exported ${plural(count)}.`,
-  deleted: 'Your data was deleted from this browser.',
-} as const
+const { events: definitions, sections, sample, texts: T, language } = pageData<InsightsPageData>()
+
+/** A text with its blanks filled: `{count} events`. */
+function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
+}
 
 function plural(count: number): string {
-  return count === 1 ? '1 event' : `${count.toLocaleString()} events`
+  return count === 1 ? T.event : fill(T.events, { count: count.toLocaleString(language) })
 }
 
 const storage = deviceStorage()
@@ -40,11 +31,15 @@ const range = part('range') as HTMLSelectElement
 const kind = part('kind') as HTMLSelectElement
 const recording = part('record') as HTMLInputElement
 const asking = part('asking') as HTMLDialogElement
-const chart = barChart(part('activity-chart'), part('activity-readout'))
+const chart = barChart({
+  host: part('activity-chart'),
+  readout: part('activity-readout'),
+  language,
+  plural,
+})
 /** A visitor without events of their own first sees the sample, and what the page can do. */
 let showsSample = true
 
-const { events: definitions, sections, sample } = pageData<InsightsData>()
 const labels = new Map(definitions.map(({ name, label = name }) => [name, label]))
 const sanitise = createSanitiser(definitions)
 for (const [name, label] of labels) kind.append(new Option(label, name))
@@ -82,11 +77,15 @@ function show(): void {
   showTiles(insights)
   chart.draw(insights.days)
   part('activity-chart').ariaLabel = chartLabel(insights)
-  const caption = (text: string) => (showsSample ? T.sampled(text) : text)
-  tables.showTable(part('activity-table'), tables.activityTable(insights), caption('Events on each day'))
-  tables.showTable(part('kinds'), tables.kindsTable(insights, labels), caption('Events of each kind'))
+  const caption = (text: string) => (showsSample ? fill(T.sampled, { caption: text }) : text)
+  tables.showTable(
+    part('activity-table'),
+    tables.activityTable(insights, { texts: T, language }),
+    caption(T.byDay),
+  )
+  tables.showTable(part('kinds'), tables.kindsTable(insights, labels, T), caption(T.byKind))
   for (const table of insights.tables)
-    tables.showTable(part(table.section.id), tables.sectionTable(table), caption(table.section.caption))
+    tables.showTable(part(table.section.id), tables.sectionTable(table, T), caption(table.section.caption))
   showConsent(own.length)
   performance.measure('insights', 'insights-begin')
 }
@@ -102,12 +101,13 @@ function showTiles({ total, days, streak, tables: shown }: Insights): void {
     const column = section.columns.findIndex(({ head }) => head === section.tile?.column)
     if (section.tile) values[`${section.id}-tile`] = rows.filter(({ cells }) => cells[column]).length
   }
-  for (const [id, value] of Object.entries(values)) part(id).textContent = value.toLocaleString()
+  for (const [id, value] of Object.entries(values)) part(id).textContent = value.toLocaleString(language)
 }
 
 function chartLabel({ total, days }: Insights): string {
   const [first, last] = [days[0]?.day, days.at(-1)?.day]
-  return T.chart(total) + (first && last ? T.chartDays(first, last) : '') + T.chartTable
+  const between = first && last ? fill(T.chartDays, { first, last }) : ''
+  return fill(T.chart, { count: String(total) }) + between + T.chartTable
 }
 
 function showConsent(count: number): void {
@@ -116,7 +116,7 @@ function showConsent(count: number): void {
   recording.disabled = storage === undefined || !(isAllowed() || hasOptedOut())
   part('recording').textContent =
     storage === undefined ? T.noStorage : hasOptedOut() ? T.off : isAllowed() ? T.on : T.gpc
-  part('kept').textContent = count === 0 ? T.none : T.some(count)
+  part('kept').textContent = count === 0 ? T.none : fill(T.some, { events: plural(count) })
   for (const id of ['export', 'delete']) (part(id) as HTMLButtonElement).disabled = count === 0
 }
 
@@ -138,7 +138,7 @@ function exportEvents(): void {
   link.download = `insights-${localDay(Date.now())}.json`
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
-  say(T.exported(events.length))
+  say(fill(T.exported, { events: plural(events.length) }))
 }
 
 function deleteEvents(): void {

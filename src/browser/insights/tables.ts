@@ -1,5 +1,8 @@
 import type { Insights, InsightsTable } from '../../core/analytics/insights.ts'
+import type { InsightsPageData } from '../../core/analytics/insights-data.ts'
 import { longDay } from './chart.ts'
+
+type Texts = InsightsPageData['texts']
 
 interface Table {
   readonly head: readonly string[]
@@ -10,42 +13,45 @@ interface Table {
   readonly empty: string
 }
 
-export function activityTable({ days }: Insights): Table {
+export function activityTable(
+  { days }: Insights,
+  { texts, language }: Pick<InsightsPageData, 'texts' | 'language'>,
+): Table {
   return {
-    head: ['Day', 'Events'],
-    rows: days.filter(({ count }) => count > 0).map(({ day, count }) => [longDay(day), count]),
-    empty: 'No event in this range.',
+    head: [texts.day, texts.eventsHead],
+    rows: days.filter(({ count }) => count > 0).map(({ day, count }) => [longDay(day, language), count]),
+    empty: texts.emptyRange,
   }
 }
 
-export function kindsTable({ kinds }: Insights, labels: ReadonlyMap<string, string>): Table {
+export function kindsTable({ kinds }: Insights, labels: ReadonlyMap<string, string>, texts: Texts): Table {
   return {
-    head: ['What', 'Events'],
+    head: [texts.what, texts.eventsHead],
     rows: kinds.map(({ kind, count }) => [labels.get(kind) ?? kind, count]),
     bar: 1,
-    empty: 'No event in this range.',
+    empty: texts.emptyRange,
   }
 }
 
-export function sectionTable({ section, rows }: InsightsTable): Table {
+export function sectionTable({ section, rows }: InsightsTable, texts: Texts): Table {
   const { by, rowHead, columns, empty } = section
-  const texts = rows.map(({ name, cells }) => [
+  const lines = rows.map(({ name, cells }) => [
     name,
     ...cells.map((cell, index) => text(cell, columns[index]?.compute === 'mean')),
   ])
   if (by !== undefined)
     return {
       head: [rowHead, ...columns.map(({ head }) => head)],
-      rows: texts,
+      rows: lines,
       ...(section.bars && { bar: 1 }),
       empty,
     }
   // Without names for rows there is one, and it is shown on its side.
   const [only] = rows
   return {
-    head: [rowHead, 'Number'],
+    head: [rowHead, texts.number],
     rows: only?.cells.some((cell) => cell)
-      ? columns.map(({ head }, index) => [head, texts[0]?.[index + 1] ?? ''])
+      ? columns.map(({ head }, index) => [head, lines[0]?.[index + 1] ?? ''])
       : [],
     empty,
   }
@@ -90,7 +96,8 @@ export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, 
               length.style.setProperty('--share', `${(Number(value) / most) * 100}%`)
               cell.append(length)
             }
-            const text = typeof value === 'number' ? value.toLocaleString() : value
+            const text =
+              typeof value === 'number' ? value.toLocaleString(document.documentElement.lang) : value
             cell.append(element('span', { className: 'value', textContent: text }))
             return cell
           }),

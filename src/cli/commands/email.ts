@@ -134,7 +134,7 @@ function samplesOf({ slots }: CompiledMail): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(slots).map(([slot, { sample }]) => [slot, sample]))
 }
 
-type Templates = Pick<MailSet, 'definitions' | 'folders'>
+type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
 /** The mails of the platform, with the templates of the named folder if one is named; one without a layout is wrong usage. */
 async function templatesOf(context: Context, folder: string | undefined): Promise<Templates> {
@@ -151,7 +151,8 @@ async function templatesOf(context: Context, folder: string | undefined): Promis
   }
   // A definition's folder holds what differs from its preset; the default platform's holds everything.
   const others = mails.build === undefined ? [] : mails.folders.filter(({ shipped }) => shipped)
-  return { definitions: mails.definitions, folders: [{ path: full }, ...others] }
+  const language = mails.folders[0]?.language
+  return { ...mails, folders: [{ path: full, ...(language && { language }) }, ...others] }
 }
 
 async function openTemplates(context: Context, named: string | undefined) {

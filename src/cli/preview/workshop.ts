@@ -1,10 +1,14 @@
 import { watch } from 'node:fs'
 import type { Finding } from '../../core/finding.ts'
 import type { Mailbox } from '../../core/mail/address.ts'
-import { compileFile, readTemplateFiles, type TemplateFiles } from '../../core/mail/compile/folder.ts'
+import {
+  compileFile,
+  readTemplateFiles,
+  type TemplateFiles,
+  type Templates,
+} from '../../core/mail/compile/folder.ts'
 import { LAYOUT } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
-import type { MailSet } from '../../core/mail/definition.ts'
 import { pathOf } from '../../core/mail/mail-path.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
@@ -39,8 +43,9 @@ interface Made {
 export function openWorkshop({
   definitions,
   folders,
+  brand,
   from = SAMPLE_FROM,
-}: Pick<MailSet, 'definitions' | 'folders'> & {
+}: Templates & {
   /** The sender that sources are shown with. */
   readonly from?: Mailbox | undefined
 }): Workshop {
@@ -50,7 +55,7 @@ export function openWorkshop({
   const make = async (name: string): Promise<Made> => {
     const definition = definitions.find((one) => one.name === name)
     if (definition === undefined) throw new RangeError('there is no such template')
-    const files = await readTemplateFiles(folders, definition)
+    const files = await readTemplateFiles({ folders, ...(brand && { brand }) }, definition)
     return { files, compiled: await compileFile(files) }
   }
   const made = (name: string) => {

@@ -1,3 +1,4 @@
+import type { Messages } from '../messages/en.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import type { InsightsDefinition, InsightsSection } from './insights-definition.ts'
 
@@ -7,6 +8,13 @@ export interface InsightsData {
   readonly sections: readonly InsightsSection[]
   /** `at` counts from the moment at which the page is looked at, so it is negative. */
   readonly sample: readonly AnalyticsEvent[]
+}
+
+/** The same, with what the script says. */
+export interface InsightsPageData extends InsightsData {
+  readonly texts: Messages['insights']['script']
+  /** Of the texts: numbers and dates are written in it. */
+  readonly language: string
 }
 
 export function insightsData({

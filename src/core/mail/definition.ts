@@ -1,5 +1,6 @@
 import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
+import type { MailBrand } from './brand.ts'
 import type { Allowance } from './recipient.ts'
 import type { CompiledMails, Slot } from './template.ts'
 
@@ -69,6 +70,15 @@ export interface MailFolder {
   /** Absolute; relative to the package if it ships with the package. */
   readonly path: string
   readonly shipped?: boolean
+  /** Of the templates in it; English when left out. */
+  readonly language?: string
+}
+
+/** A preset's mails in another language: those that the folder does not have are in the preset's own. */
+export interface MailTranslation {
+  readonly language: string
+  readonly folder: MailFolder
+  readonly compiled: () => Promise<CompiledMails>
 }
 
 /** The mails of a platform: what each is for, where its templates are, and how they compiled. */
@@ -76,6 +86,10 @@ export interface MailSet {
   readonly definitions: readonly MailDefinition[]
   /** The first folder that has a template supplies it. */
   readonly folders: readonly MailFolder[]
+  /** The same mails as a preset ships them in other languages. */
+  readonly translations?: readonly MailTranslation[]
+  /** What layouts take from the platform; undefined for templates that take nothing. */
+  readonly brand?: MailBrand
   /** Where `platformctl email build` writes, if these mails are not those of a preset. */
   readonly build?: string
   /** The compiled templates, loaded at the first call. */

@@ -15,7 +15,7 @@ export interface MailBuild {
   readonly mails: CompiledMails
 }
 
-type Templates = Pick<MailSet, 'definitions' | 'folders'>
+type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
 /** The compiled mails of a folder: its build if that is fresh, and otherwise compiled now. */
 export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
@@ -43,10 +43,11 @@ async function readBuild(folder: string): Promise<MailBuild | undefined> {
 }
 
 /** Changes with every byte of a template or layout, and with the slots that templates must have. */
-async function hashSources({ definitions, folders }: Templates): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify(definitions))
-  const all = [...folders, ...definitions.flatMap(({ folder }) => folder ?? [])].map(pathOf)
-  for (const folder of new Set(all)) {
+async function hashSources({ definitions, folders, brand }: Templates): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify({ definitions, brand }))
+  const all = [...folders, ...definitions.flatMap(({ folder }) => folder ?? [])]
+  hash.update(JSON.stringify(all.map(({ language }) => language)))
+  for (const folder of new Set(all.map(pathOf))) {
     const files = (await readdir(folder)).filter((file) => /\.(?:md|mjml)$/.test(file)).sort()
     for (const file of files) hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)))
   }

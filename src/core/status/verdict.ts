@@ -1,12 +1,13 @@
 import type { Line, Summary } from './summary.ts'
-import { duration, type Labels, listed } from './words.ts'
+import type { Labels } from './words.ts'
 
 /** The state of everything in one sentence; who reads no further knows what matters. */
 export function verdict(summary: Summary, labels: Labels): string {
   const { services, state, now, checkedAt } = summary
-  if (checkedAt === undefined) return 'No history is recorded yet'
+  const T = labels.messages.status
+  if (checkedAt === undefined) return T.noHistory
   const silent = services.filter(({ whole }) => whole.state === 'unknown')
-  if (silent.length === services.length) return `Nothing has been recorded for ${duration(now - checkedAt)}`
+  if (silent.length === services.length) return T.silentFor(now - checkedAt)
   const named = (one: Line) =>
     one.probe === ''
       ? labels.service(one.service)
@@ -19,14 +20,10 @@ export function verdict(summary: Summary, labels: Labels): string {
       if (causes.length > 0) return causes
       return service.probes.length === 0 && service.whole.state === wanted ? [service.whole] : []
     })
-  const sentence = (lines: readonly Line[], how: string) =>
-    `${listed(lines.map(named))} ${lines.length === 1 ? 'is' : 'are'} ${how}`
-  if (state === 'failing') return sentence(troubled('failing'), 'failing')
-  if (silent.length > 0)
-    return `Nothing is known of ${listed(silent.map(({ service }) => labels.service(service)))} now; the rest works`
-  if (state === 'degraded')
-    return `Everything works, with limits: ${sentence(troubled('degraded'), 'degraded')}`
-  return 'Everything works'
+  if (state === 'failing') return T.areFailing(troubled('failing').map(named))
+  if (silent.length > 0) return T.unknown(silent.map(({ service }) => labels.service(service)))
+  if (state === 'degraded') return T.areDegraded(troubled('degraded').map(named))
+  return T.works
 }
 
 /** A probe of a neighbour that is itself in trouble: the cause stands in the neighbour's own lines. */

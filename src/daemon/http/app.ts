@@ -7,6 +7,7 @@ import { reportError } from '../../core/reporting/facade.ts'
 import { ROUTES, type RouteName } from '../../core/routes.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
+import type { Frame } from '../pages/frame.ts'
 import { prefersHtml } from './accept.ts'
 import type { BodyShare } from './body-memory.ts'
 import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
@@ -26,8 +27,7 @@ export interface AppOptions {
   readonly bodies: (client: string) => BodyShare
   /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
   readonly allowsOrigin?: AllowsOrigin | undefined
-  /** What stands before a path of the web service in links: nothing on that service itself. */
-  readonly pagesAt: string
+  readonly frame: Frame
   readonly table: RouteTable
   /** The path of the service's health, where that is not a route of web. */
   readonly healthPath: string
@@ -47,7 +47,7 @@ export function createApp({
   behindOf,
   bodies,
   allowsOrigin,
-  pagesAt,
+  frame,
   log,
   monotonic,
   onAnswer,
@@ -60,7 +60,7 @@ export function createApp({
     methods.set(route.path, { name, allowed })
     app.on([...route.methods], route.path, async (context) => {
       context.env.facts.route = name
-      const asked = new Asked(context, { clientOf, behindOf, bodies, pagesAt })
+      const asked = new Asked(context, { clientOf, behindOf, bodies, frame })
       try {
         return await gate(name, asked, handler)
       } finally {
@@ -72,7 +72,7 @@ export function createApp({
     app.all(path, (context) => {
       context.env.facts.route = name
       const error = new PlatformError('method_not_allowed', `This route takes ${allowed.join(', ')}.`)
-      return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, pagesAt }), {
+      return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, frame }), {
         Allow: allowed.join(', '),
       })
     })
@@ -80,7 +80,7 @@ export function createApp({
   app.notFound((context) =>
     errorResponse(
       new PlatformError('not_found', 'There is no such page or route.'),
-      new Asked(context, { clientOf, behindOf, bodies, pagesAt }),
+      new Asked(context, { clientOf, behindOf, bodies, frame }),
     ),
   )
   app.onError((error, context) => {
@@ -96,7 +96,7 @@ export function createApp({
         requestId: context.env.facts.id,
       })
     }
-    return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, pagesAt }))
+    return errorResponse(error, new Asked(context, { clientOf, behindOf, bodies, frame }))
   })
 
   return async (request, environment) => {
@@ -107,7 +107,7 @@ export function createApp({
       ? errorResponse(refusal, {
           requestId: facts.id,
           route: undefined,
-          pagesAt,
+          frame,
           wantsHtml: prefersHtml(request.headers.get('accept') ?? ''),
         })
       : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
@@ -199,20 +199,20 @@ class Asked implements RouteRequest {
   readonly #behindOf: AppOptions['behindOf']
   readonly #bodies: AppOptions['bodies']
   passed: () => void = () => {}
-  readonly pagesAt: string
+  readonly frame: Frame
   #url: URL | undefined
   #client: string | undefined
   #bodyShare: BodyShare | undefined
 
   constructor(
     context: AppContext,
-    { clientOf, behindOf, bodies, pagesAt }: Pick<AppOptions, 'clientOf' | 'behindOf' | 'bodies' | 'pagesAt'>,
+    { clientOf, behindOf, bodies, frame }: Pick<AppOptions, 'clientOf' | 'behindOf' | 'bodies' | 'frame'>,
   ) {
     this.#context = context
     this.#clientOf = clientOf
     this.#behindOf = behindOf
     this.#bodies = bodies
-    this.pagesAt = pagesAt
+    this.frame = frame
   }
 
   get request(): Request {

@@ -6,7 +6,7 @@ import type { RouteRequest } from './route.ts'
 /** The one error shape (CONTRACT §4), as JSON for programs and as a page for persons. Never an internal text. */
 export function errorResponse(
   error: unknown,
-  request: Pick<RouteRequest, 'requestId' | 'wantsHtml' | 'route' | 'pagesAt'>,
+  request: Pick<RouteRequest, 'requestId' | 'wantsHtml' | 'route' | 'frame'>,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const known =
@@ -29,7 +29,7 @@ export function errorResponse(
         message: known.message,
         requestId: request.requestId,
         route: request.route,
-        pagesAt: request.pagesAt,
+        frame: request.frame,
       }),
     })
   const body = {

@@ -1,4 +1,5 @@
 import type { RouteName } from '../../core/routes.ts'
+import type { Frame } from '../pages/frame.ts'
 import type { BodyShare } from './body-memory.ts'
 
 /** What a route handler is given: the request, the path's parameters, and who asks. */
@@ -17,8 +18,8 @@ export interface RouteRequest {
   readonly isLocal: boolean
   /** To be called as soon as the secret that came with the request is known to be right. */
   passed: () => void
-  /** What stands before a path of the web service in links. */
-  readonly pagesAt: string
+  /** What all pages of the platform share. */
+  readonly frame: Frame
   /** A person's browser asked: pages for it, JSON for programs. */
   readonly wantsHtml: boolean
   /** What this request holds of the memory for bodies. */

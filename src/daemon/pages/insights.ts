@@ -1,84 +1,56 @@
-import type { InsightsData } from '../../core/analytics/insights-data.ts'
+import type { InsightsData, InsightsPageData } from '../../core/analytics/insights-data.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 
-/** What the page says before its script fills it. */
-const T = {
-  title: 'Insights',
-  lead: 'What you did here, drawn from this browser’s own storage. Nothing on this page leaves your device.',
-  noScript: 'This page needs JavaScript to draw its charts, and JavaScript is off in this browser.',
-  fresh: 'Nothing is recorded in this browser yet.',
-  showSample: 'Show sample data',
-  sampleTitle: 'Sample data.',
-  sample: 'Nothing here is real, and nothing is stored.',
-  hideSample: 'Hide sample data',
-  controls: 'Filters',
-  range: 'Range',
-  kind: 'Kind',
-  allKinds: 'all kinds',
-  activity: 'Activity',
-  activityChart: 'Bar chart of events per day',
-  asTable: 'Show as a table',
-  activityTable: 'Events per day, as a table',
-  own: 'Your data',
-  export: 'Export',
-  delete: 'Delete…',
-  record: 'Record my activity in this browser',
-  askTitle: 'Delete your data?',
-  ask: 'This removes all events from this browser and cannot be undone. Export them first to keep a copy.',
-  confirmDelete: 'Delete',
-  keep: 'Keep',
-  start: 'Go to the start page',
-} as const
-
-const RANGES = [
-  ['7', 'last 7 days', ''],
-  ['30', 'last 30 days', ' selected'],
-  ['90', 'last 90 days', ''],
-  ['', 'everything', ''],
-] as const
-
-const TILES = [
-  ['total', 'events'],
-  ['active-days', 'active days'],
-  ['current-streak', 'current streak, in days'],
-  ['longest-streak', 'longest streak, in days'],
-] as const
+/** The range that is chosen at first. */
+const CHOSEN_RANGE = '30'
 
 /**
  * The frame of /insights; the script fills it from the browser's own storage. Nothing about the visitor is known here:
  * the page is the same for everybody.
  */
 export function insightsPage({
+  frame,
   script,
   style,
   data,
 }: {
+  readonly frame: Frame
   readonly script: string
   readonly style: string
   readonly data: InsightsData
 }): Page {
+  const T = frame.messages.insights
+  const ranges = (['7', '30', '90', ''] as const).map((value) => [value, T.ranges[value]] as const)
   const tiles = [
-    ...TILES,
+    ...Object.entries(T.tiles),
     ...data.sections.flatMap(({ id, tile }) => (tile ? [[`${id}-tile`, tile.label] as const] : [])),
   ]
   const figures = [
-    ['kinds', 'What you did'],
+    ['kinds', T.did],
     ...data.sections.map(({ id, heading }) => [id, heading] as const),
   ] as const
+  const carried: InsightsPageData = {
+    ...data,
+    events: data.events.map((event) => ({ label: T.kinds[event.name] ?? event.name, ...event })),
+    texts: T.script,
+    language: frame.messages.language,
+  }
   return page({
+    frame,
     title: T.title,
     wide: true,
     style,
     script,
-    data,
+    data: carried,
     body: `<h1>${T.title}</h1>
 <p class="quiet lead">${T.lead}</p>
 <noscript><div class="note"><p>${T.noScript}</p></div></noscript>
 <div class="note" id="fresh" hidden><p>${T.fresh}</p><button type="button" id="show-sample">${T.showSample}</button></div>
 <div class="note" id="sample" role="status" hidden><p><strong>${T.sampleTitle}</strong> ${T.sample}</p><button type="button" class="second" id="hide-sample">${T.hideSample}</button></div>
 <form class="controls" aria-label="${T.controls}">
-<div><label for="range">${T.range}</label><select id="range" autocomplete="off">${RANGES.map(([value, text, selected]) => `<option value="${value}"${selected}>${text}</option>`).join('')}</select></div>
+<div><label for="range">${T.range}</label><select id="range" autocomplete="off">${ranges.map(([value, text]) => `<option value="${value}"${value === CHOSEN_RANGE ? ' selected' : ''}>${text}</option>`).join('')}</select></div>
 <div><label for="kind">${T.kind}</label><select id="kind" autocomplete="off"><option value="">${T.allKinds}</option></select></div>
 </form>
 <dl class="tiles">${tiles.map(([id, text]) => `<div><dt>${escapeHtml(text)}</dt><dd id="${escapeHtml(id)}">–</dd></div>`).join('')}</dl>

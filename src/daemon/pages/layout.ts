@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { escapeHtml } from '../../core/mail/render.ts'
+import type { Frame } from './frame.ts'
 
 export interface Page {
   readonly html: string
@@ -10,6 +11,7 @@ export interface Page {
 
 /** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
 export function page({
+  frame,
   title,
   body,
   wide = false,
@@ -18,6 +20,7 @@ export function page({
   script,
   data,
 }: {
+  readonly frame: Frame
   readonly title: string
   readonly body: string
   readonly wide?: boolean
@@ -31,21 +34,22 @@ export function page({
   readonly data?: unknown
 }): Page {
   const nonce = randomBytes(16).toString('base64')
+  const { name, logo, pagesAt } = frame
   return {
     nonce,
     scripted: script !== undefined,
     html: `<!doctype html>
-<html lang="en">
+<html lang="${frame.messages.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
+<title>${escapeHtml(name === undefined ? title : `${title} · ${name}`)}</title>
 <link rel="icon" href="${icon}">
-<style nonce="${nonce}">${STYLE}${style}</style>
+<style nonce="${nonce}">${STYLE}${frame.style}${style}</style>
 </head>
 <body>
-<main class="${wide ? 'wide' : 'card'}">
+${name === undefined ? '' : `<header class="brand"><a href="${escapeHtml(pagesAt)}/">${logo === undefined ? '' : `<img src="${logo}" alt="">`}${escapeHtml(name)}</a></header>\n`}<main class="${wide ? 'wide' : 'card'}">
 ${body}
 </main>
 ${data === undefined ? '' : `<script type="application/json" nonce="${nonce}">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>\n`}${script === undefined ? '' : `<script type="module" nonce="${nonce}">${script.replaceAll('</script', '<\\/script')}</script>\n`}</body>

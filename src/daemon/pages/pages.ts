@@ -1,41 +1,26 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import { directionOf } from '../../core/messages/messages.ts'
+import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 
-const T = {
-  confirmedTitle: 'Confirmed',
-  confirmedHeading: 'You are in',
-  // Neither page knows when the next dispatch is, so neither promises a time.
-  confirmed: 'Your address is confirmed. Lessons come once a day, beginning with the next delivery.',
-  confirmedEnd: 'Every lesson has a link that ends the course with one click.',
-  confirmTitle: 'Confirm',
-  confirmHeading: 'Confirm your address',
-  confirm: 'One click confirms that this address is yours and starts the course.',
-  confirmButton: 'Confirm',
-  confirmElse: 'If you did not ask for the course, close this page and nothing happens.',
-  unsubscribedTitle: 'Unsubscribed',
-  unsubscribedHeading: 'You are unsubscribed',
-  // A forged or broken link gets the same page, which so cannot promise more.
-  unsubscribed: 'If this link was complete, no further lessons will be mailed to you.',
-  undo: 'Undo: keep the lessons coming',
-  unsubscribedEnd: 'You can close this page.',
-  resubscribedTitle: 'Welcome back',
-  resubscribed: 'If this link was complete, the lessons continue where they stopped.',
-  lessons: 'Lessons',
-} as const
-
-export function confirmedPage(): Page {
+/** `everyMs`: the time between two lessons. */
+export function confirmedPage(frame: Frame, everyMs: number): Page {
+  const T = frame.messages.course
   return page({
+    frame,
     title: T.confirmedTitle,
     body: `<h1>${T.confirmedHeading}</h1>
-<p>${T.confirmed}</p>
+<p>${T.confirmed(everyMs)}</p>
 <p class="quiet">${T.confirmedEnd}</p>`,
   })
 }
 
 /** The same link, by a button: whoever only looks at it confirms nothing. */
-export function confirmPage(action: string): Page {
+export function confirmPage(frame: Frame, action: string): Page {
+  const T = frame.messages.course
   return page({
+    frame,
     title: T.confirmTitle,
     body: `<h1>${T.confirmHeading}</h1>
 <p>${T.confirm}</p>
@@ -45,8 +30,10 @@ export function confirmPage(action: string): Page {
 }
 
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
-export function unsubscribedPage(action: string): Page {
+export function unsubscribedPage(frame: Frame, action: string): Page {
+  const T = frame.messages.course
   return page({
+    frame,
     title: T.unsubscribedTitle,
     body: `<h1>${T.unsubscribedHeading}</h1>
 <p>${T.unsubscribed}</p>
@@ -55,8 +42,10 @@ export function unsubscribedPage(action: string): Page {
   })
 }
 
-export function resubscribedPage(): Page {
+export function resubscribedPage(frame: Frame): Page {
+  const T = frame.messages.course
   return page({
+    frame,
     title: T.resubscribedTitle,
     body: `<h1>${T.resubscribedTitle}</h1>\n<p>${T.resubscribed}</p>`,
   })
@@ -64,6 +53,7 @@ export function resubscribedPage(): Page {
 
 /** A lesson as a page: `body` is compiled from the template, so it is ours. */
 export function lessonPage({
+  frame,
   title,
   day,
   last,
@@ -71,6 +61,7 @@ export function lessonPage({
   script,
   events,
 }: {
+  readonly frame: Frame
   /** The course's. */
   readonly title: string
   readonly day: number
@@ -80,15 +71,22 @@ export function lessonPage({
   /** The kinds that the script records. */
   readonly events: readonly EventDefinition[]
 }): Page {
+  const T = frame.messages.course
   const link = (to: number, text: string) =>
     to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
+  // The lesson is in its owners' language, which the engine need not speak.
+  const spoken =
+    frame.language === frame.messages.language
+      ? ''
+      : ` lang="${escapeHtml(frame.language)}" dir="${directionOf(frame.language)}"`
   return page({
-    title: `Day ${day} · ${title}`,
+    frame,
+    title: `${T.lesson(day)} · ${title}`,
     wide: true,
     script,
     ...(script !== undefined && { data: events }),
-    body: `<p class="quiet course">${escapeHtml(title)} · day ${day} of ${last}</p>
-<article class="lesson" data-lesson="day-${day}">${body}</article>
-<nav aria-label="${T.lessons}">${link(day - 1, `← Day ${day - 1}`)}${link(day + 1, `Day ${day + 1} →`)}</nav>`,
+    body: `<p class="quiet course">${escapeHtml(title)} · ${T.lessonOf(day, last)}</p>
+<article class="lesson" data-lesson="day-${day}"${spoken}>${body}</article>
+<nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>`,
   })
 }

@@ -45,7 +45,7 @@ export function subscribeRoute(course: () => Promise<Course>, challenge?: Challe
  * The link of a confirmation mail. A person's browser confirms by opening it; a scanner, and with `button` everybody,
  * gets a page with a button that confirms by POST.
  */
-export function confirmRoute(course: () => Promise<Course>, by: 'link' | 'button' = 'link'): Handler {
+export function confirmRoute(course: () => Promise<Course>, by: 'link' | 'button', everyMs: number): Handler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const token = asked.url.searchParams.get('token') ?? ''
@@ -63,11 +63,11 @@ export function confirmRoute(course: () => Promise<Course>, by: 'link' | 'button
       if (wantsJson(asked)) return jsonResponse({ status: 'unconfirmed' }, asked)
       return htmlResponse({
         requestId: asked.requestId,
-        ...confirmPage(`${asked.url.pathname}${asked.url.search}`),
+        ...confirmPage(asked.frame, `${asked.url.pathname}${asked.url.search}`),
       })
     }
     if (wantsJson(asked)) return jsonResponse({ status: 'confirmed' }, asked)
-    return htmlResponse({ requestId: asked.requestId, ...confirmedPage() })
+    return htmlResponse({ requestId: asked.requestId, ...confirmedPage(asked.frame, everyMs) })
   }
 }
 
@@ -82,13 +82,13 @@ export function unsubscribeRoute(course: () => Promise<Course>): Handler {
     if (undo) {
       // Whoever holds the link may undo: the token in it is what a forged form on another site cannot have.
       await (await course()).undoUnsubscribe(link)
-      return htmlResponse({ requestId: asked.requestId, ...resubscribedPage() })
+      return htmlResponse({ requestId: asked.requestId, ...resubscribedPage(asked.frame) })
     }
     await (await course()).unsubscribe(link)
     if (wantsJson(asked)) return jsonResponse({ status: 'unsubscribed' }, asked)
     return htmlResponse({
       requestId: asked.requestId,
-      ...unsubscribedPage(`${asked.url.pathname}${asked.url.search}`),
+      ...unsubscribedPage(asked.frame, `${asked.url.pathname}${asked.url.search}`),
     })
   }
 }
@@ -152,7 +152,7 @@ export function lessonRoute({
 }: Pick<Platform, 'courses' | 'mails' | 'events'>): Handler {
   const [course] = courses
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
-  return async ({ params, requestId }) => {
+  return async ({ params, requestId, frame }) => {
     const last = course?.lessons.length ?? 0
     // The number itself, and no other way to write it.
     const template = course?.lessons.find((_, index) => params.day === String(index + 1))
@@ -162,6 +162,7 @@ export function lessonRoute({
     lessonScript ??= readBuilt('lesson.js').catch(() => undefined)
     const day = Number(params.day)
     const page = lessonPage({
+      frame,
       title: course.title,
       day,
       last,

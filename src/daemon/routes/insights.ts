@@ -10,14 +10,14 @@ import { insightsPage } from '../pages/insights.ts'
 export function insightsRoute(platform: Pick<Platform, 'events' | 'insights'>): Handler {
   const data = insightsData(platform)
   let assets: Promise<{ script: string; style: string }> | undefined
-  return async ({ requestId }) => {
+  return async ({ requestId, frame }) => {
     assets ??= readAssets()
     const found = await assets.catch(() => undefined)
     if (found === undefined) {
       assets = undefined
       throw new PlatformError('unavailable', 'The script of this page is not built: npm run build makes it.')
     }
-    return htmlResponse({ requestId, ...insightsPage({ ...found, data }) })
+    return htmlResponse({ requestId, ...insightsPage({ ...found, frame, data }) })
   }
 }
 

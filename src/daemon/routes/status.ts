@@ -1,5 +1,6 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
 import { PlatformError } from '../../core/errors.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
 import type { Platform } from '../../core/platform.ts'
 import { summarise } from '../../core/status/summary.ts'
 import type { Labels } from '../../core/status/words.ts'
@@ -37,7 +38,10 @@ export function badgeRoute({ status, clock, platform, labels }: Needs): Handler 
       service === null
         ? summary.state
         : (summary.services.find((one) => one.service === service)?.whole.state ?? 'unknown')
-    return svgResponse(badge(service === null ? 'status' : labels.service(service), state), { requestId })
+    return svgResponse(
+      badge(labels.messages, service === null ? undefined : labels.service(service), state),
+      { requestId },
+    )
   }
 }
 
@@ -77,7 +81,8 @@ function answer(
       {
         summary,
         labels,
-        invitation: platform.texts.invitation,
+        frame: asked.frame,
+        invitation: invitationOf(platform, labels),
         recorded: status.recorded,
         sampleUntil: status.sampleUntil,
         notConfigured: notConfigured(
@@ -107,16 +112,21 @@ function absentGroups({ contract, probes }: Platform, { groups }: Parts['setting
   )
 }
 
+/** What the course is: in the platform's own words, or by its title. */
+function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labels): string | undefined {
+  return (
+    texts.invitation ??
+    (course && messages.course.invitation(escapeHtml(course.title), course.lessons.length))
+  )
+}
+
 /** One row for all that has the same consequence. */
 function notConfigured(
   names: readonly string[],
   platform: Platform,
   labels: Labels,
 ): StatusPageInput['notConfigured'] {
-  const byMeaning = Map.groupBy(
-    new Set(names),
-    (name) => meaningOf(platform, name) ?? 'nothing depends on it',
-  )
+  const byMeaning = Map.groupBy(new Set(names), (name) => meaningOf(platform, name, labels.messages))
   return [...byMeaning].map(([means, probes]) => ({ name: probes.map(labels.probe).join(', '), means }))
 }
 

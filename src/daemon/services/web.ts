@@ -9,6 +9,7 @@ const courseRoutes = () => import('../routes/course.ts')
 const paymentRoutes = () => import('../routes/payments.ts')
 const statusRoutes = () => import('../routes/status.ts')
 
+const DAY_MS = 86_400_000
 const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
 
 export function webTable(parts: Parts): RouteTable {
@@ -30,7 +31,13 @@ export function webTable(parts: Parts): RouteTable {
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
     lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
     subscribe: later(async () => (await courseRoutes()).subscribeRoute(course, parts.challenge)),
-    confirm: later(async () => (await courseRoutes()).confirmRoute(course, parts.confirmation)),
+    confirm: later(async () =>
+      (await courseRoutes()).confirmRoute(
+        course,
+        parts.confirmation,
+        parts.platform.courses[0]?.everyMs ?? DAY_MS,
+      ),
+    ),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
     email: later(async () =>
       (await import('../routes/email.ts')).emailRoute({

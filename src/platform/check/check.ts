@@ -2,6 +2,7 @@ import { checkBrand } from './brand.ts'
 import { checkEvents } from './events.ts'
 import { type Fault, knownFieldsAt, listAt, nameAt, namesAt, type Place, placeIn, textAt } from './fault.ts'
 import { checkGroups } from './groups.ts'
+import { checkInsights } from './insights.ts'
 import { checkCourses, checkHeartbeats, checkTemplates } from './mails.ts'
 import { collectNames, entries, type Names, type PresetParts } from './names.ts'
 import { checkProbes, checkServices } from './services.ts'
@@ -18,6 +19,7 @@ export const DEFINITION_FIELDS = [
   'templates',
   'courses',
   'events',
+  'insights',
   'heartbeats',
   'folder',
 ] as const
@@ -50,6 +52,8 @@ export function checkDefinition(
   checkTemplates(place.at('templates'), fields.templates)
   checkCourses(place.at('courses'), fields.courses, names)
   checkEvents(place.at('events'), fields.events, names)
+  const kinds = [...names.preset.events, ...entries(fields.events).map(([kind]) => kind)]
+  checkInsights(place.at('insights'), fields.insights, kinds)
   checkHeartbeats(place.at('heartbeats'), fields.heartbeats)
   textAt(place.at('folder'), fields.folder, 4096)
   return faults

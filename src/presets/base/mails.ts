@@ -41,9 +41,12 @@ export const baseMails = [
   },
 ] as const satisfies readonly MailDefinition[]
 
+const folder = { path: 'templates/base', shipped: true }
+
+/** In English and German; a layout takes name and colors from the platform. */
 export const baseMailSet: MailSet = {
   definitions: baseMails,
-  folders: [{ path: 'templates/base', shipped: true }],
+  folders: [folder],
   compiled: compiledOnce(async () => {
     const { default: compiled } = await import('../../../templates/compiled/base.json', {
       with: { type: 'json' },
@@ -51,4 +54,17 @@ export const baseMailSet: MailSet = {
     // The JSON's inferred type is its literal shape; the compiler that wrote it returns compiled mails.
     return compiled as unknown as CompiledMails
   }),
+  translations: [
+    {
+      language: 'de',
+      folder: { path: 'templates/base/de', shipped: true, language: 'de' },
+      compiled: compiledOnce(async () => {
+        const { default: compiled } = await import('../../../templates/compiled/base.de.json', {
+          with: { type: 'json' },
+        })
+        // As above.
+        return compiled as unknown as CompiledMails
+      }),
+    },
+  ],
 }

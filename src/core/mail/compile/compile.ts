@@ -1,5 +1,7 @@
 import { marked } from 'marked'
 import mjml2html from 'mjml'
+import { directionOf, messagesOf } from '../../messages/messages.ts'
+import { isBrandSlot, type MailBrand } from '../brand.ts'
 import { escapeHtml } from '../render.ts'
 import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
 import { markdownOfMjml } from './mjml-text.ts'
@@ -16,14 +18,20 @@ const REMOTE =
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
 const UNSUBSCRIBE = 'unsubscribeUrl'
-/** Filled in by `withName` once, and not with each mail. */
-const PLATFORM_NAME = 'platformName'
+/** MJML takes only colors where a color stands: these are stand-ins, which no layout has of its own. */
+const STAND_INS = Object.entries({
+  accent: '#0acce1',
+  onAccent: '#0acce2',
+  accentInDark: '#0acce3',
+} satisfies Partial<Record<keyof MailBrand, string>>)
 
 export interface CompileInput {
   /** For faults: `course-day-1.md`. A name that ends in `.mjml` has its body in MJML. */
   readonly file: string
   readonly source: string
   readonly layout: string
+  /** Of the template, as a language tag; English when left out. */
+  readonly language?: string | undefined
   /** What the platform fills in: the template has exactly these slots. Undefined: any. */
   readonly slots?: Readonly<Record<string, Slot['type']>>
 }
@@ -40,7 +48,9 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   const tokens = (text: string) => withTokens(text, lines)
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
   const page = await marked.parse(tokens(markdown))
-  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">Unsubscribe</a></p>` : ''}`
+  const { language = 'en' } = input
+  const { unsubscribe } = messagesOf(language).mail
+  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${unsubscribe}</a></p>` : ''}`
   const html = await layOut(input, {
     subject: escapeHtml(tokens(template.subject)),
     preheader: escapeHtml(tokens(template.preheader)),
@@ -51,14 +61,17 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
     actionUrl: tokens(template.action.url),
     actionLabel: escapeHtml(template.action.label),
     footer,
-    platformName: token(PLATFORM_NAME, 1),
+    language,
+    direction: directionOf(language),
+    platformName: token('platformName', 1),
+    ...Object.fromEntries(STAND_INS),
   })
   const inHtml = htmlContext(template)
   return {
     slots: template.slots,
     subject: parts(tokens(template.subject), () => 'plain'),
-    html: parts(tidy(html), inHtml),
-    text: parts(tokens(textPart(template, markdown)), () => 'plain'),
+    html: parts(withBrandSlots(tidy(html)), inHtml),
+    text: parts(tokens(textPart(template, markdown, unsubscribe)), () => 'plain'),
     body: parts(page, inHtml),
   }
 }
@@ -102,8 +115,12 @@ function placed(
     : new TemplateError(LAYOUT, find(layout.split(/\r?\n/)) || 1, fault.message)
 }
 
-function textPart(template: TemplateSource, markdown: string): string {
-  const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\nUnsubscribe: {{${UNSUBSCRIBE}}}` : ''
+function withBrandSlots(html: string): string {
+  return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
+}
+
+function textPart(template: TemplateSource, markdown: string, label: string): string {
+  const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\n${label}: {{${UNSUBSCRIBE}}}` : ''
   return `${template.text ?? plainText(markdown)}\n\n${template.action.label}: ${template.action.url}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
 }
 
@@ -177,6 +194,7 @@ function withTokens(text: string, lines: readonly string[]): string {
 /** A slot may stand in text, or be the whole of an href: anywhere else its value could become markup. */
 function htmlContext(template: TemplateSource): Context {
   return ({ before, after, name, line }) => {
+    if (isBrandSlot(name)) return 'html'
     const inTag = before.lastIndexOf('<') > before.lastIndexOf('>')
     if (template.slots[name]?.type === 'url' && /\shref="$/.test(before) && after.startsWith('"'))
       return 'url'

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { type MailBrand, withBrand } from '../brand.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import { pathOf } from '../mail-path.ts'
 import type { CompiledMail, CompiledMails } from '../template.ts'
@@ -16,14 +17,20 @@ export interface TemplateFiles {
   /** Absolute: where the template is, and where its layout is. */
   readonly folder: string
   readonly layoutFolder: string
+  /** Of the template; undefined is English. */
+  readonly language?: string | undefined
+  readonly brand?: MailBrand | undefined
 }
 
+/** What templates are made from. */
+export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
+
 /** Compiles every mail of a set. */
-export async function compileFolders(set: Pick<MailSet, 'definitions' | 'folders'>): Promise<CompiledMails> {
+export async function compileFolders(set: Templates): Promise<CompiledMails> {
   const compiled = await Promise.all(
     set.definitions.map(
       async (definition) =>
-        [definition.name, await compileFile(await readTemplateFiles(set.folders, definition))] as const,
+        [definition.name, await compileFile(await readTemplateFiles(set, definition))] as const,
     ),
   )
   return Object.fromEntries(compiled)
@@ -31,15 +38,14 @@ export async function compileFolders(set: Pick<MailSet, 'definitions' | 'folders
 
 /** The template comes from the first folder that has it, the layout from the first that has one. */
 export async function readTemplateFiles(
-  folders: readonly MailFolder[],
+  { folders, brand }: Pick<Templates, 'folders' | 'brand'>,
   definition: MailDefinition,
 ): Promise<TemplateFiles> {
-  const places = folders.map(pathOf)
-  const own = definition.folder ? [pathOf(definition.folder)] : []
-  const layout = await firstOf([...own, ...places], [LAYOUT])
+  const own = definition.folder ? [definition.folder] : []
+  const layout = await firstOf([...own, ...folders], [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
   const { folder, file: name = definition.name } = definition
-  const found = await firstOf(folder ? [pathOf(folder)] : places, [`${name}.md`, `${name}.mjml`])
+  const found = await firstOf(folder ? [folder] : folders, [`${name}.md`, `${name}.mjml`])
   if (found === undefined)
     throw new TemplateError(
       `${name}.md`,
@@ -50,29 +56,34 @@ export async function readTemplateFiles(
     definition,
     file: found.file,
     source: found.text,
-    folder: found.folder,
+    folder: pathOf(found.folder),
     layout: layout.text,
-    layoutFolder: layout.folder,
+    layoutFolder: pathOf(layout.folder),
+    language: found.folder.language,
+    brand,
   }
 }
 
-export function compileFile({
+export async function compileFile({
   definition: { slots },
   file,
   source,
   layout,
+  language,
+  brand,
 }: TemplateFiles): Promise<CompiledMail> {
-  return compileTemplate({ file, source, layout, ...(slots && { slots }) })
+  const compiled = await compileTemplate({ file, source, layout, language, ...(slots && { slots }) })
+  return brand === undefined ? compiled : withBrand(compiled, brand)
 }
 
 /** The first folder that has one of these files; both at once are a fault. */
-async function firstOf(folders: readonly string[], files: readonly string[]) {
+async function firstOf(folders: readonly MailFolder[], files: readonly string[]) {
   for (const folder of folders) {
     const read = await Promise.all(
       files.map(async (file) => ({
         folder,
         file,
-        text: await readFile(path.join(folder, file), 'utf8').catch(absent),
+        text: await readFile(path.join(pathOf(folder), file), 'utf8').catch(absent),
       })),
     )
     const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))

@@ -1,7 +1,7 @@
 import { type Element, isTag, isText } from 'domhandler'
+import { blend, type Colour, contrast, parseColour } from '../../colour.ts'
 import type { Finding } from '../../finding.ts'
 import { cascade, elements, type Scheme } from './cascade.ts'
-import { blend, type Colour, contrast, parseColour } from './colour.ts'
 import type { LintedMail } from './mail.ts'
 import { lintFinding } from './rules.ts'
 

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import type { Finding } from '../../finding.ts'
-import { compileFile, readTemplateFiles, type TemplateFiles } from '../compile/folder.ts'
+import { compileFile, readTemplateFiles, type TemplateFiles, type Templates } from '../compile/folder.ts'
 import { LAYOUT, TemplateError } from '../compile/source.ts'
-import type { MailDefinition, MailSet } from '../definition.ts'
+import type { MailDefinition } from '../definition.ts'
 import { pathOf } from '../mail-path.ts'
 import { renderMail } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
@@ -44,10 +44,7 @@ function bySeverityAndPlace(a: Finding, b: Finding): number {
 }
 
 /** Compiles and checks every mail of a set. */
-export async function lintMails(
-  set: Pick<MailSet, 'definitions' | 'folders'>,
-  shown: Shown,
-): Promise<LintReport> {
+export async function lintMails(set: Templates, shown: Shown): Promise<LintReport> {
   const seen = new Map<string, Finding>()
   const mails: LintedSummary[] = []
   for (const definition of set.definitions) {
@@ -61,7 +58,7 @@ export async function lintMails(
 }
 
 /** Files of the folder in which templates are looked up first that are no mail's template. */
-async function unusedFiles({ definitions, folders }: Pick<MailSet, 'definitions' | 'folders'>, shown: Shown) {
+async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
   const [folder] = folders.map(pathOf)
   if (folder === undefined) return []
   const used = new Set([LAYOUT, ...definitions.flatMap(({ name }) => [`${name}.md`, `${name}.mjml`])])
@@ -78,10 +75,14 @@ async function unusedFiles({ definitions, folders }: Pick<MailSet, 'definitions'
   )
 }
 
-async function lintTemplate(set: Pick<MailSet, 'folders'>, definition: MailDefinition, shown: Shown) {
+async function lintTemplate(
+  set: Pick<Templates, 'folders' | 'brand'>,
+  definition: MailDefinition,
+  shown: Shown,
+) {
   let files: TemplateFiles | undefined
   try {
-    files = await readTemplateFiles(set.folders, definition)
+    files = await readTemplateFiles(set, definition)
     return lintCompiled({ files, compiled: await compileFile(files), shown })
   } catch (error) {
     return {

@@ -1,12 +1,7 @@
+import { escapeHtml } from '../../../core/mail/render.ts'
+import type { Messages } from '../../../core/messages/en.ts'
 import type { CurrentState } from '../../../core/status/summary.ts'
 
-const MESSAGE: Readonly<Record<CurrentState, string>> = {
-  ok: 'all working',
-  degraded: 'working, with limits',
-  failing: 'failing',
-  skipped: 'off',
-  unknown: 'no data',
-}
 /** White text on each reads at 4.5:1 or more. */
 const COLOUR: Readonly<Record<CurrentState, string>> = {
   ok: '#1e7a46',
@@ -19,8 +14,8 @@ const COLOUR: Readonly<Record<CurrentState, string>> = {
 const LETTER = 6.4
 
 /** The verdict as a picture for a README: the word says the state, the colour only repeats it. */
-export function badge(label: string, state: CurrentState): string {
-  const message = MESSAGE[state]
+export function badge({ status }: Messages, service: string | undefined, state: CurrentState): string {
+  const [label, message] = [escapeHtml(service ?? status.badge.label), status.badge[state]]
   const [left, right] = [label, message].map((text) => Math.round(text.length * LETTER) + 14) as [
     number,
     number,

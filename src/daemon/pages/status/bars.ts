@@ -1,3 +1,4 @@
+import type { Messages } from '../../../core/messages/en.ts'
 import { DAY_MS } from '../../../core/status/history.ts'
 import type { DayState, Line } from '../../../core/status/summary.ts'
 
@@ -23,16 +24,11 @@ const STROKES: Readonly<
   none: { name: 'n', y: 22.5 },
 }
 const STATES = Object.keys(STROKES) as DayState[]
-const WORDS: Readonly<Record<DayState, string>> = {
-  ok: 'ok',
-  degraded: 'degraded',
-  failing: 'failing',
-  none: 'without data',
-}
 /** Newest days with trouble that have a note: who points at one reads its date. */
 const NOTES = 15
 
 export interface BarsInput {
+  readonly messages: Messages
   /** Unique on the page. */
   readonly id: string
   readonly line: Line
@@ -42,7 +38,7 @@ export interface BarsInput {
 }
 
 /** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
-export function bars({ id, line, now, notes }: BarsInput): string {
+export function bars({ messages: { status }, id, line, now, notes }: BarsInput): string {
   const { days } = line
   const drawn = STATES.map((state) => {
     const path = runs(days, state)
@@ -53,9 +49,9 @@ export function bars({ id, line, now, notes }: BarsInput): string {
   )
   const noted = (notes ? troubled.slice(-NOTES) : []).map(
     ({ state, index }) =>
-      `<rect x="${index * DAY}" width="${DAY}" height="24"><title>${dayName(now, days.length - 1 - index)}: ${WORDS[state]}</title></rect>`,
+      `<rect x="${index * DAY}" width="${DAY}" height="24"><title>${dayName(now, days.length - 1 - index)}: ${status.days[state]}</title></rect>`,
   )
-  return `<svg class="bars" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(days)}">${drawn.join('')}${noted.join('')}</svg>`
+  return `<svg class="bars" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}${noted.join('')}</svg>`
 }
 
 function strokes(state: DayState, path: string, id: string): string {
@@ -82,12 +78,12 @@ function runs(days: readonly DayState[], state: DayState): string {
 }
 
 /** `The last 90 days: 87 ok, 2 degraded, 1 without data`. */
-function describe(days: readonly DayState[]): string {
+function describe(status: Messages['status'], days: readonly DayState[]): string {
   const counts = STATES.flatMap((state) => {
     const number = days.filter((day) => day === state).length
-    return number === 0 ? [] : [`${number} ${WORDS[state]}`]
+    return number === 0 ? [] : [`${number} ${status.days[state]}`]
   })
-  return `The last ${days.length} days: ${counts.join(', ')}`
+  return status.barsOf(days.length, counts.join(', '))
 }
 
 function dayName(now: number, daysAgo: number): string {
@@ -95,8 +91,8 @@ function dayName(now: number, daysAgo: number): string {
 }
 
 /** What the shapes mean, drawn by the same strokes. */
-export function legend(): string {
+export function legend({ status }: Messages): string {
   const one = (state: DayState) =>
-    `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true">${strokes(state, 'h8', `key-${state}`)}</svg> ${state === 'none' ? 'no data' : state}</li>`
-  return `<ul class="legend" aria-label="What the bars mean">${STATES.map(one).join('')}</ul>`
+    `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true">${strokes(state, 'h8', `key-${state}`)}</svg> ${state === 'none' ? status.noData : status.days[state]}</li>`
+  return `<ul class="legend" aria-label="${status.barsMean}">${STATES.map(one).join('')}</ul>`
 }

@@ -1,4 +1,5 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
+import type { Messages } from '../../../core/messages/en.ts'
 import type { Window } from '../../../core/status/summary.ts'
 
 /** Rounded down: only time without a single failing minute reads 100 %. */
@@ -35,16 +36,15 @@ function inOneUnit({ p50, p95, p99 }: Latency): {
 }
 
 /** A moment that programs can read too: `21 Nov 2026, 07:26 UTC`. */
-export function moment(ms: number, { seconds = false, date = true } = {}): string {
+export function moment({ time }: Messages, ms: number, { seconds = false, date = true } = {}): string {
   const iso = new Date(ms).toISOString()
-  const day = `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1]} ${iso.slice(0, 4)}, `
+  const month = time.months[Number(iso.slice(5, 7)) - 1] ?? ''
+  const day = `${time.date(Number(iso.slice(8, 10)), month, iso.slice(0, 4))}, `
   return `<time datetime="${iso}">${date ? day : ''}${iso.slice(11, seconds ? 19 : 16)} UTC</time>`
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
 /** A build stamp can be a whole commit hash: enough of it to compare. */
-export function buildName(build: string | null): string {
-  if (build === null) return 'unstamped'
+export function buildName({ status }: Messages, build: string | null): string {
+  if (build === null) return status.unstamped
   return escapeHtml(/^[0-9a-f]{16,}$/.test(build) ? build.slice(0, 12) : build.slice(0, 40))
 }

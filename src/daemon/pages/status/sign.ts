@@ -9,14 +9,6 @@ const SIGNS: Readonly<Record<CurrentState, string>> = {
   unknown: '<path d="M6 6.4a2 2 0 1 1 2.7 1.9c-.5.2-.7.6-.7 1.1M8 11.8v.2"/>',
 }
 
-export const STATE_WORD: Readonly<Record<CurrentState, string>> = {
-  ok: 'ok',
-  degraded: 'degraded',
-  failing: 'failing',
-  skipped: 'off',
-  unknown: 'no data',
-}
-
 /** Once a page, before the first `sign`. */
 export const SIGN_SHAPES = `<svg class="shapes" aria-hidden="true">${Object.entries(SIGNS)
   .map(

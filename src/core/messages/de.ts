@@ -1,0 +1,349 @@
+import type { ErrorTexts, Messages } from './en.ts'
+import { DAY_MS, lengths, lists } from './words.ts'
+
+const none = 'weniger als eine Sekunde'
+const hour = ['Stunde', 'Stunden'] as const
+const minute = ['Minute', 'Minuten'] as const
+const second = ['Sekunde', 'Sekunden'] as const
+const duration = lengths({ units: [['Tag', 'Tage'], hour, minute, second], none })
+/** After seit and vor. */
+const dative = lengths({
+  units: [['Tag', 'Tagen'], hour, minute, second],
+  none: 'weniger als einer Sekunde',
+})
+const listed = lists('und')
+
+const START = '<a href="/">Zur Startseite</a>'
+const LATER = `Warten Sie einen Augenblick und versuchen Sie es noch einmal. ${START}.`
+const STAYS_GOOD = 'Der Link bleibt gültig: Öffnen Sie ihn in ein paar Minuten noch einmal.'
+const FORM = 'Die Anfrage hat nicht die erwartete Form.'
+const EXPIRED = 'Dieser Link ist abgelaufen. Melden Sie sich noch einmal an, dann bekommen Sie einen neuen.'
+const INVALID = 'Dieser Link gilt nicht. Nehmen Sie den neuesten, oder melden Sie sich noch einmal an.'
+const STORE = 'Der Speicher ist gerade nicht erreichbar.'
+const UNAVAILABLE = 'Etwas, das dafür gebraucht wird, ist gerade nicht erreichbar.'
+
+const STATE = { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', skipped: 'aus' } as const
+
+/** German. */
+export const de: Messages = {
+  language: 'de',
+  course: {
+    confirmedTitle: 'Bestätigt',
+    confirmedHeading: 'Sie sind dabei',
+    confirmed: (everyMs) =>
+      everyMs === DAY_MS
+        ? 'Ihre Adresse ist bestätigt. Jeden Tag kommt eine Lektion; die erste mit dem nächsten Versand.'
+        : `Ihre Adresse ist bestätigt. Alle ${duration(everyMs)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
+    confirmedEnd: 'In jeder Lektion steht ein Link, der den Kurs mit einem Klick beendet.',
+    confirmTitle: 'Bestätigen',
+    confirmHeading: 'Bestätigen Sie Ihre Adresse',
+    confirm: 'Ein Klick bestätigt, dass diese Adresse Ihnen gehört, und startet den Kurs.',
+    confirmButton: 'Bestätigen',
+    confirmElse: 'Wenn Sie den Kurs nicht bestellt haben, schließen Sie diese Seite; dann geschieht nichts.',
+    unsubscribedTitle: 'Abgemeldet',
+    unsubscribedHeading: 'Sie sind abgemeldet',
+    unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Lektionen.',
+    undo: 'Rückgängig: Lektionen weiter schicken',
+    unsubscribedEnd: 'Sie können diese Seite schließen.',
+    resubscribedTitle: 'Willkommen zurück',
+    resubscribed:
+      'Wenn der Link vollständig war, geht es mit den Lektionen dort weiter, wo sie aufgehört haben.',
+    lessons: 'Lektionen',
+    lesson: (number) => `Lektion ${number}`,
+    lessonOf: (number, last) => `Lektion ${number} von ${last}`,
+    heading: 'Der Kurs',
+    invitation: (title, lessons) =>
+      `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail. <a href="/lessons/1">Die erste gleich hier lesen</a>.`,
+  },
+  mail: { unsubscribe: 'Abmelden' },
+  errors: {
+    line: (status, requestId) => `Fehler ${status} · Anfrage ${requestId}`,
+    codes: {
+      bad_request: { heading: 'Das hat nicht geklappt', help: `${START}.`, what: FORM },
+      token_invalid: { heading: 'Dieser Link gilt nicht', help: `${START}.`, what: INVALID },
+      token_expired: { heading: 'Dieser Link ist abgelaufen', help: `${START}.`, what: EXPIRED },
+      signature_invalid: {
+        heading: 'Das hat nicht geklappt',
+        help: `${START}.`,
+        what: 'Die Signatur passt nicht zum Inhalt, oder sie ist älter als fünf Minuten.',
+      },
+      challenge_failed: {
+        heading: 'Bitte noch einmal',
+        help: `${START}.`,
+        what: 'Die Prüfung dieses Formulars wurde nicht bestanden. Versuchen Sie es noch einmal.',
+      },
+      unauthenticated: {
+        heading: 'Melden Sie sich an',
+        help: `Melden Sie sich an und versuchen Sie es noch einmal. ${START}.`,
+        what: 'Ohne gültige Anmeldung geht es hier nicht weiter.',
+      },
+      locked: {
+        heading: 'Das ist gesperrt',
+        help: `${START}.`,
+        what: 'Ihr Tarif umfasst es nicht, oder das Kontingent ist aufgebraucht.',
+      },
+      not_found: {
+        heading: 'Hier ist nichts',
+        help: `Vielleicht ist sie vertippt oder veraltet. ${START}.`,
+        what: 'Unter dieser Adresse gibt es keine Seite.',
+      },
+      method_not_allowed: {
+        heading: 'Das geht hier nicht',
+        help: `${START}.`,
+        what: 'Unter dieser Adresse ist diese Art von Anfrage nicht vorgesehen.',
+      },
+      request_timeout: {
+        heading: 'Das hat zu lange gedauert',
+        help: LATER,
+        what: 'Die Anfrage kam nicht rechtzeitig vollständig an.',
+      },
+      conflict: {
+        heading: 'Das hat nicht geklappt',
+        help: LATER,
+        what: 'Der jetzige Zustand lässt das nicht zu.',
+      },
+      payload_too_large: {
+        heading: 'Das ist zu viel auf einmal',
+        help: `${START}.`,
+        what: 'Die Anfrage ist größer als erlaubt.',
+      },
+      uri_too_long: {
+        heading: 'Diese Adresse ist zu lang',
+        help: `Vielleicht ist sie vertippt. ${START}.`,
+        what: 'So lange Adressen gibt es hier nicht.',
+      },
+      unsupported_media_type: {
+        heading: 'Das hat nicht geklappt',
+        help: `${START}.`,
+        what: 'Dieses Format wird hier nicht angenommen.',
+      },
+      rate_limited: {
+        heading: 'Bitte etwas langsamer',
+        help: LATER,
+        what: 'Das waren zu viele Anfragen in kurzer Zeit.',
+      },
+      headers_too_large: {
+        heading: 'Das ist zu viel auf einmal',
+        help: `${START}.`,
+        what: 'Die Kopfzeilen der Anfrage sind zu viele oder zu lang.',
+      },
+      internal: {
+        heading: 'Etwas ist schiefgegangen',
+        help: `Unter der Nummer unten steht es in unserem Protokoll. ${START}.`,
+        what: 'Der Fehler liegt bei uns.',
+      },
+      unavailable: { heading: 'Gerade nicht verfügbar', help: LATER, what: UNAVAILABLE },
+      store_not_persistent: {
+        heading: 'Hier nicht verfügbar',
+        help: `${START}.`,
+        what: 'Dafür braucht es einen dauerhaften Speicher, und hier gibt es keinen.',
+      },
+      store_unavailable: {
+        heading: 'Gerade nicht verfügbar',
+        help: `Es wurde nichts geändert. ${LATER}`,
+        what: STORE,
+      },
+      payments_not_configured: {
+        heading: 'Zahlungen sind hier nicht eingerichtet',
+        help: `Alles Kostenlose funktioniert. ${START}.`,
+        what: 'Hier kann noch nichts bezahlt werden.',
+      },
+    },
+    forPrograms: {
+      heading: 'Diese Adresse ist für Programme',
+      help: `<a href="/openapi.json">Was sie annimmt</a>. ${START}.`,
+      what: 'Im Browser lässt sie sich nicht öffnen.',
+    },
+    noLesson: (links, lessons): ErrorTexts => ({
+      heading: 'Diese Lektion gibt es nicht',
+      help: links === '' ? `${START}.` : `Zur Auswahl: ${links}.`,
+      what:
+        lessons === 0
+          ? 'Hier gibt es keinen Kurs.'
+          : lessons === 1
+            ? 'Der Kurs hat eine Lektion.'
+            : `Der Kurs hat ${lessons} Lektionen.`,
+    }),
+    lessonLink: (number) => `Lektion ${number}`,
+    operatorsOnly: {
+      heading: 'Nur für den Betrieb',
+      help: 'Die <a href="/">Statusseite</a> steht allen offen.',
+      what: 'Gründe und Adressen gibt es nur mit dem Token der Gesundheitsprüfung.',
+    },
+    linkInvalid: { heading: 'Nicht bestätigt', help: `${START}.`, what: INVALID },
+    linkExpired: { heading: 'Nicht bestätigt', help: `${START}.`, what: EXPIRED },
+    notConfirmedYet: { heading: 'Noch nicht bestätigt', help: STAYS_GOOD, what: STORE },
+    notUnsubscribedYet: { heading: 'Noch nicht abgemeldet', help: STAYS_GOOD, what: STORE },
+    notCharged: {
+      heading: 'Gerade nicht verfügbar',
+      help: `Es wurde nichts berechnet. ${LATER}`,
+      what: 'Der Zahlungsdienst ist gerade nicht erreichbar.',
+    },
+  },
+  status: {
+    title: 'Status',
+    probes: {
+      datastore: 'Datenbank',
+      payments: 'Zahlungen',
+      mail: 'E-Mail',
+      store: 'Speicher',
+      sharedstore: 'Gemeinsamer Speicher',
+      errortrack: 'Fehlerberichte',
+      analytics: 'Statistik',
+      limiter: 'Zugriffsgrenzen',
+    },
+    absent: {
+      datastore: 'niemand kann sich anmelden',
+      payments: 'Preise werden gezeigt, bezahlt werden kann nichts',
+      mail: 'E-Mails werden nicht verschickt',
+      sharedstore: 'jeder Prozess zählt Anfragen für sich',
+      errortrack: 'Fehler werden an niemanden gemeldet',
+      analytics: 'Ereignisse bleiben auf dem Gerät',
+    },
+    addressNotSet: 'nicht geprüft, da die Adresse nicht gesetzt ist',
+    nothingDependsOnIt: 'nichts hängt davon ab',
+    states: { ...STATE, unknown: 'keine Daten' },
+    days: { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', none: 'ohne Daten' },
+    noData: 'keine Daten',
+    badge: {
+      label: 'Status',
+      ok: 'alles in Ordnung',
+      degraded: 'eingeschränkt',
+      failing: 'gestört',
+      skipped: 'aus',
+      unknown: 'keine Daten',
+    },
+    noHistory: 'Noch ist nichts aufgezeichnet',
+    silentFor: (ms) => `Seit ${dative(ms)} ist nichts aufgezeichnet`,
+    areFailing: (names) => `${names.length === 1 ? 'Gestört ist' : 'Gestört sind'} ${listed(names)}`,
+    unknown: (names) => `Von ${listed(names)} ist gerade nichts bekannt; alles andere funktioniert`,
+    areDegraded: (names) =>
+      `Alles funktioniert, aber eingeschränkt ${names.length === 1 ? 'ist' : 'sind'} ${listed(names)}`,
+    works: 'Alles funktioniert',
+    lastDays: (days) => `Die letzten ${days} Tage, jeder nach seinem schlechtesten Zustand`,
+    barsMean: 'Was die Balken bedeuten',
+    barsOf: (days, counts) => `Die letzten ${days} Tage: ${counts}`,
+    since: (ms) => `seit ${dative(ms)} · `,
+    checked: (agoMs, at) => `geprüft vor ${dative(agoMs)}, um ${at}`,
+    sampleHistory: (until) =>
+      `<strong>Beispieldaten.</strong> Alles vor ${until} hat die Vorführung erfunden; danach ist es echt.`,
+    notRecorded:
+      'Diese Seite zeigt, was <code>platformctl daemon</code> jede Minute aufzeichnet. Hier läuft die Plattform in einem anderen Programm, das nichts aufzeichnet.',
+    recordedInMemory:
+      'Die Aufzeichnung lässt sich nicht in ihrer Datei speichern: Sie bleibt im Arbeitsspeicher und endet mit dem Prozess.',
+    firstCheck: 'Die erste Prüfung läuft.',
+    skew: (builds) => `Die Dienste laufen in verschiedenen Versionen: ${listed(builds)}.`,
+    seenFrom: (service) => `gesehen von ${service}`,
+    build: (name) => `Version ${name}`,
+    firstSeen: (agoMs) => `, zuerst gesehen vor ${dative(agoMs, 1)}`,
+    unstamped: 'ohne Stempel',
+    uptime: (percent) => `${percent} verfügbar`,
+    daysAgo: (days) => `vor ${days} Tagen`,
+    today: 'heute',
+    probe: 'Prüfung',
+    dayColumn: 'Tage',
+    uptimeColumn: 'Verfügbar',
+    incidents: 'Störungen',
+    feltBy: (names) => `, zu spüren bei ${listed(names)}`,
+    seenFromClause: (probe, service) => `${probe}, gesehen von ${service},`,
+    hasBeen: (state, ms) => `ist seit ${dative(ms)} ${STATE[state]}`,
+    was: (state, ms) => `war ${duration(ms)} lang ${STATE[state]}`,
+    fromTo: (from, to) => `${from} bis ${to}`,
+    now: 'jetzt',
+    noIncidents: (when) => `Keine ${when}.`,
+    moreIncidents: (count) => `${count} weitere in <a href="/status.json">status.json</a>.`,
+    inLastDays: (days) => `in den letzten ${days} Tagen`,
+    sinceRecord: (moment) => `seit Beginn der Aufzeichnung am ${moment}`,
+    notConfigured: 'Nicht eingerichtet',
+    notConfiguredLead: 'Jede Anbindung ist freiwillig. Ohne diese arbeitet die Plattform so:',
+    footRecorded:
+      'Jede Minute wird aufgezeichnet. Zeit ohne Aufzeichnung zählt als „keine Daten“ und nicht als verfügbar; eingeschränkt zählt als verfügbar. Tage sind in UTC.',
+    footNothing: 'Hier wird nichts aufgezeichnet.',
+    badgeLink: 'Plakette',
+    healthLink: 'Zustand',
+    insightsLink: 'Einblicke',
+    detailsLink: 'Einzelheiten für den Betrieb',
+  },
+  insights: {
+    title: 'Einblicke',
+    lead: 'Was Sie hier getan haben, gezeichnet aus dem Speicher dieses Browsers. Nichts auf dieser Seite verlässt Ihr Gerät.',
+    noScript:
+      'Diese Seite braucht JavaScript für ihre Diagramme, und in diesem Browser ist es ausgeschaltet.',
+    fresh: 'In diesem Browser ist noch nichts aufgezeichnet.',
+    showSample: 'Beispieldaten zeigen',
+    sampleTitle: 'Beispieldaten.',
+    sample: 'Nichts davon ist echt, und nichts wird gespeichert.',
+    hideSample: 'Beispieldaten ausblenden',
+    controls: 'Filter',
+    range: 'Zeitraum',
+    ranges: {
+      '7': 'letzte 7 Tage',
+      '30': 'letzte 30 Tage',
+      '90': 'letzte 90 Tage',
+      '': 'alles',
+    },
+    kind: 'Art',
+    allKinds: 'alle Arten',
+    tiles: {
+      total: 'Ereignisse',
+      'active-days': 'aktive Tage',
+      'current-streak': 'Tage in Folge, bis jetzt',
+      'longest-streak': 'Tage in Folge, längste Reihe',
+    },
+    did: 'Was Sie getan haben',
+    activity: 'Aktivität',
+    activityChart: 'Balkendiagramm der Ereignisse je Tag',
+    asTable: 'Als Tabelle zeigen',
+    activityTable: 'Ereignisse je Tag, als Tabelle',
+    own: 'Ihre Daten',
+    export: 'Exportieren',
+    delete: 'Löschen …',
+    record: 'Meine Aktivität in diesem Browser aufzeichnen',
+    askTitle: 'Ihre Daten löschen?',
+    ask: 'Das entfernt alle Ereignisse aus diesem Browser und lässt sich nicht rückgängig machen. Exportieren Sie sie vorher, wenn Sie sie behalten wollen.',
+    confirmDelete: 'Löschen',
+    keep: 'Behalten',
+    start: 'Zur Startseite',
+    script: {
+      chart: 'Balkendiagramm mit {count} Ereignissen je Tag',
+      chartDays: ' vom {first} bis {last}',
+      chartTable: '; die Tabelle darunter hat dieselben Zahlen.',
+      sampled: '{caption} (Beispieldaten)',
+      noStorage: 'Dieser Browser sperrt hier den Speicher, daher wird nichts aufgezeichnet.',
+      off: 'Nichts wird aufgezeichnet, und keine Fehler werden gemeldet.',
+      on: 'Ereignisse werden in diesem Browser aufgezeichnet.',
+      gpc: 'Ihr Browser sendet Global Privacy Control, daher wird nichts aufgezeichnet, und keine Fehler werden gemeldet.',
+      none: 'In diesem Browser sind keine Ereignisse.',
+      some: 'In diesem Browser: {events}.',
+      exported: '{events} exportiert.',
+      deleted: 'Ihre Daten sind aus diesem Browser gelöscht.',
+      event: '1 Ereignis',
+      events: '{count} Ereignisse',
+      byDay: 'Ereignisse an jedem Tag',
+      byKind: 'Ereignisse jeder Art',
+      day: 'Tag',
+      what: 'Was',
+      eventsHead: 'Ereignisse',
+      number: 'Anzahl',
+      emptyRange: 'Kein Ereignis in diesem Zeitraum.',
+    },
+    kinds: { 'page.viewed': 'Aufgerufene Seiten', 'course.subscribed': 'Kurs bestellt' },
+  },
+  time: {
+    months: [
+      'Januar',
+      'Februar',
+      'März',
+      'April',
+      'Mai',
+      'Juni',
+      'Juli',
+      'August',
+      'September',
+      'Oktober',
+      'November',
+      'Dezember',
+    ],
+    date: (day, month, year) => `${day}. ${month} ${year}`,
+  },
+}

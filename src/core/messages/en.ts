@@ -1,0 +1,264 @@
+import type { ErrorCode } from '../errors.ts'
+import { DAY_MS, lengths, lists } from './words.ts'
+
+const duration = lengths({
+  units: [
+    ['day', 'days'],
+    ['hour', 'hours'],
+    ['minute', 'minutes'],
+    ['second', 'seconds'],
+  ],
+  none: 'less than a second',
+})
+const listed = lists('and')
+const COUNTS = ['none', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+const START = '<a href="/">To the start page</a>'
+const LATER = `Wait a little and try again. ${START}.`
+const STAYS_GOOD = 'The link stays good: open it again in a few minutes.'
+
+/** What a page says of an error: `help` is what to do now, and may hold links of ours. */
+export interface ErrorTexts {
+  readonly heading: string
+  readonly help: string
+  /** What happened; the error's own sentence, which is English, where it is left out. */
+  readonly what?: string
+}
+
+/** What an incident can be in. */
+export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
+
+/** Everything the engine says to a visitor or a subscriber. Each language has the same keys. */
+export const en = {
+  /** Of these texts, as a language tag. */
+  language: 'en',
+  course: {
+    confirmedTitle: 'Confirmed',
+    confirmedHeading: 'You are in',
+    // No page knows when the next dispatch is, so none promises a time.
+    confirmed: (everyMs: number) =>
+      everyMs === DAY_MS
+        ? 'Your address is confirmed. Lessons come once a day, beginning with the next delivery.'
+        : `Your address is confirmed. A lesson comes every ${duration(everyMs)}, beginning with the next delivery.`,
+    confirmedEnd: 'Every lesson has a link that ends the course with one click.',
+    confirmTitle: 'Confirm',
+    confirmHeading: 'Confirm your address',
+    confirm: 'One click confirms that this address is yours and starts the course.',
+    confirmButton: 'Confirm',
+    confirmElse: 'If you did not ask for the course, close this page and nothing happens.',
+    unsubscribedTitle: 'Unsubscribed',
+    unsubscribedHeading: 'You are unsubscribed',
+    // A forged or broken link gets the same page, so it cannot promise more.
+    unsubscribed: 'If this link was complete, no further lessons will be mailed to you.',
+    undo: 'Undo: keep the lessons coming',
+    unsubscribedEnd: 'You can close this page.',
+    resubscribedTitle: 'Welcome back',
+    resubscribed: 'If this link was complete, the lessons continue where they stopped.',
+    lessons: 'Lessons',
+    lesson: (number: number) => `Day ${number}`,
+    lessonOf: (number: number, last: number) => `day ${number} of ${last}`,
+    heading: 'The course',
+    invitation: (title: string, lessons: number) =>
+      `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail. <a href="/lessons/1">Read the first one here</a>.`,
+  },
+  mail: { unsubscribe: 'Unsubscribe' },
+  errors: {
+    line: (status: number, requestId: string) => `Error ${status} · request ${requestId}`,
+    codes: {
+      bad_request: { heading: 'That did not work', help: `${START}.` },
+      token_invalid: { heading: 'This link does not work', help: `${START}.` },
+      token_expired: { heading: 'This link has expired', help: `${START}.` },
+      signature_invalid: { heading: 'That did not work', help: `${START}.` },
+      challenge_failed: { heading: 'Please try once more', help: `${START}.` },
+      unauthenticated: { heading: 'Sign in to continue', help: `Sign in and try again. ${START}.` },
+      locked: { heading: 'This is locked', help: `Your plan does not cover it. ${START}.` },
+      not_found: {
+        heading: 'There is nothing here',
+        help: `The address may be mistyped, or old. ${START}.`,
+      },
+      method_not_allowed: { heading: 'That is not possible here', help: `${START}.` },
+      request_timeout: { heading: 'That took too long', help: LATER },
+      conflict: { heading: 'That did not work', help: LATER },
+      payload_too_large: { heading: 'That is too much at once', help: `${START}.` },
+      uri_too_long: { heading: 'This address is too long', help: `It may be mistyped. ${START}.` },
+      unsupported_media_type: { heading: 'That did not work', help: `${START}.` },
+      rate_limited: { heading: 'A little slower, please', help: LATER },
+      headers_too_large: { heading: 'That is too much at once', help: `${START}.` },
+      internal: {
+        heading: 'Something went wrong',
+        help: `It is our fault, and it is in our log under the number below. ${START}.`,
+      },
+      unavailable: { heading: 'Not available just now', help: LATER },
+      store_not_persistent: { heading: 'Not available here', help: `${START}.` },
+      store_unavailable: { heading: 'Not available just now', help: `Nothing was changed. ${LATER}` },
+      payments_not_configured: {
+        heading: 'Payments are not set up here',
+        help: `Everything that is free works. ${START}.`,
+      },
+    } satisfies Record<ErrorCode, ErrorTexts> as Readonly<Record<ErrorCode, ErrorTexts>>,
+    forPrograms: {
+      heading: 'This address is for programs',
+      help: `<a href="/openapi.json">What it takes</a>. ${START}.`,
+    } as ErrorTexts,
+    noLesson: (links: string, lessons: number): ErrorTexts => ({
+      heading: 'There is no such lesson',
+      help:
+        lessons === 0
+          ? `${START}.`
+          : `The course has ${COUNTS[lessons] ?? lessons}${links === '' ? `. ${START}` : `: ${links}`}.`,
+    }),
+    lessonLink: (number: number) => `day ${number}`,
+    operatorsOnly: {
+      heading: 'For operators',
+      help: 'The <a href="/">status page</a> is open to everybody.',
+    } as ErrorTexts,
+    /** The sentence of the error says that the link does not work; the heading what that means. */
+    linkInvalid: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
+    linkExpired: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
+    notConfirmedYet: { heading: 'Not confirmed yet', help: STAYS_GOOD } as ErrorTexts,
+    notUnsubscribedYet: { heading: 'Not unsubscribed yet', help: STAYS_GOOD } as ErrorTexts,
+    notCharged: {
+      heading: 'Not available just now',
+      help: `Nothing was charged. ${LATER}`,
+    } as ErrorTexts,
+  },
+  status: {
+    title: 'Status',
+    /** Names of the engine's own probes; the definition's have their labels. */
+    probes: {} as Readonly<Record<string, string>>,
+    /** What it means that a group of the engine is not configured; the contract's own words where left out. */
+    absent: {} as Readonly<Record<string, string>>,
+    addressNotSet: 'not checked, as its address is not set',
+    nothingDependsOnIt: 'nothing depends on it',
+    states: { ok: 'ok', degraded: 'degraded', failing: 'failing', skipped: 'off', unknown: 'no data' },
+    days: { ok: 'ok', degraded: 'degraded', failing: 'failing', none: 'without data' },
+    noData: 'no data',
+    badge: {
+      label: 'status',
+      ok: 'all working',
+      degraded: 'working, with limits',
+      failing: 'failing',
+      skipped: 'off',
+      unknown: 'no data',
+    },
+    noHistory: 'No history is recorded yet',
+    silentFor: (ms: number) => `Nothing has been recorded for ${duration(ms)}`,
+    areFailing: (names: readonly string[]) => `${listed(names)} ${names.length === 1 ? 'is' : 'are'} failing`,
+    unknown: (names: readonly string[]) => `Nothing is known of ${listed(names)} now; the rest works`,
+    areDegraded: (names: readonly string[]) =>
+      `Everything works, with limits: ${listed(names)} ${names.length === 1 ? 'is' : 'are'} degraded`,
+    works: 'Everything works',
+    lastDays: (days: number) => `The last ${days} days, by the worst of each day`,
+    barsMean: 'What the bars mean',
+    barsOf: (days: number, counts: string) => `The last ${days} days: ${counts}`,
+    since: (ms: number) => `for ${duration(ms)} · `,
+    checked: (agoMs: number, at: string) => `checked ${duration(agoMs)} ago, at ${at}`,
+    sampleHistory: (until: string) =>
+      `<strong>Sample history.</strong> The demo made up everything before ${until}; what follows is real.`,
+    notRecorded:
+      'This page shows what <code>platformctl daemon</code> records each minute. Here the platform runs inside another program, which records nothing.',
+    recordedInMemory:
+      'The record cannot be kept in its file: it is kept in memory and ends with the process.',
+    firstCheck: 'The first check is under way.',
+    skew: (builds: readonly string[]) => `The services run different builds: ${listed(builds)}.`,
+    seenFrom: (service: string) => `as seen from ${service}`,
+    build: (name: string) => `build ${name}`,
+    firstSeen: (agoMs: number) => `, first seen ${duration(agoMs, 1)} ago`,
+    unstamped: 'unstamped',
+    uptime: (percent: string) => `${percent} uptime`,
+    daysAgo: (days: number) => `${days} days ago`,
+    today: 'today',
+    probe: 'Probe',
+    dayColumn: 'Days',
+    uptimeColumn: 'Uptime',
+    incidents: 'Incidents',
+    feltBy: (names: readonly string[]) => `, felt by ${listed(names)}`,
+    seenFromClause: (probe: string, service: string) => `${probe}, as seen from ${service},`,
+    hasBeen: (state: State, ms: number) => `has been ${state} for ${duration(ms)}`,
+    was: (state: State, ms: number) => `was ${state} for ${duration(ms)}`,
+    fromTo: (from: string, to: string) => `${from} to ${to}`,
+    now: 'now',
+    noIncidents: (when: string) => `None ${when}.`,
+    moreIncidents: (count: number) => `${count} more in <a href="/status.json">status.json</a>.`,
+    inLastDays: (days: number) => `in the last ${days} days`,
+    sinceRecord: (moment: string) => `since the record began, on ${moment}`,
+    notConfigured: 'Not configured',
+    notConfiguredLead: 'Every integration is optional. Without these, the platform works like this:',
+    footRecorded:
+      'Recorded once a minute. Time without a record is no data, and not uptime; degraded counts as up. Days are in UTC.',
+    footNothing: 'Nothing is recorded here.',
+    badgeLink: 'Badge',
+    healthLink: 'Health',
+    insightsLink: 'Insights',
+    detailsLink: 'Details for operators',
+  },
+  insights: {
+    title: 'Insights',
+    lead: 'What you did here, drawn from this browser’s own storage. Nothing on this page leaves your device.',
+    noScript: 'This page needs JavaScript to draw its charts, and JavaScript is off in this browser.',
+    fresh: 'Nothing is recorded in this browser yet.',
+    showSample: 'Show sample data',
+    sampleTitle: 'Sample data.',
+    sample: 'Nothing here is real, and nothing is stored.',
+    hideSample: 'Hide sample data',
+    controls: 'Filters',
+    range: 'Range',
+    ranges: { '7': 'last 7 days', '30': 'last 30 days', '90': 'last 90 days', '': 'everything' },
+    kind: 'Kind',
+    allKinds: 'all kinds',
+    tiles: {
+      total: 'events',
+      'active-days': 'active days',
+      'current-streak': 'current streak, in days',
+      'longest-streak': 'longest streak, in days',
+    },
+    did: 'What you did',
+    activity: 'Activity',
+    activityChart: 'Bar chart of events per day',
+    asTable: 'Show as a table',
+    activityTable: 'Events per day, as a table',
+    own: 'Your data',
+    export: 'Export',
+    delete: 'Delete…',
+    record: 'Record my activity in this browser',
+    askTitle: 'Delete your data?',
+    ask: 'This removes all events from this browser and cannot be undone. Export them first to keep a copy.',
+    confirmDelete: 'Delete',
+    keep: 'Keep',
+    start: 'Go to the start page',
+    /** What the page's script says: plain text, as it travels as JSON. */
+    script: {
+      chart: 'Bar chart of {count} events per day',
+      chartDays: ' from {first} to {last}',
+      chartTable: '; the table below has the same numbers.',
+      sampled: '{caption} (sample data)',
+      noStorage: 'This browser blocks storage here, so nothing is recorded.',
+      off: 'Nothing is recorded and no errors are reported.',
+      on: 'Events are recorded in this browser.',
+      gpc: 'Your browser sends Global Privacy Control, so nothing is recorded and no errors are reported.',
+      none: 'This browser holds no events.',
+      some: 'This browser holds {events}.',
+      exported: 'Exported {events}.',
+      deleted: 'Your data was deleted from this browser.',
+      event: '1 event',
+      events: '{count} events',
+      byDay: 'Events on each day',
+      byKind: 'Events of each kind',
+      day: 'Day',
+      what: 'What',
+      eventsHead: 'Events',
+      number: 'Number',
+      emptyRange: 'No event in this range.',
+    },
+    /** Names of the engine's own event kinds, where the platform gives none. */
+    kinds: { 'page.viewed': 'Pages viewed', 'course.subscribed': 'Course subscribed' } as Readonly<
+      Record<string, string>
+    >,
+  },
+  time: {
+    months: ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'],
+    /** `21 Nov 2026` */
+    date: (day: number, month: string, year: string) => `${day} ${month} ${year}`,
+  },
+}
+
+export type Messages = typeof en

@@ -1,0 +1,18 @@
+import { de } from './de.ts'
+import { en, type Messages } from './en.ts'
+
+/** The languages in which the engine speaks; English where a platform's own is not among them. */
+const LANGUAGES: readonly Messages[] = [en, de]
+
+/** What the engine says in this language: `de-AT` is German. `language` of the answer tells which it is. */
+export function messagesOf(language: string): Messages {
+  const [primary] = language.toLowerCase().split('-')
+  return LANGUAGES.find((one) => one.language === primary) ?? en
+}
+
+const RIGHT_TO_LEFT = ['ar', 'ckb', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi']
+
+/** The direction in which a language is written. */
+export function directionOf(language: string): 'ltr' | 'rtl' {
+  return RIGHT_TO_LEFT.includes(language.toLowerCase().split('-')[0] ?? '') ? 'rtl' : 'ltr'
+}

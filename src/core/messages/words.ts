@@ -1,0 +1,31 @@
+export const DAY_MS = 86_400_000
+const SIZES = [DAY_MS, 3_600_000, 60_000, 1000] as const
+
+type Forms = readonly [one: string, other: string]
+
+/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; two units unless told. */
+export function lengths({
+  units,
+  none,
+}: {
+  /** Day, hour, minute, second. */
+  readonly units: readonly [Forms, Forms, Forms, Forms]
+  readonly none: string
+}): (ms: number, most?: number) => string {
+  return (ms, most = 2) => {
+    const largest = SIZES.findIndex((size) => ms >= size)
+    if (largest === -1) return none
+    const parts = SIZES.slice(largest, largest + most).map((size, index) => {
+      const whole = Math.floor(index === 0 ? ms / size : (ms % (SIZES[largest] ?? size)) / size)
+      const forms = units[largest + index]
+      return whole === 0 ? '' : `${whole} ${forms?.[whole === 1 ? 0 : 1]}`
+    })
+    return parts.filter(Boolean).join(' ')
+  }
+}
+
+/** Makes a language's list: `web, API and agent`. */
+export function lists(and: string): (words: readonly string[]) => string {
+  return (words) =>
+    words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} ${and} ${words.at(-1)}`
+}

@@ -1,0 +1,121 @@
+import {
+  booleanAt,
+  fieldsAt,
+  formAt,
+  knownFieldsAt,
+  listAt,
+  nameAt,
+  type Place,
+  textAt,
+  typeName,
+} from './fault.ts'
+
+export const INSIGHTS_FIELDS = ['labels', 'sections'] as const
+export const SECTION_FIELDS = [
+  'id',
+  'heading',
+  'caption',
+  'empty',
+  'by',
+  'rowHead',
+  'columns',
+  'order',
+  'bars',
+  'tile',
+] as const
+export const COLUMN_FIELDS = ['head', 'kind', 'compute', 'property'] as const
+const SECTION_ID = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a section', example: 'firings' }
+/** Ids that the page has already. */
+const TAKEN = [
+  'total',
+  'kinds',
+  'range',
+  'kind',
+  'record',
+  'export',
+  'delete',
+  'kept',
+  'said',
+  'fresh',
+  'sample',
+]
+
+/** `kinds`: the event kinds that the platform counts. */
+export function checkInsights(place: Place, value: unknown, kinds: readonly string[]): void {
+  if (value === undefined) return
+  const fields = knownFieldsAt(place, value, 'the insights', INSIGHTS_FIELDS)
+  const labels = fields?.labels === undefined ? {} : fieldsAt(place.at('labels'), fields.labels, 'labels')
+  for (const [kind, label] of Object.entries(labels ?? {})) {
+    nameAt(place.at('labels').at(kind), kind, { known: kinds, what: 'an event kind' })
+    needed(place.at('labels').at(kind), label)
+  }
+  const sections = place.at('sections')
+  const seen: unknown[] = []
+  for (const [index, section] of (listAt(sections, fields?.sections, 'sections') ?? []).entries())
+    checkSection(sections.at(index), section, { kinds, seen })
+}
+
+function checkSection(
+  place: Place,
+  value: unknown,
+  { kinds, seen }: { readonly kinds: readonly string[]; readonly seen: unknown[] },
+): void {
+  const fields = knownFieldsAt(place, value, 'a section', SECTION_FIELDS)
+  if (fields === undefined) return
+  const id = needed(place.at('id'), fields.id)
+  if (id !== undefined) {
+    formAt(place.at('id'), id, SECTION_ID)
+    if (seen.includes(id) || TAKEN.includes(id))
+      place.at('id').fault(`The page has a part ${id} already.`, 'Choose another id.')
+    seen.push(id)
+  }
+  for (const name of ['heading', 'caption', 'empty', 'rowHead'] as const) needed(place.at(name), fields[name])
+  for (const [index, property] of (listAt(place.at('by'), fields.by, 'properties') ?? []).entries())
+    needed(place.at('by').at(index), property)
+  booleanAt(place.at('bars'), fields.bars)
+  if (fields.order !== undefined)
+    nameAt(place.at('order'), fields.order, { known: ['name', 'most'], what: 'an order' })
+  const columns = listAt(place.at('columns'), fields.columns ?? [], 'columns') ?? []
+  if (columns.length === 0)
+    place
+      .at('columns')
+      .fault(
+        'The section has no columns.',
+        "Add one: { head: 'Firings', kind: 'kiln.booked', compute: 'count' }.",
+      )
+  const heads = columns.map((column, index) => checkColumn(place.at('columns').at(index), column, kinds))
+  if (fields.tile === undefined) return
+  const tile = knownFieldsAt(place.at('tile'), fields.tile, 'a tile', ['label', 'column'])
+  if (tile === undefined) return
+  needed(place.at('tile').at('label'), tile.label)
+  nameAt(place.at('tile').at('column'), tile.column, {
+    known: heads.filter((head) => head !== undefined),
+    what: 'the head of a column',
+  })
+}
+
+function checkColumn(place: Place, value: unknown, kinds: readonly string[]): string | undefined {
+  const fields = knownFieldsAt(place, value, 'a column', COLUMN_FIELDS)
+  if (fields === undefined) return undefined
+  nameAt(place.at('kind'), fields.kind, { known: kinds, what: 'an event kind' })
+  nameAt(place.at('compute'), fields.compute, {
+    known: ['count', 'true', 'max', 'mean'],
+    what: 'something that can be computed',
+  })
+  textAt(place.at('property'), fields.property)
+  if (fields.property === undefined && ['true', 'max', 'mean'].includes(String(fields.compute)))
+    place
+      .at('property')
+      .fault(
+        `${String(fields.compute)} is computed from a property, and none is named.`,
+        "Add property: 'cones'.",
+      )
+  return needed(place.at('head'), fields.head)
+}
+
+/** Text that has to be there. */
+function needed(place: Place, value: unknown): string | undefined {
+  return value === undefined
+    ? place.fault(`This is ${typeName(value)}.`, 'Write a text in quotes.')
+    : textAt(place, value, 120)
+}

@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { brandColors } from '../../src/core/brand-colors.ts'
+import { contrast, parseColour } from '../../src/core/colour.ts'
+
+const rgb = (color: string) => parseColour(color) ?? [0, 0, 0, 1]
+
+test('whatever the color of a brand, links and buttons can be read on light and on dark ground', () => {
+  const channel = fc.integer({ min: 0, max: 255 }).map((value) => value.toString(16).padStart(2, '0'))
+  fc.assert(
+    fc.property(fc.tuple(channel, channel, channel), (channels) => {
+      const colors = brandColors(`#${channels.join('')}`)
+      for (const [text, ground] of [
+        [colors.accent, '#f2f1ee'],
+        [colors.accent, '#ffffff'],
+        [colors.onAccent, colors.accent],
+        [colors.accentInDark, '#1d212a'],
+        [colors.onAccentInDark, colors.accentInDark],
+      ] as const)
+        expect(contrast(rgb(text), rgb(ground))).toBeGreaterThanOrEqual(4.45)
+    }),
+  )
+})
+
+test('a color that can be read stays as it is', () => {
+  expect(brandColors('#9a3412').accent).toBe('#9a3412')
+  expect(brandColors('#fff').onAccentInDark).toBe('#14171d')
+})
