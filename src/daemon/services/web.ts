@@ -63,6 +63,14 @@ export function webTable(parts: Parts): RouteTable {
     ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
+    securityTxt: later(async () =>
+      (await import('../routes/security-txt.ts')).securityTxtRoute({
+        contact: parts.platform.security,
+        language: parts.platform.language,
+        siteUrl: settings.site.siteUrl,
+        now: () => clock.now(),
+      }),
+    ),
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }
