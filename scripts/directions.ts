@@ -22,8 +22,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
 /** Rooms of core beyond the leaf files at its root, which every room may import. */
 const CORE_ROOMS: Record<string, readonly string[]> = {
-  // Configuration holds a sender's address; how one is written is the mail room's to say.
-  env: ['mail/address.ts'],
+  // Configuration holds a sender's address and names a provider of feedback; both are the mail room's to say.
+  env: ['mail/address.ts', 'mail/feedback/provider-names.ts'],
   health: ['env'],
   live: ['env'],
   mail: ['env', 'messages', 'access/directory.ts', 'access/identity.ts'],
@@ -33,6 +33,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
     'env',
     'access/directory.ts',
     'mail/sent-mail.ts',
+    'mail/feedback',
     'payments',
     'analytics',
     'health/probe.ts',

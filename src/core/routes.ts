@@ -14,6 +14,7 @@ export const ROUTES = {
   email: { methods: ['POST'], path: '/api/email' },
   checkout: { methods: ['POST'], path: '/api/checkout' },
   paymentsWebhook: { methods: ['POST'], path: '/api/payments/webhook' },
+  feedback: { methods: ['POST'], path: '/api/email/feedback/:provider' },
   dispatch: { methods: ['POST'], path: '/api/email/dispatch' },
   insights: { methods: ['GET'], path: '/insights' },
   analytics: { methods: ['POST'], path: '/api/analytics' },

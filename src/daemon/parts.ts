@@ -6,6 +6,7 @@ import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { Health } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
+import type { SuppressionList } from '../core/mail/suppressing-mailer.ts'
 import type { TransactionalMail } from '../core/mail/transactional.ts'
 import type { Checkout } from '../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../core/payments/events.ts'
@@ -26,6 +27,7 @@ export interface Parts {
   /** Undefined: nobody that is known. */
   readonly identify: Identify
   readonly transactionalMail: () => Promise<TransactionalMail>
+  readonly suppressionList: () => Promise<SuppressionList>
   /** Undefined while payments are not configured. */
   readonly checkout: (() => Promise<Checkout>) | undefined
   readonly paymentEvents: () => Promise<PaymentEventStore>

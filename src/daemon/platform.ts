@@ -9,6 +9,7 @@ import { REFUSALS } from '../core/analytics/budget.ts'
 import { createIngest, type Destination } from '../core/analytics/ingest.ts'
 import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
 import { systemClock } from '../core/clock.ts'
+import { suppressionHashes } from '../core/course/links.ts'
 import { openCourse } from '../core/course/open.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Settings, StoreAddress } from '../core/env/settings.ts'
@@ -25,6 +26,7 @@ import { parseAddress } from '../core/mail/address.ts'
 import type { Mailer } from '../core/mail/mailer.ts'
 import { openMailer } from '../core/mail/open.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
+import { createSuppressingMailer } from '../core/mail/suppressing-mailer.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
 import type { Platform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
@@ -64,12 +66,22 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     transport: options.mailer,
   })
   let sending = 0
+  const suppressing = createSuppressingMailer(opened, {
+    // Where nothing is kept beyond the process, there is no list before something else has opened the store.
+    list: async () =>
+      options.store === undefined && settings.store.address === undefined && !(await store.opened())
+        ? undefined
+        : suppressionList(),
+    isSignIn: (template) =>
+      platform.mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
+    clock,
+  })
   const mailer: Mailer = {
-    ...opened,
+    ...suppressing,
     async send(mail, signal) {
       sending += 1
       try {
-        return await opened.send(mail, signal)
+        return await suppressing.send(mail, signal)
       } finally {
         sending -= 1
       }
@@ -114,9 +126,28 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const confirmationsExhausted = () => clock.monotonic() - exhaustedAt < HOUR_MS
   const storedKey = (kept: Store, name: string) =>
     kept.getOrCreate(name, () => Buffer.from(random.bytes(32)).toString('base64url'))
-  const course = once(async () => {
+  const keys = once(async () => {
     const kept = await store()
     const stored = secret(await storedKey(kept, 'link_key'))
+    return {
+      linkKey: settings.linkSecret?.current ?? stored,
+      // Links that were signed before the secret was set, or under the one before it, go on working.
+      oldLinkKeys: [
+        ...(settings.linkSecret?.accepted.slice(1) ?? []),
+        ...(settings.linkSecret ? [stored] : []),
+      ],
+      addressKey: secret(await storedKey(kept, 'address_key')),
+    }
+  })
+  const suppressionList = once(async () => {
+    const { addressKey, linkKey, oldLinkKeys } = await keys()
+    return {
+      store: (await store()).feedback,
+      erasureHashes: (identity: string) => suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity),
+    }
+  })
+  const course = once(async () => {
+    const kept = await store()
     const opened = openCourse({
       lessons: platform.courses[0]?.lessons ?? [],
       store: kept.course,
@@ -128,13 +159,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       siteUrl: settings.site.siteUrl,
       confirmationsPerDay: settings.budgets.confirmationsPerDay,
       onExhausted: noteExhausted,
-      linkKey: settings.linkSecret?.current ?? stored,
-      // Links that were signed before the secret was set, or under the one before it, go on working.
-      oldLinkKeys: [
-        ...(settings.linkSecret?.accepted.slice(1) ?? []),
-        ...(settings.linkSecret ? [stored] : []),
-      ],
-      addressKey: secret(await storedKey(kept, 'address_key')),
+      ...(await keys()),
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
@@ -269,6 +294,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     challenge: options.challenge ?? platform.challenge,
     identify,
     transactionalMail,
+    suppressionList,
     checkout,
     paymentEvents: async () => (await store()).paymentEvents,
     onPaymentEvent: options.onPaymentEvent,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import Ajv from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
 import { ROUTES } from '../../src/core/routes.ts'
@@ -57,6 +58,8 @@ const fits = (schema: object, value: unknown) =>
   ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')), value)
 
 let platform: Platform
+const FEEDBACK_SECRET = `whsec_${Buffer.from('a standard webhooks test key').toString('base64')}`
+
 /** A minute passes with each request, so that no limit is reached. */
 let now = NOW
 let payments: ReturnType<typeof createServer>
@@ -70,6 +73,8 @@ beforeAll(async () => {
     env: {
       ...SECRETS,
       RATE_LIMIT_PER_MINUTE: '10000',
+      MAILER_FEEDBACK_PROVIDER: 'standard',
+      MAILER_FEEDBACK_SECRET: FEEDBACK_SECRET,
       PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
       PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
       PAYMENTS_API_URL: `http://127.0.0.1:${(payments.address() as AddressInfo).port}`,
@@ -112,6 +117,11 @@ async function send(
     identity: { Authorization: `Bearer ${await token({ exp: NOW / 1000 + 1e8 })}` },
     dispatchSecret: { Authorization: `Bearer ${SECRETS.EMAIL_DISPATCH_SECRET}` },
     deepToken: { Authorization: `Bearer ${SECRETS.HEALTH_DEEP_TOKEN}` },
+    feedbackSignature: {
+      'webhook-id': `msg_${now}`,
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': new Webhook(FEEDBACK_SECRET).sign(`msg_${now}`, new Date(now), text ?? ''),
+    },
     webhookSignature: { 'Stripe-Signature': `t=${seconds},v1=${signature.digest('hex')}` },
   }
   const needed = operation.security.flatMap((one) => Object.keys(one))

@@ -105,7 +105,7 @@ export function historyText(history: readonly PastEntry[]): string {
 }
 
 function entryText(entry: PastEntry): string {
-  const { kind, day, attempt, outcome, reason, messageId, providerId, enrolment } = entry
+  const { kind, day, attempt, outcome, reason, messageId, providerId, enrolment, source } = entry
   const why = reason === undefined ? '' : `: ${reason}`
   const ids = [
     ...(messageId === undefined ? [] : [`Message-ID <${messageId}>`]),
@@ -120,7 +120,16 @@ function entryText(entry: PastEntry): string {
     case 'attempt':
       return `day ${day}, attempt ${attempt}: ${outcome}${why}${proof}`
     case 'unsubscribed':
-      return 'unsubscribed'
+      return source === undefined
+        ? 'unsubscribed'
+        : `unsubscribed at the mail provider, reported by ${source}`
+    case 'hard-bounce':
+    case 'soft-bounce':
+    case 'complaint':
+      return `${kind.replace('-', ' ')} reported by ${source}${why}${proof}`
+    case 'suppressed':
+    case 'released':
+      return `${kind === 'suppressed' ? 'put on' : 'taken off'} the suppression list by ${source}${why}`
     case 'undone':
       return 'unsubscribe undone'
     case 'resolved':

@@ -1,7 +1,8 @@
+import type { MailboxEventKind } from '../mail/feedback/store.ts'
 import type { Outcome } from '../mail/transport.ts'
 import type { Settlement } from './store.ts'
 
-export type HistoryKind = 'confirmation' | 'confirmed' | 'attempt' | 'unsubscribed' | 'undone' | 'resolved'
+export type HistoryKind = 'confirmation' | 'confirmed' | 'attempt' | 'undone' | 'resolved' | MailboxEventKind
 
 /** One thing that happened to a subscription: what is to be written of it, in UTC milliseconds. */
 export interface HistoryEntry {
@@ -17,6 +18,8 @@ export interface HistoryEntry {
   readonly messageId?: string | undefined
   /** The provider's own id of a message that it took. */
   readonly providerId?: string | undefined
+  /** Who gave feedback: a provider's name, `pipe`, `import`, `operator` or `send`. */
+  readonly source?: string | undefined
 }
 
 /** As it is read back: attempts of one lesson are numbered from 1. */

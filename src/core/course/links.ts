@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
+import type { Secret } from '../secret.ts'
 
 const TOKEN_BYTES = 24
 
@@ -52,6 +53,11 @@ function sign(key: string, s: string): string {
 /** Lets an erased address be recognised without keeping it. */
 export function suppressionHash(key: string, identity: string): string {
   return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
+}
+
+/** Under each of the keys that an erasure may have used. */
+export function suppressionHashes(keys: readonly Secret[], identity: string): readonly string[] {
+  return keys.map((key) => suppressionHash(key.reveal(), identity))
 }
 
 /** `ada@xn--bcher-kva.example` → `ada@bücher.example`, as a host program may have stored it. */

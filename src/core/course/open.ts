@@ -16,6 +16,7 @@ import {
   newToken,
   readUnsubscribeLink,
   suppressionHash,
+  suppressionHashes,
   unicodeDomain,
   unsubscribeUrl,
 } from './links.ts'
@@ -86,7 +87,7 @@ export function openCourse({
     [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
   /** Before the store had a key for it, addresses were hashed under the key of links. */
   const isSuppressed = async (identity: string) => {
-    const hashes = [addressKey, linkKey, ...oldLinkKeys].map((key) => suppressionHash(key.reveal(), identity))
+    const hashes = suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity)
     return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
   }
   const calls = new Set<Promise<void>>()

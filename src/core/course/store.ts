@@ -27,9 +27,12 @@ export interface Subscription {
   readonly problem: Problem | undefined
 }
 
-/** Why a lesson waits: `parked` needs an operator, the others come back by themselves. */
+/**
+ * Why a lesson waits: `parked` needs an operator, `failed` and `unknown` come back by themselves. `bounced` and
+ * `suppressed` ended the subscription: its address does not exist, or may not be mailed.
+ */
 export interface Problem {
-  readonly kind: 'failed' | 'unknown' | 'parked' | 'bounced'
+  readonly kind: 'failed' | 'unknown' | 'parked' | 'bounced' | 'suppressed'
   readonly reason: string
   readonly since: number
 }

@@ -1,3 +1,4 @@
+import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
 import { DAY_MS, dueAt, KEY_LIFE_MS, LESSONS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type { Claim, Settlement, Subscription } from './store.ts'
@@ -71,7 +72,7 @@ export function wantsConfirmation(
   recent: RecentConfirmations,
   now: number,
 ): boolean {
-  if (record.problem?.kind === 'bounced') return false
+  if (isSuppressed(record)) return false
   if (record.state === 'confirmed' && nextDay(record.sentDays) !== undefined) return false
   return (
     recent.count < CONFIRMATIONS_A_DAY && (recent.newestAt === undefined || recent.newestAt <= now - HOUR_MS)
@@ -96,8 +97,23 @@ export function readConfirmation(
   return now - found.createdAt >= TOKEN_LIFE_MS ? 'expired' : 'use'
 }
 
-/** Confirmed: the course starts, or starts over under the next enrolment number. */
-export function enrol(record: SubscriptionRecord, now: number): SubscriptionRecord {
+/**
+ * Confirmed: the course starts, or starts over under the next enrolment number. On a suppressed address it ends at once,
+ * so that no dispatch has to ask whether an address may be mailed.
+ */
+export function enrol(
+  record: SubscriptionRecord,
+  now: number,
+  suppression: Suppression | undefined,
+): SubscriptionRecord {
+  const enrolled = started(record, now)
+  if (suppression === undefined) return enrolled
+  const { cause, at, reason } = suppression
+  const effect = cause === 'hard-bounce' ? 'end-dead' : 'end-suppressed'
+  return endByFeedback(enrolled, effect, { at, reason, now }) ?? enrolled
+}
+
+function started(record: SubscriptionRecord, now: number): SubscriptionRecord {
   return {
     ...record,
     state: 'confirmed',
@@ -147,7 +163,7 @@ export function undoUnsubscribe(
 ): SubscriptionRecord | undefined {
   const { state, confirmedAt, problem } = record
   if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
-  if (problem?.kind === 'bounced') return undefined
+  if (isSuppressed(record)) return undefined
   const day = nextDay(record.sentDays)
   const waits =
     problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
@@ -172,6 +188,42 @@ export function setAside(record: SubscriptionRecord, now: number): SubscriptionR
   }
 }
 
+/** Ended because no mail may go to its address; only an operator can change that. */
+function isSuppressed({ problem }: Pick<SubscriptionRecord, 'problem'>): boolean {
+  return problem?.kind === 'bounced' || problem?.kind === 'suppressed'
+}
+
+/**
+ * What feedback about its address does to a subscription; undefined: nothing to change. Feedback is about the address,
+ * so it ends the subscription whatever enrolment it came from. Only an unsubscribe that is older than the latest
+ * confirmation counts for nothing: the subscriber has changed their mind since. An address that may be mailed again can
+ * be subscribed anew, but no course goes on by itself.
+ */
+export function endByFeedback(
+  record: SubscriptionRecord,
+  effect: Exclude<SubscriptionEffect, 'none'>,
+  { at, reason, now }: { readonly at: number; readonly reason: string; readonly now: number },
+): SubscriptionRecord | undefined {
+  if (effect === 'release')
+    return isSuppressed(record) ? { ...record, problem: undefined, fence: record.fence + 1 } : undefined
+  if (effect === 'unsubscribe')
+    return record.state !== 'confirmed' || at < (record.confirmedAt ?? at)
+      ? undefined
+      : unsubscribe(record, record.enrolment, now)
+  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'
+  if (record.state === 'unconfirmed' || record.problem?.kind === kind) return undefined
+  const ends = record.state === 'confirmed'
+  return {
+    ...record,
+    state: 'unsubscribed',
+    unsubscribedAt: ends ? now : record.unsubscribedAt,
+    nextAttemptAt: undefined,
+    fence: record.fence + 1,
+    // Later than an end by the subscriber: an operator then cannot bring the subscription back.
+    problem: { kind, reason, since: ends ? now : Math.max(now, (record.unsubscribedAt ?? 0) + 1) },
+  }
+}
+
 /** A bounce ended it, and nobody else. */
 function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean {
   return state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since
@@ -188,7 +240,12 @@ export function resolve(
   if (!(record.state === 'confirmed' || endedByBounce(record)) || problem === undefined || day === undefined)
     return undefined
   if (confirmedAt === undefined || record.unreadableDays !== undefined) return undefined
-  const revived: SubscriptionRecord = { ...record, state: 'confirmed', unsubscribedAt: undefined }
+  const revived: SubscriptionRecord = {
+    ...record,
+    state: 'confirmed',
+    unsubscribedAt: undefined,
+    problem: undefined,
+  }
   if (as === 'sent') return afterSent(revived, day)
   return {
     ...revived,
@@ -197,7 +254,6 @@ export function resolve(
     ...(record.claimedAt !== undefined && { claimedAt: now }),
     failures: 0,
     fence: record.fence + 1,
-    problem: undefined,
   }
 }
 
@@ -321,7 +377,7 @@ function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord
     claimedAt: undefined,
     leaseUntil: undefined,
     failures: 0,
-    problem: undefined,
+    problem: isSuppressed(current) ? current.problem : undefined,
     fence: current.fence + 1,
   }
 }

@@ -1,4 +1,5 @@
 import { parseMailbox } from '../mail/address.ts'
+import { FEEDBACK_PROVIDER_NAMES } from '../mail/feedback/provider-names.ts'
 import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { type Breach, brokenBy } from './breach.ts'
@@ -166,6 +167,12 @@ export function readSettings({ contract, services }: Described, env: Environment
           ? ({ kind: 'api', url: api } as const)
           : undefined
       return key && from && route && { key, from, route, replyTo: mailbox('MAILER_REPLY_TO') }
+    }),
+    feedback: whole('feedback', () => {
+      const name = text('MAILER_FEEDBACK_PROVIDER')
+      const provider = FEEDBACK_PROVIDER_NAMES.find((one) => one === name)
+      const key = rotating('MAILER_FEEDBACK_SECRET')
+      return provider && key && { provider, secret: key }
     }),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),

@@ -1,4 +1,5 @@
 import type { Mailbox } from '../mail/address.ts'
+import type { FeedbackProviderName } from '../mail/feedback/provider-names.ts'
 import type { Secret, SecretPair } from '../secret.ts'
 
 /** An environment as a program sees it. Unset, empty and whitespace-only mean the same: absent. */
@@ -74,6 +75,8 @@ export interface Settings {
         readonly replyTo: Mailbox | undefined
       }
     | undefined
+  /** Whose webhook is believed; undefined: nobody's. */
+  readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
   readonly dispatch: {
     readonly secret: SecretPair | undefined /** 1 to 10,000; 100 when absent. */
     readonly limit: number

@@ -14,6 +14,8 @@ export const TABLES = [
   'sent_mail',
   'payment_event',
   'audit',
+  'feedback_event',
+  'mailbox',
 ] as const
 
 export type Table = (typeof TABLES)[number]

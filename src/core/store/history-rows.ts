@@ -12,6 +12,7 @@ export interface HistoryRow {
   readonly reason: string | null
   readonly message_id: string | null
   readonly provider_id: string | null
+  readonly source: string | null
 }
 
 /** An entry as its row; the store numbers attempts itself. */
@@ -29,6 +30,7 @@ export function historyRow(
     reason: entry.reason === undefined ? null : storableText(entry.reason),
     message_id: entry.messageId ?? null,
     provider_id: entry.providerId === undefined ? null : storableText(entry.providerId),
+    source: entry.source ?? null,
   }
 }
 
@@ -43,5 +45,6 @@ export function pastEntry(row: HistoryRow): PastEntry {
     reason: row.reason ?? undefined,
     messageId: row.message_id ?? undefined,
     providerId: row.provider_id ?? undefined,
+    source: row.source ?? undefined,
   }
 }

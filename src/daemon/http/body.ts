@@ -9,14 +9,14 @@ const DEEPEST = 32
 /** Members of objects and elements of lists in one body; an analytics batch of 500 full events has a third of it. */
 const MOST_VALUES = 50_000
 
-/** The body's text, counted while it streams: a Content-Length is not believed. */
-export async function readText({ request, bodyShare }: Bodied, limitBytes: number): Promise<string> {
+/** The body's bytes, counted while they stream: a Content-Length is not believed. */
+export async function readBytes({ request, bodyShare }: Bodied, limitBytes: number): Promise<Uint8Array> {
   if (request.headers.has('content-encoding'))
     throw new PlatformError('unsupported_media_type', 'Bodies are taken without a Content-Encoding only.')
   const tooLarge = () =>
     new PlatformError('payload_too_large', `This route takes bodies of at most ${limitBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > limitBytes) throw tooLarge()
-  if (request.body === null) return ''
+  if (request.body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
   try {
@@ -26,10 +26,19 @@ export async function readText({ request, bodyShare }: Bodied, limitBytes: numbe
       bodyShare.take(chunk.byteLength)
       chunks.push(chunk)
     }
-    // A byte order mark stays: a signature is over the bytes as they were sent.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks))
+    return Buffer.concat(chunks)
   } catch (error) {
     if (error instanceof PlatformError) throw error
+    throw new PlatformError('bad_request', 'The body could not be read.', { cause: error })
+  }
+}
+
+/** The body's text; a byte order mark stays, because a signature is over the bytes as they were sent. */
+export async function readText(asked: Bodied, limitBytes: number): Promise<string> {
+  const bytes = await readBytes(asked, limitBytes)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (error) {
     throw new PlatformError('bad_request', 'The body could not be read as UTF-8 text.', { cause: error })
   }
 }

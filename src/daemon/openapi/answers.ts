@@ -37,6 +37,12 @@ export const EmailAnswer = z.union([
 ])
 
 const count = z.int().min(0)
+export const FeedbackAnswer = z.strictObject({
+  events: count.describe('Events of the webhook that are about a recipient.'),
+  repeated: count.describe('Those of them that took effect before.'),
+  ignored: count.describe('What says nothing about a recipient, or names no valid address.'),
+})
+
 export const DispatchAnswer = z.strictObject({
   processed: count,
   sent: count,

@@ -40,6 +40,13 @@ const SECURITY: Readonly<Record<Security, JsonObject>> = {
     name: SIGNATURE_HEADER,
     description: '`t=UNIX_SECONDS,v1=HEX`: HMAC-SHA256 over `t.body` under PAYMENTS_WEBHOOK_SECRET.',
   },
+  feedbackSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'webhook-signature',
+    description:
+      'As the provider documents, under MAILER_FEEDBACK_SECRET: `webhook-signature` for standard, `svix-signature` for resend, `X-Twilio-Email-Event-Webhook-Signature` for sendgrid, basic authorization for postmark, within the body for mailgun and ses.',
+  },
 }
 
 /** One route of one service: its operations by method. */

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { ROUTES, WebRoute } from '../../core/routes.ts'
 
-export type Security = 'identity' | 'dispatchSecret' | 'deepToken' | 'webhookSignature'
+export type Security = 'identity' | 'dispatchSecret' | 'deepToken' | 'webhookSignature' | 'feedbackSignature'
 
 /** A schema under the name that it has in the document. */
 export interface Named {

@@ -9,6 +9,7 @@ const SECURITY_WORDS: Readonly<Record<string, string>> = {
   deepToken:
     'HEALTH_DEEP_TOKEN (`Authorization: Bearer`) for deep checks, where it is set, and for the details of the status page',
   webhookSignature: 'the provider’s signature (`Stripe-Signature`)',
+  feedbackSignature: 'the mail provider’s signature under MAILER_FEEDBACK_SECRET',
 }
 
 /** docs/reference/http.md, made from the same document that the daemon serves. */

@@ -46,6 +46,16 @@ export function webTable(parts: Parts): RouteTable {
         mail: transactionalMail,
       }),
     ),
+    feedback: later(async () => {
+      const { createFetchText } = await import('../../core/mail/feedback/fetch-text.ts')
+      return (await import('../routes/feedback.ts')).feedbackRoute({
+        configured: settings.feedback,
+        list: parts.suppressionList,
+        fetchText: createFetchText(),
+        clock,
+        log,
+      })
+    }),
     checkout: later(async () =>
       (await paymentRoutes()).checkoutRoute({ identify, checkout: parts.checkout }),
     ),

@@ -322,6 +322,34 @@ const mail = {
   ],
 } as const satisfies GroupDefinition
 
+const feedback = {
+  services: ['web'],
+  unlocks: 'bounces and complaints that end subscriptions by themselves',
+  absent: 'what the mail provider says back is not heard; platformctl email feedback reads it from a pipe',
+  variables: {
+    MAILER_FEEDBACK_PROVIDER: {
+      kind: 'enum',
+      of: ['ses', 'postmark', 'sendgrid', 'mailgun', 'resend', 'standard'],
+      example: 'postmark',
+      summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
+    },
+    MAILER_FEEDBACK_SECRET: {
+      kind: 'secret',
+      rotates: true,
+      summary:
+        'What the webhook is verified with: the signing secret; for sendgrid the public key, for postmark the password in the webhook’s URL, for ses the ARN of the topic.',
+    },
+  },
+  rules: [
+    {
+      id: 'feedback-pair',
+      allOrNone: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
+      cause: 'Feedback of the mail provider needs its name and its secret together.',
+      fix: 'Set both, or neither to hear nothing from the provider.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
 const errortrack = {
   services: 'all',
   unlocks: 'error reporting',
@@ -484,4 +512,5 @@ export const baseGroups = {
   limits,
   identity,
   budgets,
+  feedback,
 } as const

@@ -258,4 +258,5 @@ export const learningGroups = {
   limits: { ...base.limits, services: ['web', 'api'] },
   identity: base.identity,
   budgets: base.budgets,
+  feedback: base.feedback,
 } as const satisfies Readonly<Record<string, GroupDefinition>>

@@ -79,6 +79,7 @@ export const GROUP_VARIABLES = {
   limits: ['RATE_LIMIT_PER_MINUTE'],
   identity: ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'],
   budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
+  feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {
@@ -132,5 +133,6 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
     if (on('DATASTORE_JWT_AUDIENCE')) broken.push('identity-audience-without-verifier')
     if (on('DATASTORE_JWT_ISSUER')) broken.push('identity-issuer-without-verifier')
   }
+  if (on('MAILER_FEEDBACK_PROVIDER') !== on('MAILER_FEEDBACK_SECRET')) broken.push('feedback-pair')
   return broken
 }

@@ -11,6 +11,7 @@ const VALUES: Record<string, string> = {
   MAILER_SMTP_URL: 'smtp://127.0.0.1:2525',
   MAILER_FROM: 'Course <course@example.com>',
   MAILER_REPLY_TO: 'help@example.com',
+  MAILER_FEEDBACK_PROVIDER: 'postmark',
   EMAIL_DISPATCH_LIMIT: '50',
   RATE_LIMIT_PER_MINUTE: '60',
   ANALYTICS_TOTAL_MB: '100',
@@ -34,7 +35,7 @@ const errorIds = (env: Record<string, string>) =>
     .sort()
 
 test('the contract holds 66 variables in thirteen groups, and what was added in groups of its own', () => {
-  const added = new Set(['identity', 'budgets'])
+  const added = new Set(['identity', 'budgets', 'feedback'])
   expect(VARIABLES.filter(({ group }) => !added.has(group))).toHaveLength(66)
   expect(GROUPS.filter((group) => !added.has(group))).toHaveLength(13)
   expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(VARIABLES.length)

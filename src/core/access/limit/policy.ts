@@ -9,7 +9,7 @@ export interface Policy {
 }
 
 /** Health must answer while everything else is refused. */
-export type PolicyName = 'default' | 'subscribe' | 'unlimited'
+export type PolicyName = 'default' | 'subscribe' | 'feedback' | 'unlimited'
 
 /** The limit of each route; a route that is not named has the default one. */
 const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
@@ -17,10 +17,12 @@ const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
   serviceHealth: 'unlimited',
   metrics: 'unlimited',
   subscribe: 'subscribe',
+  feedback: 'feedback',
 }
 
 const MINUTE = 60
 const DEFAULT_PER_MINUTE = 300
+const FEEDBACK_PER_MINUTE = 6000
 
 /** The policies for a configured threshold (RATE_LIMIT_PER_MINUTE); the stricter ones never rise above it. */
 export function policiesOf(perMinute: number | undefined): {
@@ -39,6 +41,8 @@ export function policiesOf(perMinute: number | undefined): {
   const policies: Readonly<Record<PolicyName, Policy | undefined>> = {
     default: policy('default', most),
     subscribe: policy('subscribe', 30),
+    // A provider reports each message of a dispatch by itself, from a few addresses, whatever one visitor may ask.
+    feedback: { name: 'feedback', quota: FEEDBACK_PER_MINUTE, windowSeconds: MINUTE },
     unlimited: undefined,
   }
   return {

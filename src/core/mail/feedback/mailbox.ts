@@ -37,7 +37,12 @@ export function newMailbox(identity: string): MailboxRecord {
 }
 
 /** What an event does to the subscriptions of its address. */
-export type SubscriptionEffect = 'none' | 'unsubscribe' | 'end-dead' | 'end-complained'
+export type SubscriptionEffect = 'none' | 'unsubscribe' | 'end-dead' | 'end-suppressed' | 'release'
+
+export interface ChangedMailbox {
+  readonly mailbox: MailboxRecord
+  readonly effect: SubscriptionEffect
+}
 
 /**
  * The record after an event, and what becomes of the address's subscriptions. Events may come late and in any order:
@@ -48,7 +53,7 @@ export function afterFeedback(
   mailbox: MailboxRecord,
   event: Pick<FeedbackEvent, 'kind' | 'at' | 'reason'>,
   source: string,
-): { readonly mailbox: MailboxRecord; readonly effect: SubscriptionEffect } {
+): ChangedMailbox {
   const { kind, at, reason } = event
   switch (kind) {
     case 'delivered': {
@@ -91,14 +96,19 @@ export function afterFeedback(
 /** A hard bounce weighs most: it is the only cause that stops sign-in mail. */
 const WEIGHT: Readonly<Record<SuppressionCause, number>> = { manual: 0, complaint: 1, 'hard-bounce': 2 }
 
-function suppressed(
-  mailbox: MailboxRecord,
-  suppression: Suppression,
-): { readonly mailbox: MailboxRecord; readonly effect: SubscriptionEffect } {
-  const effect = suppression.cause === 'complaint' ? 'end-complained' : 'end-dead'
+/** The record with this suppression, unless one is there already that stops as much mail. */
+export function suppressed(mailbox: MailboxRecord, suppression: Suppression): ChangedMailbox {
+  const effect = suppression.cause === 'hard-bounce' ? 'end-dead' : 'end-suppressed'
   const known = mailbox.suppression
   const stays = known !== undefined && WEIGHT[known.cause] >= WEIGHT[suppression.cause]
   return { mailbox: stays ? mailbox : { ...mailbox, suppression }, effect }
+}
+
+/** The record of an address that may be mailed again: what bounced before counts no more. */
+export function released(mailbox: MailboxRecord): ChangedMailbox {
+  return mailbox.suppression === undefined
+    ? { mailbox, effect: 'none' }
+    : { mailbox: { ...mailbox, ...NO_SOFT_BOUNCES, suppression: undefined }, effect: 'release' }
 }
 
 /** May this mail go to this mailbox? Sign-in mail stops only for an address that does not exist (CONTRACT §12). */

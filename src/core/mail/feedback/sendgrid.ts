@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto'
-import type { FeedbackEvent, FeedbackKind } from './event.ts'
+import { type FeedbackEvent, FeedbackFormatError, type FeedbackKind } from './event.ts'
 import { type FeedbackProvider, parseBody, recentSeconds, refused } from './provider.ts'
 import { fields, list, messageId, optionalText, text, timeOf } from './read.ts'
 import { reasonFor } from './standard.ts'
@@ -20,7 +20,15 @@ export const sendgrid: FeedbackProvider = {
     return value === undefined ? refused('the body is not JSON') : { kind: 'genuine', value }
   },
   read(value, { now }) {
-    const events = list(value, 'the body').map((one, index) => eventOf(one, index, now))
+    const events = list(value, 'the body').map((one, index) => {
+      try {
+        return eventOf(one, index, now)
+      } catch (error) {
+        // One event of another form does not keep the others of its batch from being heard.
+        if (error instanceof FeedbackFormatError) return undefined
+        throw error
+      }
+    })
     const known = events.filter((one) => one !== undefined)
     return { events: known, ignored: events.length - known.length }
   },

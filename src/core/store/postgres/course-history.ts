@@ -3,14 +3,14 @@ import { historyRow } from '../history-rows.ts'
 import type { Queryable } from './connection.ts'
 
 const INSERT = `
-  INSERT INTO platformctl.subscription_event (subscription, at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id)
+  INSERT INTO platformctl.subscription_event (subscription, at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source)
   SELECT r.subscription, r.at, r.kind, r.enrolment, r.day,
     CASE WHEN r.kind = 'attempt' THEN (
       SELECT count(*) + 1 FROM platformctl.subscription_event e
       WHERE e.subscription = r.subscription AND e.kind = 'attempt' AND e.enrolment = r.enrolment AND e.day = r.day) END,
-    r.outcome, r.reason, r.message_id, r.provider_id
+    r.outcome, r.reason, r.message_id, r.provider_id, r.source
   FROM jsonb_to_recordset($1::jsonb) AS r (subscription text, at bigint, kind text, enrolment integer, day integer,
-    outcome text, reason text, message_id text, provider_id text)
+    outcome text, reason text, message_id text, provider_id text, source text)
   JOIN platformctl.subscription s ON s.id = r.subscription
   ON CONFLICT DO NOTHING`
 

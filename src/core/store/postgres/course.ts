@@ -21,6 +21,7 @@ import {
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
+import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
@@ -96,6 +97,8 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined,
     entry: (before: SubscriptionRecord) => HistoryEntry,
     audit?: AuditEntry,
+    /** What else is written when something changed, of the subscription's id. */
+    also?: string,
   ) =>
     write(async (on) => {
       const current = await one(on, 'id', id, 'FOR UPDATE')
@@ -104,6 +107,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         await save(on, [changed])
         await remember(on, [[id, entry(current)]])
         await addAudit(on, audit)
+        if (also !== undefined) await on.query(also, [id])
       }
       return changed !== undefined
     })
@@ -228,7 +232,11 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           now,
           tokenHash,
         ])
-        const enrolled = enrol(current, now)
+        const mailbox = await on.query<MailboxRow>(
+          'SELECT * FROM platformctl.mailbox WHERE identity = $1 AND cause IS NOT NULL',
+          [current.identity],
+        )
+        const enrolled = enrol(current, now, mailbox.rows[0] && mailboxOf(mailbox.rows[0]).suppression)
         await save(on, [enrolled])
         await remember(on, [
           [enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 }],
@@ -389,7 +397,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     history: (subscription) =>
       guarded(async () => {
         const { rows } = await pool.query<HistoryRow>(
-          'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id FROM platformctl.subscription_event WHERE subscription = $1 ORDER BY at, kind, day',
+          'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source FROM platformctl.subscription_event WHERE subscription = $1 ORDER BY at, kind, day',
           [subscription],
         )
         return rows.map(pastEntry)
@@ -408,6 +416,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           ])
           related += removed.rowCount ?? 0
         }
+        await on.query('DELETE FROM platformctl.mailbox WHERE identity = $1', [identity])
         const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = ANY ($1)', [
           recipients,
         ])
@@ -432,6 +441,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           outcome: as,
         }),
         audit,
+        // Whoever decides that a lesson is tried again says that its address can be mailed.
+        `UPDATE platformctl.mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL
+         WHERE identity = (SELECT identity FROM ${TABLE} WHERE id = $1) AND cause = 'hard-bounce'`,
       ),
   }
 }

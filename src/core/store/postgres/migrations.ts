@@ -124,4 +124,24 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON platformctl.audit
     FOR EACH STATEMENT EXECUTE FUNCTION platformctl.refuse_change();
   `,
+  // What providers and mail servers say back: each event once, what is known of each mailbox, and which may not be mailed.
+  `
+  CREATE TABLE platformctl.feedback_event (key text PRIMARY KEY, received_at bigint NOT NULL);
+  CREATE INDEX feedback_event_received ON platformctl.feedback_event (received_at);
+  CREATE TABLE platformctl.mailbox (
+    identity text PRIMARY KEY,
+    soft_bounces integer NOT NULL DEFAULT 0,
+    soft_since bigint,
+    soft_until bigint,
+    delivered_at bigint,
+    cause text,
+    suppressed_at bigint,
+    source text,
+    reason text
+  );
+  CREATE INDEX mailbox_suppressed ON platformctl.mailbox (suppressed_at, identity) WHERE cause IS NOT NULL;
+  INSERT INTO platformctl.mailbox (identity, cause, suppressed_at, source, reason)
+    SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM platformctl.subscription WHERE problem_kind = 'bounced';
+  ALTER TABLE platformctl.subscription_event ADD COLUMN source text;
+  `,
 ]

@@ -6,6 +6,7 @@ import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './ac
 import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, within } from './connection.ts'
 import { postgresCourse } from './course.ts'
+import { postgresFeedback } from './feedback.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -51,6 +52,7 @@ export async function openPostgres(input: {
     sentMail: postgresSentMail(pool),
     paymentEvents: postgresPaymentEvents(pool),
     audit: postgresAudit(pool),
+    feedback: postgresFeedback(pool),
     claimHour: ({ hour, leaseMs }) =>
       guarded(async () => {
         const { rowCount } = await pool.query(

@@ -8,18 +8,18 @@ export function sqliteHistory(database: SqliteDatabase): {
   readonly of: (subscription: string) => readonly PastEntry[]
 } {
   const insert = database.prepare(`
-    INSERT OR IGNORE INTO subscription_event (subscription, at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id)
+    INSERT OR IGNORE INTO subscription_event (subscription, at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source)
     SELECT @subscription, @at, @kind, @enrolment, @day,
       CASE WHEN @kind = 'attempt' THEN (
         SELECT count(*) + 1 FROM subscription_event
         WHERE subscription = @subscription AND kind = 'attempt' AND enrolment = @enrolment AND day = @day) END,
-      @outcome, @reason, @message_id, @provider_id
+      @outcome, @reason, @message_id, @provider_id, @source
     WHERE EXISTS (SELECT 1 FROM subscription WHERE id = @subscription)`)
   const bound = database.prepare(`
     DELETE FROM subscription_event WHERE subscription = @subscription AND at <= (
       SELECT at FROM subscription_event WHERE subscription = @subscription ORDER BY at DESC LIMIT 1 OFFSET ${MOST_ENTRIES})`)
   const select = database.prepare(
-    'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id FROM subscription_event WHERE subscription = ? ORDER BY at, kind, day',
+    'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source FROM subscription_event WHERE subscription = ? ORDER BY at, kind, day',
   )
   return {
     add(subscription, entry) {

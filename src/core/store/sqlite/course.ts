@@ -21,13 +21,15 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
-import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
+import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { columnsOf, earliest } from '../rows.ts'
 import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import { eraseRows, scrubFile } from './erase.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds the writer for a few milliseconds at the most. */
@@ -152,6 +154,10 @@ export function sqliteCourse(
       'SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id) ORDER BY problem_since, id LIMIT @limit',
     ),
     dropSubscription: prepare('DELETE FROM subscription WHERE identity = ?'),
+    mailbox: prepare('SELECT * FROM mailbox WHERE identity = ? AND cause IS NOT NULL'),
+    releaseMailbox: prepare(
+      "UPDATE mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL WHERE identity = ? AND cause = 'hard-bounce'",
+    ),
     suppress: prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)'),
   }
   // better-sqlite3 types rows as unknown; STRICT tables and the columns above make them Rows.
@@ -213,6 +219,10 @@ export function sqliteCourse(
       nextTryAt: trouble.next ?? undefined,
       oldestDueAt: earliest([due.oldest, trouble.oldest, sql.oldestClaimed.get() as number | null]),
     }
+  }
+  const suppressionOf = (identity: string) => {
+    const row = sql.mailbox.get(identity) as MailboxRow | undefined
+    return row && mailboxOf(row).suppression
   }
   const readToken = (tokenHash: string, now: number) => {
     const token = sql.confirmation.get(tokenHash) as
@@ -284,7 +294,7 @@ export function sqliteCourse(
         const current = found(sql.byId.get(subscription))
         if (current === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
-        const enrolled = enrol(current, now)
+        const enrolled = enrol(current, now, suppressionOf(current.identity))
         save(enrolled)
         history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
         return 'confirmed'
@@ -417,6 +427,8 @@ export function sqliteCourse(
         if (resolved) {
           history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })
           addAudit(database, journal, audit)
+          // Whoever decides that a lesson is tried again says that its address can be mailed.
+          sql.releaseMailbox.run(current.identity)
         }
         return resolved
       }),
@@ -428,21 +440,5 @@ async function settleSync<T>(work: () => T): Promise<T> {
   return work()
 }
 
-/** SQLite has no type for a list: the days are JSON in a text column. */
-type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
 /** Its row number holds as long as the transaction that read it. */
 type DueRow = SqliteRow & { readonly rowid: number }
-
-function recordOfRow(row: SqliteRow): SubscriptionRecord {
-  const record = recordOf({ ...row, sent_days: parsed(row.sent_days) })
-  return record.unreadableDays === undefined ? record : { ...record, unreadableDays: row.sent_days }
-}
-
-/** A text that is no JSON stays the text that it is. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}

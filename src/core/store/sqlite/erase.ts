@@ -19,6 +19,7 @@ export function eraseRows(
   },
 ): { readonly rows: ErasedRows; readonly sentMail: number; readonly written: readonly string[] } {
   const spellings = JSON.stringify(person.spellings)
+  database.prepare('DELETE FROM mailbox WHERE identity = ?').run(person.identity)
   const subscription = database
     .prepare('DELETE FROM subscription WHERE identity = ? RETURNING id, address')
     .get(person.identity) as { id: string; address: string } | undefined

@@ -18,8 +18,8 @@ export type JournalEntry =
   | { readonly what: 'audited'; readonly at: number; readonly entry: AuditEntry }
 
 export interface Journal {
-  /** On the disk when it returns. */
-  add(entry: JournalEntry): void
+  /** On the disk when it returns: all of them by one write. */
+  add(...entries: readonly JournalEntry[]): void
 }
 
 /** `/data/platform.sqlite` → `/data/platform-journal.jsonl` */
@@ -31,12 +31,12 @@ function journalFile(storeFile: string): string {
 /** The journal beside a store; a store in memory has none. */
 export function openJournal(storeFile: string | undefined): Journal {
   return {
-    add(entry) {
-      if (storeFile === undefined) return
+    add(...entries) {
+      if (storeFile === undefined || entries.length === 0) return
       const descriptor = openSync(journalFile(storeFile), 'a', 0o600)
       try {
         // With its line end before it too: a line that a power cut tore does not take the next with it.
-        writeSync(descriptor, `\n${JSON.stringify(entry)}\n`)
+        writeSync(descriptor, entries.map((entry) => `\n${JSON.stringify(entry)}\n`).join(''))
         fsyncSync(descriptor)
       } finally {
         closeSync(descriptor)

@@ -128,4 +128,24 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
   BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   `,
+  // What providers and mail servers say back: each event once, what is known of each mailbox, and which may not be mailed.
+  `
+  CREATE TABLE feedback_event (key TEXT PRIMARY KEY, received_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX feedback_event_received ON feedback_event (received_at);
+  CREATE TABLE mailbox (
+    identity TEXT PRIMARY KEY,
+    soft_bounces INTEGER NOT NULL DEFAULT 0,
+    soft_since INTEGER,
+    soft_until INTEGER,
+    delivered_at INTEGER,
+    cause TEXT,
+    suppressed_at INTEGER,
+    source TEXT,
+    reason TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX mailbox_suppressed ON mailbox (suppressed_at, identity) WHERE cause IS NOT NULL;
+  INSERT INTO mailbox (identity, cause, suppressed_at, source, reason)
+    SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM subscription WHERE problem_kind = 'bounced';
+  ALTER TABLE subscription_event ADD COLUMN source TEXT;
+  `,
 ]

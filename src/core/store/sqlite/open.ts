@@ -8,6 +8,7 @@ import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.
 import { sqliteAudit } from './audit.ts'
 import { guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
+import { sqliteFeedback } from './feedback.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
@@ -62,6 +63,7 @@ export function openSqlite(
     kind: file === undefined ? 'memory' : 'sqlite',
     persistent: file !== undefined,
     course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
+    feedback: sqliteFeedback(database, guarded, journal),
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),

@@ -1,6 +1,9 @@
+import * as z from 'zod'
 import type { MailDefinition } from '../../../core/mail/definition.ts'
+import { FEEDBACK_PROVIDER_NAMES } from '../../../core/mail/feedback/provider-names.ts'
 import { emailBody } from '../../routes/email.ts'
-import { EmailAnswer } from '../answers.ts'
+import { FeedbackBody } from '../../routes/feedback.ts'
+import { EmailAnswer, FeedbackAnswer } from '../answers.ts'
 import type { Operations } from '../operation.ts'
 import { JSON_BODY } from './common.ts'
 
@@ -42,6 +45,61 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
           },
         ],
         errors: [...JSON_BODY, 'unauthenticated', 'locked', 'not_found', 'unavailable', 'store_unavailable'],
+      },
+    },
+    feedback: {
+      POST: {
+        tag: 'Mail',
+        summary: 'Takes what the mail provider reports of messages',
+        description:
+          'Bounces, complaints, unsubscribes and deliveries, in the form that the provider documents, signed over the bytes of the body at most five minutes ago. Each event takes effect once. A hard bounce or a complaint suppresses its address and ends its subscriptions.',
+        security: 'feedbackSignature',
+        parameters: [
+          {
+            in: 'path',
+            name: 'provider',
+            schema: z.enum(FEEDBACK_PROVIDER_NAMES),
+            required: true,
+            description: 'The provider that MAILER_FEEDBACK_PROVIDER names; 404 for any other.',
+            example: 'standard',
+          },
+        ],
+        body: {
+          type: 'application/json',
+          name: 'FeedbackRequest',
+          schema: FeedbackBody,
+          required: true,
+          examples: {
+            standard: {
+              type: 'hard-bounce',
+              timestamp: '2026-11-22T02:00:00Z',
+              data: { address: 'ada@example.com', messageId: 'c1@example.com', status: '5.1.1' },
+            },
+          },
+        },
+        answers: [
+          {
+            status: 200,
+            description: 'Recorded, now or before.',
+            content: {
+              'application/json': {
+                name: 'FeedbackAnswer',
+                schema: FeedbackAnswer,
+                examples: { recorded: { events: 1, repeated: 0, ignored: 0 } },
+              },
+            },
+          },
+        ],
+        errors: [
+          'bad_request',
+          'signature_invalid',
+          'unauthenticated',
+          'not_found',
+          'payload_too_large',
+          'unsupported_media_type',
+          'unavailable',
+          'store_unavailable',
+        ],
       },
     },
   } satisfies Partial<Operations>

@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
-import {
-  FEEDBACK_PROVIDERS,
-  type FeedbackProviderName,
-} from '../../../../src/core/mail/feedback/providers.ts'
+import type { FeedbackProviderName } from '../../../../src/core/mail/feedback/provider-names.ts'
+import { FEEDBACK_PROVIDERS } from '../../../../src/core/mail/feedback/providers.ts'
 import { SAMPLES } from './samples.ts'
 import {
   KEYS,

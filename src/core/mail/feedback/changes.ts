@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { parseAddress } from '../address.ts'
+import type { Feedback, FeedbackEvent } from './event.ts'
+import { afterFeedback, released, type Suppression, suppressed } from './mailbox.ts'
+import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
+
+/** Hashes under which an erasure keeps an address, by the address's identity. */
+export type ErasureHashes = (identity: string) => readonly string[]
+
+/** The change that an event makes; undefined when its address cannot be parsed. */
+function eventChange(
+  event: FeedbackEvent,
+  source: string,
+  erasureHashes: ErasureHashes,
+): MailboxChange | undefined {
+  const address = parseAddress(event.address)
+  if (!address.ok) return undefined
+  const { identity } = address
+  const { id, kind, at, reason, messageId } = event
+  return {
+    // Hashed: an id is the provider's, of any length and with any characters.
+    key: createHash('sha256').update(`${source}:${id}`).digest('base64url'),
+    identity,
+    erasureHashes: erasureHashes(identity),
+    change: (mailbox) => afterFeedback(mailbox, event, source),
+    at,
+    reason,
+    // Deliveries would only repeat the attempts.
+    entry: kind === 'delivered' ? undefined : { kind, source, messageId },
+  }
+}
+
+/** Suppresses an address, as an operator or an import asks. */
+export function suppressionChange(
+  identity: string,
+  suppression: Suppression,
+  erasureHashes: ErasureHashes,
+): MailboxChange {
+  const { at, reason, source } = suppression
+  return {
+    key: undefined,
+    identity,
+    erasureHashes: erasureHashes(identity),
+    change: (mailbox) => suppressed(mailbox, suppression),
+    at,
+    reason,
+    entry: { kind: 'suppressed', source, messageId: undefined },
+  }
+}
+
+/** Takes an address off the suppression list. */
+export function releaseChange(
+  identity: string,
+  { at, reason, source }: Pick<Suppression, 'at' | 'reason' | 'source'>,
+): MailboxChange {
+  return {
+    key: undefined,
+    identity,
+    erasureHashes: [],
+    change: released,
+    at,
+    reason,
+    entry: { kind: 'released', source, messageId: undefined },
+  }
+}
+
+/** What became of a delivery of feedback, event by event. */
+export type FeedbackCounts = Readonly<Record<AppliedChange | 'ignored', number>>
+
+/** Applies all events of one delivery in one durable commit. */
+export async function applyFeedback(input: {
+  readonly feedback: Feedback
+  readonly source: string
+  readonly store: FeedbackStore
+  readonly erasureHashes: ErasureHashes
+  readonly now: number
+}): Promise<FeedbackCounts> {
+  const { feedback, source, store, erasureHashes, now } = input
+  const changes = feedback.events.flatMap((event) => eventChange(event, source, erasureHashes) ?? [])
+  const applied = changes.length === 0 ? [] : await store.apply(changes, now)
+  const count = (outcome: AppliedChange) => applied.filter((one) => one === outcome).length
+  return {
+    changed: count('changed'),
+    unchanged: count('unchanged'),
+    repeated: count('repeated'),
+    erased: count('erased'),
+    ignored: feedback.ignored + feedback.events.length - changes.length,
+  }
+}

@@ -1,0 +1,49 @@
+import type { FeedbackKind } from './event.ts'
+import type { ChangedMailbox, MailboxRecord, Suppression } from './mailbox.ts'
+
+/** What the history of a subscription keeps: what was reported, but for deliveries, and what an operator decided. */
+export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
+
+/** No provider delivers an event again after so long. */
+export const FEEDBACK_EVENTS_KEPT_MS = 90 * 24 * 60 * 60 * 1000
+
+/** One change of what is known of a mailbox; `change` is a pure function, so all stores share one machine. */
+export interface MailboxChange {
+  /** Takes effect once for each key; undefined: each time. */
+  readonly key: string | undefined
+  readonly identity: string
+  /** The hashes that an erasure of the address leaves: of an erased person nothing is kept. */
+  readonly erasureHashes: readonly string[]
+  readonly change: (mailbox: MailboxRecord) => ChangedMailbox
+  /** UTC milliseconds at which it happened. */
+  readonly at: number
+  readonly reason: string
+  /** What the histories of the address's subscriptions keep of it; undefined: nothing. */
+  readonly entry:
+    | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId: string | undefined }
+    | undefined
+}
+
+/** `repeated`: its key took effect before. `erased`: its address is one that was erased. */
+export type AppliedChange = 'changed' | 'unchanged' | 'repeated' | 'erased'
+
+export interface SuppressedAddress extends Suppression {
+  readonly identity: string
+}
+
+/** Where is kept what providers and mail servers said back, and which addresses may not be mailed. */
+export interface FeedbackStore {
+  /**
+   * Applies changes in order and does to the subscriptions of their addresses what follows, in one durable commit: a
+   * subscription of a suppressed address is never due. One answer for each change.
+   */
+  apply(changes: readonly MailboxChange[], now: number): Promise<readonly AppliedChange[]>
+  find(identity: string): Promise<MailboxRecord | undefined>
+  /** Suppressed addresses, oldest first, those after one that was listed before. */
+  listSuppressed(
+    limit: number,
+    after?: { readonly at: number; readonly identity: string },
+  ): Promise<readonly SuppressedAddress[]>
+  /** Forgets the keys of events received before that moment, a few hundred a transaction. */
+  prune(before: number): Promise<void>
+}

@@ -1,0 +1,46 @@
+import type { SecretPair } from '../../secret.ts'
+import { type Feedback, FeedbackFormatError } from './event.ts'
+import type { FeedbackRequest } from './provider.ts'
+import type { FeedbackProviderName } from './provider-names.ts'
+import { FEEDBACK_PROVIDERS } from './providers.ts'
+
+export type WebhookReading =
+  | { readonly kind: 'feedback'; readonly feedback: Feedback }
+  /** SNS wanted to know whether the topic is ours; it has been told. */
+  | { readonly kind: 'confirmed' }
+  /** Not signed by the provider, or not for this account. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Signed, but of another form than the provider's documentation says. */
+  | { readonly kind: 'not-understood'; readonly reason: string }
+
+/** Verifies a provider's webhook and reads what it says; nothing of a refused one is read. */
+export async function readWebhook({
+  provider: name,
+  request,
+  secret,
+  now,
+  fetchText,
+}: {
+  readonly provider: FeedbackProviderName
+  readonly request: FeedbackRequest
+  readonly secret: SecretPair
+  readonly now: number
+  readonly fetchText: (url: string) => Promise<string>
+}): Promise<WebhookReading> {
+  const provider = FEEDBACK_PROVIDERS[name]
+  const verified = await provider.verify(request, { secret, now, fetchText })
+  if (verified.kind === 'refused') return verified
+  if (verified.kind === 'confirm') {
+    await fetchText(verified.url)
+    return { kind: 'confirmed' }
+  }
+  try {
+    return {
+      kind: 'feedback',
+      feedback: provider.read(verified.value, { now, deliveryId: verified.deliveryId }),
+    }
+  } catch (error) {
+    if (error instanceof FeedbackFormatError) return { kind: 'not-understood', reason: error.message }
+    throw error
+  }
+}

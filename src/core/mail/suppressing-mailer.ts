@@ -1,0 +1,85 @@
+import type { Clock } from '../clock.ts'
+import { parseAddress } from './address.ts'
+import { type ErasureHashes, suppressionChange } from './feedback/changes.ts'
+import { mayMail, type SuppressionCause } from './feedback/mailbox.ts'
+import type { FeedbackStore } from './feedback/store.ts'
+import type { Mail, Mailer, SendOutcome } from './mailer.ts'
+
+export interface SuppressionList {
+  readonly store: FeedbackStore
+  readonly erasureHashes: ErasureHashes
+}
+
+const REASONS: Readonly<Record<SuppressionCause, string>> = {
+  'hard-bounce': 'the address is suppressed: mail to it bounced',
+  complaint: 'the address is suppressed: its owner reported mail as spam',
+  manual: 'the address is suppressed by an operator',
+}
+
+/**
+ * The mailer, sending nothing to suppressed addresses, and suppressing those that a mail server says do not exist.
+ * Lessons need no look at the list: a subscription of a suppressed address has ended.
+ */
+export function createSuppressingMailer(
+  mailer: Mailer,
+  {
+    list,
+    isSignIn,
+    clock,
+  }: {
+    /** Undefined while there is no store that could hold one. */
+    readonly list: () => Promise<SuppressionList | undefined>
+    readonly isSignIn: (template: string) => boolean
+    readonly clock: Clock
+  },
+): Mailer {
+  const identityOf = (mail: Mail) => {
+    const address = parseAddress(mail.to.address)
+    return address.ok ? address.identity : undefined
+  }
+
+  async function refusal(mail: Mail): Promise<SendOutcome | undefined> {
+    const identity = identityOf(mail)
+    if (identity === undefined || mail.unsubscribeUrl !== undefined) return undefined
+    const found = await (await list())?.store.find(identity)
+    const suppression = found?.suppression
+    return suppression === undefined || mayMail(suppression, { signIn: isSignIn(mail.template) })
+      ? undefined
+      : { kind: 'permanent', hardBounce: false, reason: REASONS[suppression.cause] }
+  }
+
+  async function suppress(mail: Mail, reason: string): Promise<void> {
+    const [identity, suppressions] = [identityOf(mail), await list()]
+    if (identity === undefined || suppressions === undefined) return
+    const now = clock.now()
+    const { entry: _, ...change } = suppressionChange(
+      identity,
+      { cause: 'hard-bounce', at: now, source: 'send', reason },
+      suppressions.erasureHashes,
+    )
+    // The attempt stands in the history already.
+    await suppressions.store.apply([{ ...change, entry: undefined }], now)
+  }
+
+  return {
+    ...mailer,
+    async send(mail, signal) {
+      if (!mailer.configured) return mailer.send(mail, signal)
+      try {
+        const refused = await refusal(mail)
+        if (refused) return refused
+      } catch {
+        return {
+          kind: 'transient',
+          scope: 'connection',
+          reason: 'the suppression list could not be read',
+        }
+      }
+      const outcome = await mailer.send(mail, signal)
+      // What could not be written is written at the next bounce.
+      if (outcome.kind === 'permanent' && outcome.hardBounce)
+        await suppress(mail, outcome.reason).catch(() => {})
+      return outcome
+    },
+  }
+}

@@ -1,0 +1,138 @@
+import { endByFeedback, type SubscriptionRecord } from '../../course/subscription.ts'
+import { newMailbox } from '../../mail/feedback/mailbox.ts'
+import type { AppliedChange, FeedbackStore } from '../../mail/feedback/store.ts'
+import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
+import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+import { remember } from './course-history.ts'
+
+/** A step of pruning holds its rows only briefly. */
+const ROWS_A_STEP = 500
+/** Before every suppressed address. */
+const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
+
+const SAVE = `
+  UPDATE platformctl.mailbox m SET soft_bounces = r.soft_bounces, soft_since = r.soft_since, soft_until = r.soft_until,
+    delivered_at = r.delivered_at, cause = r.cause, suppressed_at = r.suppressed_at, source = r.source, reason = r.reason
+  FROM jsonb_to_recordset($1::jsonb) AS r (identity text, soft_bounces integer, soft_since bigint, soft_until bigint,
+    delivered_at bigint, cause text, suppressed_at bigint, source text, reason text)
+  WHERE m.identity = r.identity`
+
+const END = `
+  UPDATE platformctl.subscription s SET state = r.state, unsubscribed_at = r.unsubscribed_at, next_attempt_at = r.next_attempt_at,
+    fence = r.fence, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
+  FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, unsubscribed_at bigint, next_attempt_at bigint, fence integer,
+    problem_kind text, problem_reason text, problem_since bigint)
+  WHERE s.id = r.id`
+
+/** What providers and mail servers said back, on PostgreSQL: a fixed number of statements, however many changes. */
+export function postgresFeedback(pool: Pool): FeedbackStore {
+  return {
+    apply: (changes, now) =>
+      guarded(() =>
+        transaction(pool, async (on) => {
+          const keys = [...new Set(changes.flatMap(({ key }) => key ?? []))].sort()
+          const noted = await on.query<{ key: string }>(
+            `INSERT INTO platformctl.feedback_event (key, received_at) SELECT key, $2 FROM unnest($1::text[]) AS key
+             ON CONFLICT DO NOTHING RETURNING key`,
+            [keys, now],
+          )
+          const fresh = new Set(noted.rows.map(({ key }) => key))
+          const hashes = await on.query<{ hash: string }>(
+            'SELECT hash FROM platformctl.suppression WHERE hash = ANY ($1)',
+            [changes.flatMap(({ erasureHashes }) => erasureHashes)],
+          )
+          const erased = new Set(hashes.rows.map(({ hash }) => hash))
+          const kept = changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))
+          const identities = [...new Set(kept.map(({ identity }) => identity))].sort()
+          const mailboxes = await lockMailboxes(on, identities)
+          const subscriptions = await lockSubscriptions(on, identities)
+          const savedMailboxes = new Set<string>()
+          const ended = new Set<string>()
+          const entries: Parameters<typeof remember>[1][number][] = []
+          const applied = changes.map((one): AppliedChange => {
+            const { key, identity, change, at, reason, entry } = one
+            // The second of two equal keys in one delivery finds its key taken.
+            if (key !== undefined && !fresh.delete(key)) return 'repeated'
+            if (!mailboxes.has(identity)) return 'erased'
+            const before = mailboxes.get(identity) ?? newMailbox(identity)
+            const { mailbox, effect } = change(before)
+            let changed = mailbox !== before
+            if (changed) {
+              mailboxes.set(identity, mailbox)
+              savedMailboxes.add(identity)
+            }
+            for (const [id, record] of subscriptions) {
+              if (record.identity !== identity) continue
+              const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
+              if (after) {
+                subscriptions.set(id, after)
+                ended.add(id)
+                changed = true
+              }
+              if (entry) entries.push([id, { at, enrolment: record.enrolment, day: 0, reason, ...entry }])
+            }
+            return changed ? 'changed' : 'unchanged'
+          })
+          await on.query(SAVE, [
+            JSON.stringify(
+              [...mailboxes.values()].filter((one) => savedMailboxes.has(one.identity)).map(mailboxRow),
+            ),
+          ])
+          await on.query(END, [
+            JSON.stringify([...subscriptions.values()].filter(({ id }) => ended.has(id)).map(columnsOf)),
+          ])
+          await remember(on, entries)
+          return applied
+        }),
+      ),
+    find: (identity) =>
+      guarded(async () => {
+        const { rows } = await pool.query<MailboxRow>(
+          'SELECT * FROM platformctl.mailbox WHERE identity = $1',
+          [identity],
+        )
+        return rows[0] && mailboxOf(rows[0])
+      }),
+    listSuppressed: (limit, { at, identity } = FIRST) =>
+      guarded(async () => {
+        const { rows } = await pool.query<MailboxRow>(
+          'SELECT * FROM platformctl.mailbox WHERE cause IS NOT NULL AND (suppressed_at, identity) > ($2, $3) ORDER BY suppressed_at, identity LIMIT $1',
+          [limit, at, identity],
+        )
+        return rows.flatMap(suppressedAddress)
+      }),
+    async prune(before) {
+      const step = () =>
+        guarded(() =>
+          pool.query(
+            `DELETE FROM platformctl.feedback_event WHERE key IN
+             (SELECT key FROM platformctl.feedback_event WHERE received_at < $1 LIMIT ${ROWS_A_STEP})`,
+            [before],
+          ),
+        )
+      while ((await step()).rowCount === ROWS_A_STEP);
+    },
+  }
+}
+
+/** In the order of their identities, and before their subscriptions, so that two deliveries never wait in a circle. */
+async function lockMailboxes(on: Queryable, identities: readonly string[]) {
+  await on.query(
+    'INSERT INTO platformctl.mailbox (identity) SELECT identity FROM unnest($1::text[]) AS identity ON CONFLICT DO NOTHING',
+    [identities],
+  )
+  const { rows } = await on.query<MailboxRow>(
+    'SELECT * FROM platformctl.mailbox WHERE identity = ANY ($1) ORDER BY identity FOR UPDATE',
+    [identities],
+  )
+  return new Map(rows.map((row) => [row.identity, mailboxOf(row)]))
+}
+
+async function lockSubscriptions(on: Queryable, identities: readonly string[]) {
+  const { rows } = await on.query<Row>(
+    'SELECT * FROM platformctl.subscription WHERE identity = ANY ($1) ORDER BY id FOR UPDATE',
+    [identities],
+  )
+  return new Map<string, SubscriptionRecord>(rows.map((row) => [row.id, recordOf(row)]))
+}

@@ -1,0 +1,100 @@
+import { setImmediate } from 'node:timers/promises'
+import { endByFeedback } from '../../course/subscription.ts'
+import { newMailbox } from '../../mail/feedback/mailbox.ts'
+import type { AppliedChange, FeedbackStore, MailboxChange } from '../../mail/feedback/store.ts'
+import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
+import type { Guarded, SqliteDatabase } from './connection.ts'
+import { sqliteHistory } from './course-history.ts'
+import type { Journal, JournalEntry } from './journal.ts'
+import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
+
+/** A step of pruning holds the writer for a few milliseconds at the most. */
+const ROWS_A_STEP = 500
+/** Before every suppressed address. */
+const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
+
+/** What providers and mail servers said back, on SQLite. */
+export function sqliteFeedback(
+  database: SqliteDatabase,
+  guarded: Guarded,
+  journal: Pick<Journal, 'add'>,
+): FeedbackStore {
+  const history = sqliteHistory(database)
+  const prepare = (sql: string) => database.prepare(sql)
+  const sql = {
+    note: prepare('INSERT OR IGNORE INTO feedback_event (key, received_at) VALUES (?, ?)'),
+    erased: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
+    find: prepare('SELECT * FROM mailbox WHERE identity = ?'),
+    save: prepare(`
+      INSERT OR REPLACE INTO mailbox (identity, soft_bounces, soft_since, soft_until, delivered_at, cause, suppressed_at, source, reason)
+      VALUES (@identity, @soft_bounces, @soft_since, @soft_until, @delivered_at, @cause, @suppressed_at, @source, @reason)`),
+    subscriptions: prepare('SELECT * FROM subscription WHERE identity = ?'),
+    end: prepare(`
+      UPDATE subscription SET state = ?, unsubscribed_at = ?, next_attempt_at = ?, fence = ?, problem_kind = ?, problem_reason = ?, problem_since = ?
+      WHERE id = ?`),
+    list: prepare(
+      'SELECT * FROM mailbox WHERE cause IS NOT NULL AND (suppressed_at, identity) > (@at, @identity) ORDER BY suppressed_at, identity LIMIT @limit',
+    ),
+    prune: prepare(
+      `DELETE FROM feedback_event WHERE key IN (SELECT key FROM feedback_event WHERE received_at < ? LIMIT ${ROWS_A_STEP})`,
+    ),
+  }
+  // STRICT tables and the columns above make what is read rows of these types.
+  const find = (identity: string) => {
+    const row = sql.find.get(identity) as MailboxRow | undefined
+    return row && mailboxOf(row)
+  }
+
+  function applyOne(one: MailboxChange, now: number, ended: JournalEntry[]): AppliedChange {
+    const { key, identity, erasureHashes, change, at, reason, entry } = one
+    if (key !== undefined && sql.note.run(key, now).changes === 0) return 'repeated'
+    if (erasureHashes.some((hash) => sql.erased.get(hash) !== undefined)) return 'erased'
+    const before = find(identity) ?? newMailbox(identity)
+    const { mailbox, effect } = change(before)
+    if (mailbox !== before) sql.save.run(mailboxRow(mailbox))
+    let changed = mailbox !== before
+    for (const row of sql.subscriptions.all(identity) as SqliteRow[]) {
+      const record = recordOfRow(row)
+      const { id, enrolment, state } = record
+      const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })
+      if (after) {
+        const { unsubscribedAt, nextAttemptAt, fence, problem } = after
+        sql.end.run(
+          after.state,
+          unsubscribedAt ?? null,
+          nextAttemptAt ?? null,
+          fence,
+          problem?.kind ?? null,
+          problem?.reason ?? null,
+          problem?.since ?? null,
+          id,
+        )
+        if (state === 'confirmed') ended.push({ what: 'unsubscribed', at: now, id, enrolment })
+        changed = true
+      }
+      if (entry) history.add(id, { at, enrolment, day: 0, reason, ...entry })
+    }
+    return changed ? 'changed' : 'unchanged'
+  }
+
+  return {
+    apply: async (changes, now) =>
+      guarded(() =>
+        database
+          .transaction(() => {
+            const ended: JournalEntry[] = []
+            const applied = changes.map((one) => applyOne(one, now, ended))
+            // Before the commit: better a line too many than an end that a restore forgets.
+            journal.add(...ended)
+            return applied
+          })
+          .immediate(),
+      ),
+    find: async (identity) => guarded(() => find(identity)),
+    listSuppressed: async (limit, after = FIRST) =>
+      guarded(() => (sql.list.all({ limit, ...after }) as MailboxRow[]).flatMap(suppressedAddress)),
+    async prune(before) {
+      while (guarded(() => sql.prune.run(before).changes) === ROWS_A_STEP) await setImmediate()
+    },
+  }
+}

@@ -1,0 +1,292 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { suppressionHash } from '../../../../src/core/course/links.ts'
+import {
+  applyFeedback,
+  releaseChange,
+  suppressionChange,
+} from '../../../../src/core/mail/feedback/changes.ts'
+import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
+import type { Store } from '../../../../src/core/store/store.ts'
+import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-22T08:00:00Z')
+const HOUR = 60 * 60 * 1000
+const DAY = 24 * HOUR
+const KEY = 'a key for erased addresses in tests only'
+const erasureHashes = (identity: string) => [suppressionHash(KEY, identity)]
+
+let events = 0
+function eventOf(
+  kind: FeedbackEvent['kind'],
+  { name = 'ada', at = NOW }: { name?: string; at?: number } = {},
+): FeedbackEvent {
+  events += 1
+  return {
+    id: `event-${events}`,
+    kind,
+    address: `${name}@example.com`,
+    messageId: 'm-1@example.com',
+    at,
+    reason: `a ${kind} in a test`,
+  }
+}
+
+function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW) {
+  return applyFeedback({
+    feedback: { events: feedback, ignored: 0 },
+    source: 'postmark',
+    store: store.feedback,
+    erasureHashes,
+    now,
+  })
+}
+
+function subscribe(store: Store, name: string, { now = NOW - DAY, token = `token-${name}` } = {}) {
+  const address = `${name}@example.com`
+  return store.course.requestConfirmation({
+    identity: address,
+    address,
+    id: `id-${name}`,
+    tokenHash: token,
+    now,
+  })
+}
+
+async function confirmed(store: Store, name = 'ada') {
+  await subscribe(store, name)
+  await store.course.confirm({ tokenHash: `token-${name}`, now: NOW - DAY })
+}
+
+let calls = 0
+function due(store: Store, now = NOW) {
+  calls += 1
+  return store.course.claimDue({ now, limit: 10, retries: 10, leaseMs: 90_000, call: `call-${calls}` })
+}
+
+describe.each(STORES)('on the store %s', (kind) => {
+  const open = async () => openTestStore(await addressOf(kind))
+
+  test('a hard bounce suppresses the address and ends its subscription, once however often it is delivered', async () => {
+    const store = await open()
+    await confirmed(store)
+    await confirmed(store, 'grace')
+    const bounce = eventOf('hard-bounce')
+    expect(await apply(store, [bounce, bounce])).toMatchObject({ changed: 1, repeated: 1 })
+    expect(await apply(store, [bounce], NOW + HOUR)).toMatchObject({ changed: 0, repeated: 1 })
+    expect((await due(store)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+    expect(await store.course.findById('id-ada')).toMatchObject({
+      state: 'unsubscribed',
+      problem: { kind: 'bounced', reason: 'a hard-bounce in a test' },
+    })
+    expect(await store.feedback.listSuppressed(10)).toEqual([
+      {
+        identity: 'ada@example.com',
+        cause: 'hard-bounce',
+        at: NOW,
+        source: 'postmark',
+        reason: 'a hard-bounce in a test',
+      },
+    ])
+    expect((await store.course.history('id-ada')).at(-1)).toMatchObject({
+      at: NOW,
+      kind: 'hard-bounce',
+      source: 'postmark',
+      reason: 'a hard-bounce in a test',
+      messageId: 'm-1@example.com',
+    })
+  })
+
+  test('five soft bounces over three days count as hard, and a delivery between them starts the count anew', async () => {
+    const store = await open()
+    for (const name of ['ada', 'grace']) await confirmed(store, name)
+    const soft = (name: string, day: number) => eventOf('soft-bounce', { name, at: NOW + day * DAY })
+    for (const day of [0, 1, 2]) await apply(store, [soft('ada', day), soft('grace', day)], NOW + day * DAY)
+    await apply(store, [eventOf('delivered', { name: 'grace', at: NOW + 2.5 * DAY })])
+    for (const day of [3, 3.5]) await apply(store, [soft('ada', day), soft('grace', day)], NOW + day * DAY)
+    expect(await store.feedback.find('ada@example.com')).toMatchObject({
+      suppression: { cause: 'hard-bounce' },
+    })
+    expect(await store.feedback.find('grace@example.com')).toMatchObject({
+      softBounces: 2,
+      suppression: undefined,
+    })
+    expect((await due(store, NOW + 4 * DAY)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+  })
+
+  test('after a complaint neither undoing, an old link nor the operator’s resolve starts mail again', async () => {
+    const store = await open()
+    await confirmed(store)
+    await subscribe(store, 'grace')
+    await apply(store, [eventOf('complaint'), eventOf('complaint', { name: 'grace' })])
+    await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
+    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + 2 })).toBe(false)
+    expect(await store.course.confirm({ tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
+    expect(await due(store, NOW + 2 * DAY)).toEqual([])
+    for (const id of ['id-ada', 'id-grace'])
+      expect(await store.course.findById(id)).toMatchObject({
+        state: 'unsubscribed',
+        problem: { kind: 'suppressed' },
+      })
+  })
+
+  test('an address taken off the list can subscribe anew, and its old course does not go on by itself', async () => {
+    const store = await open()
+    await confirmed(store)
+    await apply(store, [eventOf('complaint')])
+    expect(await subscribe(store, 'ada', { token: 'too-early' })).toMatchObject({ mail: false })
+    const release = { at: NOW + HOUR, reason: 'they asked us by phone', source: 'operator' }
+    expect(await store.feedback.apply([releaseChange('ada@example.com', release)], NOW + HOUR)).toEqual([
+      'changed',
+    ])
+    expect(await store.feedback.listSuppressed(10)).toEqual([])
+    expect(await due(store, NOW + 2 * HOUR)).toEqual([])
+    expect(await subscribe(store, 'ada', { token: 'anew', now: NOW + 2 * HOUR })).toMatchObject({
+      mail: true,
+    })
+    expect(await store.course.confirm({ tokenHash: 'anew', now: NOW + 3 * HOUR })).toBe('confirmed')
+    expect(await due(store, NOW + 4 * HOUR)).toMatchObject([{ day: 1, enrolment: 2 }])
+    expect((await store.course.history('id-ada')).map(({ kind }) => kind)).toEqual([
+      'confirmed',
+      'complaint',
+      'released',
+      'confirmed',
+    ])
+  })
+
+  test('an operator who resolves a bounced lesson takes its address off the list', async () => {
+    const store = await open()
+    await confirmed(store)
+    await apply(store, [eventOf('hard-bounce')])
+    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + HOUR })).toBe(true)
+    expect(await store.feedback.listSuppressed(10)).toEqual([])
+    expect(await due(store, NOW + 2 * HOUR)).toHaveLength(1)
+  })
+
+  test('an unsubscribe at the provider ends the course, unless the subscriber has confirmed again since', async () => {
+    const store = await open()
+    for (const name of ['ada', 'grace']) await confirmed(store, name)
+    await apply(store, [
+      eventOf('unsubscribed'),
+      eventOf('unsubscribed', { name: 'grace', at: NOW - 2 * DAY }),
+    ])
+    expect((await due(store)).map(({ subscription }) => subscription)).toEqual(['id-grace'])
+    expect(await store.feedback.listSuppressed(10)).toEqual([])
+  })
+
+  test('a message that was out when its address complained counts as sent and starts nothing', async () => {
+    const store = await open()
+    await confirmed(store)
+    const [claim] = await due(store)
+    if (claim === undefined) throw new Error('a lesson is due')
+    await apply(store, [eventOf('complaint')])
+    expect(await store.course.stillHolds(claim)).toBe(false)
+    await store.course.settle([
+      {
+        claim,
+        now: NOW + 1,
+        sent: true,
+        nextAttemptAt: NOW + DAY,
+        failures: 0,
+        problem: undefined,
+        end: false,
+      },
+    ])
+    expect(await store.course.findById('id-ada')).toMatchObject({
+      state: 'unsubscribed',
+      sentDays: [1],
+      problem: { kind: 'suppressed' },
+    })
+    await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 2 })
+    expect(await due(store, NOW + 3 * DAY)).toEqual([])
+  })
+
+  test('of an erased person nothing is kept, whatever is reported later, and what was known is gone', async () => {
+    const store = await open()
+    await confirmed(store)
+    await apply(store, [eventOf('soft-bounce')])
+    await store.course.erase({
+      identity: 'ada@example.com',
+      spellings: ['ada@example.com'],
+      recipients: [],
+      suppressionHash: suppressionHash(KEY, 'ada@example.com'),
+      now: NOW,
+    })
+    expect(await store.feedback.find('ada@example.com')).toBeUndefined()
+    expect(await apply(store, [eventOf('complaint'), eventOf('hard-bounce')])).toMatchObject({ erased: 2 })
+    const manual = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
+    expect(
+      await store.feedback.apply([suppressionChange('ada@example.com', manual, erasureHashes)], NOW),
+    ).toEqual(['erased'])
+    expect(await store.feedback.find('ada@example.com')).toBeUndefined()
+  })
+
+  test('feedback that two processes take at the same moment takes effect once, and none is lost', async () => {
+    const address = await addressOf(kind)
+    const stores =
+      kind === 'memory'
+        ? [await openTestStore(address)]
+        : await Promise.all([1, 2, 3].map(() => openTestStore(address)))
+    const [first] = stores
+    if (first === undefined) throw new Error('there is a store')
+    await confirmed(first)
+    const softs = Array.from({ length: 12 }, (_, n) => eventOf('soft-bounce', { at: NOW + n * HOUR }))
+    const counts = await Promise.all(
+      [...softs, ...softs].map((soft, n) => apply(stores[n % stores.length] ?? first, [soft])),
+    )
+    expect(counts.reduce((sum, { repeated }) => sum + repeated, 0)).toBe(12)
+    expect(await first.feedback.find('ada@example.com')).toMatchObject({ softBounces: 12 })
+  })
+
+  test('the list is read in pages', async () => {
+    const store = await open()
+    const names = Array.from({ length: 5 }, (_, n) => `p${n}@example.com`)
+    await store.feedback.apply(
+      names.map((identity) =>
+        suppressionChange(identity, { cause: 'manual', at: NOW, source: 'import', reason: 'r' }, () => []),
+      ),
+      NOW,
+    )
+    const first = await store.feedback.listSuppressed(3)
+    const last = first.at(-1)
+    const second = await store.feedback.listSuppressed(3, last)
+    expect([...first, ...second].map(({ identity }) => identity)).toEqual(names)
+  })
+
+  test('keys of events are forgotten after their time', async () => {
+    const store = await open()
+    const old = eventOf('soft-bounce')
+    await apply(store, [old])
+    await store.feedback.prune(NOW)
+    expect(await apply(store, [old])).toMatchObject({ repeated: 1 })
+    await store.feedback.prune(NOW + 1)
+    expect(await apply(store, [old])).toMatchObject({ repeated: 0 })
+  })
+})
+
+test('a webhook of 100 events is recorded in one commit of the file', async () => {
+  const address = await addressOf('sqlite')
+  if (address?.kind !== 'sqlite') throw new Error('the store is a file')
+  const store = await openTestStore(address)
+  const names = Array.from({ length: 100 }, (_, n) => `p${n}`)
+  for (const name of names) await confirmed(store, name)
+  const before = commitsIn(`${address.file}-wal`)
+  await apply(
+    store,
+    names.map((name, n) => eventOf(n % 2 === 0 ? 'complaint' : 'hard-bounce', { name })),
+  )
+  expect(commitsIn(`${address.file}-wal`) - before).toBe(1)
+  expect(await store.feedback.listSuppressed(1000)).toHaveLength(100)
+  expect(await due(store)).toEqual([])
+})
+
+/** Frames of a write-ahead log that end a commit: those that name the size of the database. */
+function commitsIn(file: string): number {
+  const wal = readFileSync(file)
+  const frame = wal.readUInt32BE(8) + 24
+  let commits = 0
+  for (let at = 32; at + frame <= wal.length; at += frame)
+    // Frames of before the log was started over have another salt.
+    if (wal.readUInt32BE(at + 4) > 0 && wal.readUInt32BE(at + 8) === wal.readUInt32BE(16)) commits += 1
+  return commits
+}

@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest'
+import { KEYS, NOW, signAs } from '../core/mail/feedback/signing.ts'
+import { accountPlatform, bodyOf, token } from '../support/accounts.ts'
+
+const EXP = { exp: NOW / 1000 + 600 }
+const clock = { now: () => NOW, monotonic: () => 0, sleep: () => Promise.reject(new Error('nothing waits')) }
+
+function platformWith(provider: keyof typeof KEYS, sql = '') {
+  return accountPlatform({
+    env: { MAILER_FEEDBACK_PROVIDER: provider, MAILER_FEEDBACK_SECRET: KEYS[provider].ours },
+    clock,
+    sql,
+  })
+}
+
+const event = (type: string, address = 'ada@example.com') => ({
+  type,
+  timestamp: new Date(NOW).toISOString(),
+  data: { address, status: '5.1.1' },
+})
+
+/** A webhook as the provider sends it. */
+async function deliver(
+  { platform }: Awaited<ReturnType<typeof platformWith>>,
+  provider: keyof typeof KEYS,
+  value: unknown,
+  change: (body: string) => string = (body) => body,
+) {
+  const { headers, body } = signAs(provider, value)
+  return platform.web.fetch(
+    new Request(`http://web.example/api/email/feedback/${provider}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: change(body),
+    }),
+  )
+}
+
+test('a signed hard bounce stops every mail to its address, sign-in mail too', async () => {
+  const it = await platformWith('standard')
+  const answer = await deliver(it, 'standard', event('hard-bounce'))
+  expect(answer.status).toBe(200)
+  expect(await bodyOf(answer)).toEqual({ events: 1, repeated: 0, ignored: 0 })
+  const mail = {
+    template: 'welcome',
+    to: 'Ada@example.com',
+    slots: { startUrl: 'https://www.example.com/' },
+    about: 'a',
+  }
+  expect(await it.platform.sendEmail(mail)).toEqual({
+    sent: false,
+    reason: 'the address is suppressed: mail to it bounced',
+  })
+  expect(await bodyOf(await it.post('/api/email', { template: 'welcome' }, await token(EXP)))).toMatchObject({
+    sent: false,
+  })
+  expect(it.messages).toEqual([])
+})
+
+test('after a complaint only sign-in mail is sent', async () => {
+  const it = await platformWith(
+    'standard',
+    `INSERT INTO login_request VALUES ('login', 'ada@example.com', '/login?t=1', ${NOW + 60_000})`,
+  )
+  await deliver(it, 'standard', event('complaint'))
+  expect(await bodyOf(await it.post('/api/email', { template: 'welcome' }, await token(EXP)))).toEqual({
+    sent: false,
+    reason: 'the address is suppressed: its owner reported mail as spam',
+  })
+  const signIn = { template: 'magic-link', inputs: { loginRequestId: 'login' } }
+  const service = await token({ role: 'service_role', email: undefined, ...EXP })
+  expect(await bodyOf(await it.post('/api/email', signIn, service))).toMatchObject({ sent: true })
+  await it.post('/api/email/subscribe', { email: 'ada@example.com' })
+  await it.platform.close()
+  expect(it.messages.map(({ to }) => to.address)).toEqual(['ada@example.com'])
+})
+
+test('an address that a mail server refuses for good is mailed no more', async () => {
+  let asked = 0
+  const it = await accountPlatform({
+    mailer: {
+      kind: 'test',
+      send: async () => {
+        asked += 1
+        return { kind: 'permanent', hardBounce: true, reason: 'the address does not exist (5.1.1)' }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  for (const about of ['a', 'b'])
+    await it.platform.sendEmail({
+      template: 'welcome',
+      to: 'ada@example.com',
+      slots: { startUrl: 'https://www.example.com/' },
+      about,
+    })
+  expect(asked).toBe(1)
+})
+
+test('feedback that is forged, of another provider or not configured changes nothing', async () => {
+  const it = await platformWith('standard')
+  const forged = await deliver(it, 'standard', event('hard-bounce', 'bob@example.com'), (body) =>
+    body.replace('bob', 'ada'),
+  )
+  expect(forged.status).toBe(400)
+  expect(await bodyOf(forged)).toMatchObject({ code: 'signature_invalid' })
+  expect((await deliver(it, 'mailgun', {})).status).toBe(404)
+  const without = await accountPlatform({})
+  expect((await deliver(without, 'standard', event('hard-bounce'))).status).toBe(404)
+})
+
+test('a wrong password of Postmark is a 401, so that guessing it is limited', async () => {
+  const it = await platformWith('postmark')
+  const answer = await it.platform.web.fetch(
+    new Request('http://web.example/api/email/feedback/postmark', {
+      method: 'POST',
+      headers: { Authorization: `Basic ${Buffer.from('hook:guess').toString('base64')}` },
+      body: '{}',
+    }),
+  )
+  expect(answer.status).toBe(401)
+})
+
+test('what is signed but has another form than documented is logged and ignored, not asked for again', async () => {
+  const it = await platformWith('standard')
+  const answer = await deliver(it, 'standard', { type: 'hard-bounce', data: 'ada@example.com' })
+  expect(answer.status).toBe(200)
+  expect(await bodyOf(answer)).toEqual({ events: 0, repeated: 0, ignored: 1 })
+  expect((await deliver(it, 'standard', 'ada@example.com')).status).toBe(400)
+})
