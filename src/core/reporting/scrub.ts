@@ -4,6 +4,9 @@ import type { Report, Reporter } from './facade.ts'
 const DEEPEST = 6
 const WIDEST = 50
 const LONGEST = 2000
+/** Rules see more than is kept, so that none of them meets half of what it looks for. */
+const LOOKED_AT = 2 * LONGEST
+const LONGEST_WORD = 1000
 
 /** Removes what must not leave from texts, and from values of any shape. Never throws. */
 export interface Scrub {
@@ -46,10 +49,12 @@ export function createScrub({ secrets = [] }: { readonly secrets?: readonly stri
   // The longest first: one may be a part of another.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)
   const text = (given: string): string => {
-    let clean = given.length > LONGEST ? `${given.slice(0, LONGEST)}…` : given
+    let clean = given
     for (const secret of known) clean = clean.replaceAll(secret, '[secret]')
+    const isLong = clean.length > LONGEST
+    if (clean.length > LOOKED_AT) clean = wholeWords(clean)
     for (const [pattern, instead] of TEXT_RULES) clean = clean.replace(pattern, instead)
-    return clean
+    return isLong ? `${clean.slice(0, LONGEST)}…` : clean
   }
   const copy = (value: unknown, depth: number): unknown => {
     if (typeof value === 'string') return text(value)
@@ -83,6 +88,12 @@ function guarded(work: () => unknown): unknown {
   } catch {
     return '[unreadable]'
   }
+}
+
+/** The beginning of a text, without a last word that was cut: it could be the first part of a secret. */
+function wholeWords(text: string): string {
+  const start = text.slice(0, LOOKED_AT)
+  return start.slice(0, Math.max(start.search(/\s\S*$/), LOOKED_AT - LONGEST_WORD))
 }
 
 /** The reporter behind this one sees scrubbed contexts, messages and users only (CONTRACT §6). */

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest'
+import { type Envelope, scrubEnvelope } from '../../../src/core/reporting/envelope.ts'
+import { createScrub } from '../../../src/core/reporting/scrub.ts'
+import { dataCollection, sdkReporter, traceSampleRate } from '../../../src/core/reporting/sdk.ts'
+
+const scrub = createScrub({ secrets: ['canary'] })
+const sent = (payload: unknown, type = 'event') =>
+  scrubEnvelope([{ dsn: 'https://key@errors.example/1' }, [[{ type }, payload]]] as Envelope, scrub)
+/** What is left of one event. */
+const left = (payload: Record<string, unknown>) => sent(payload)?.[1][0]?.[1]
+
+test.each([
+  'replay_event',
+  'replay_recording',
+  'profile',
+  'profile_chunk',
+  'session',
+  'sessions',
+  'attachment',
+  'feedback',
+  'log',
+  'check_in',
+  'client_report',
+  'user_report',
+  'statsd',
+])('an item of the kind %s does not leave, whatever it holds', (type) => {
+  expect(sent({ message: 'x' }, type)).toBeUndefined()
+})
+
+test('events and transactions leave without the items beside them, and an item that is no object does not', () => {
+  expect(sent('text')).toBeUndefined()
+  expect(sent(null)).toBeUndefined()
+  expect(sent([])).toBeUndefined()
+  const mixed = scrubEnvelope(
+    [
+      {},
+      [
+        [{ type: 'attachment' }, 'canary'],
+        [{ type: 'event' }, { a: 1 }],
+        [{ type: 'transaction' }, { b: 2 }],
+      ],
+    ],
+    scrub,
+  )
+  expect(mixed?.[1]).toEqual([
+    [{ type: 'event' }, { a: 1 }],
+    [{ type: 'transaction' }, { b: 2 }],
+  ])
+})
+
+test('the address that the envelope goes to stays, and the name of its trace is scrubbed', () => {
+  const envelope = scrubEnvelope(
+    [
+      { dsn: 'https://key@errors.example/1', trace: { trace_id: 't', transaction: 'GET /a?token=canary' } },
+      [[{ type: 'event' }, {}]],
+    ],
+    scrub,
+  )
+  expect(envelope?.[0]).toEqual({
+    dsn: 'https://key@errors.example/1',
+    trace: { trace_id: 't', transaction: 'GET /a' },
+  })
+})
+
+test.each(['request', 'server_name', 'modules', 'attachments'])('an event leaves without its %s', (name) => {
+  expect(left({ [name]: { url: 'x' }, level: 'error' })).toEqual({ level: 'error' })
+})
+
+test('of a user only a textual id leaves', () => {
+  expect(
+    left({ user: { id: 'u canary', email: 'a@b.example', ip_address: '203.0.113.7', username: 'ada' } }),
+  ).toEqual({
+    user: { id: 'u [secret]' },
+  })
+  expect(left({ user: { id: 7 } })).toEqual({})
+  expect(left({ user: { email: 'a@b.example' } })).toEqual({})
+})
+
+test('stack frames leave without their local variables, at every depth, and with their texts scrubbed', () => {
+  const frame = { function: 'run', lineno: 3, context_line: 'const a = "canary"', vars: { password: 'x' } }
+  expect(
+    left({
+      exception: { values: [{ type: 'Error', value: 'of canary', stacktrace: { frames: [frame] } }] },
+      threads: { values: [{ stacktrace: { frames: [frame, frame] } }] },
+      sdkProcessingMetadata: { request: 1 },
+    }),
+  ).toEqual({
+    exception: {
+      values: [
+        {
+          type: 'Error',
+          value: 'of [secret]',
+          stacktrace: { frames: [{ function: 'run', lineno: 3, context_line: 'const a = "[secret]"' }] },
+        },
+      ],
+    },
+    threads: {
+      values: [
+        {
+          stacktrace: {
+            frames: [
+              { function: 'run', lineno: 3, context_line: 'const a = "[secret]"' },
+              { function: 'run', lineno: 3, context_line: 'const a = "[secret]"' },
+            ],
+          },
+        },
+      ],
+    },
+  })
+})
+
+test('free-form parts lose what they must not hold: extra, tags, data, breadcrumbs, spans', () => {
+  const free = { email: 'a@b.example', lesson: 3, note: 'canary' }
+  const clean = { email: '[removed]', lesson: 3, note: '[secret]' }
+  expect(
+    left({
+      extra: free,
+      tags: free,
+      data: free,
+      breadcrumbs: [{ message: 'canary', data: free, category: 'http' }, 'canary'],
+      spans: [{ description: 'GET /?a=canary', data: free, span_id: 's' }],
+    }),
+  ).toMatchObject({
+    extra: clean,
+    tags: clean,
+    data: clean,
+    breadcrumbs: [{ message: '[secret]', data: clean, category: 'http' }, undefined],
+    spans: [{ description: 'GET /', data: clean, span_id: 's' }],
+  })
+  expect(left({ breadcrumbs: 'canary', spans: { a: 'canary' } })).toEqual({})
+})
+
+test('contexts keep the trace, the runtime and the systems, and lose what tells devices apart', () => {
+  expect(
+    left({
+      contexts: {
+        trace: { trace_id: 't', data: { query: 'canary', lesson: 1 } },
+        runtime: { name: 'node', version: '24' },
+        os: { name: 'canary' },
+        browser: { name: 'b' },
+        device: { memory: 1 },
+        app: { start: 1 },
+        culture: { timezone: 'x' },
+        cloud_resource: { id: 'x' },
+        own: { email: 'a@b.example' },
+      },
+    }),
+  ).toEqual({
+    contexts: {
+      trace: { trace_id: 't', data: { query: '[removed]', lesson: 1 } },
+      runtime: { name: 'node', version: '24' },
+      os: { name: '[secret]' },
+      browser: { name: 'b' },
+      own: { email: '[removed]' },
+    },
+  })
+  expect(left({ contexts: 'canary' })).toEqual({})
+})
+
+test('texts deeper than any real event has are left out', () => {
+  const nested = (depth: number): unknown => (depth === 0 ? 'end' : { a: nested(depth - 1) })
+  expect(JSON.stringify(left({ rest: nested(11) }))).toContain('end')
+  expect(JSON.stringify(left({ rest: nested(14) }))).not.toContain('end')
+})
+
+test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
+  expect([traceSampleRate(false), traceSampleRate(true)]).toEqual([0.1, 0.02])
+  const flat = (value: unknown): unknown[] =>
+    typeof value === 'object' && value !== null ? Object.values(value).flatMap(flat) : [value]
+  expect(new Set(flat(dataCollection()))).toEqual(new Set([false, 0]))
+  expect(dataCollection().httpBodies).toEqual([])
+})
+
+test('a reporter hands the SDK errors, messages with their level, and users, also the end of one', () => {
+  const calls: unknown[][] = []
+  const { report } = sdkReporter({
+    captureException: (...args) => calls.push(['error', ...args]),
+    captureMessage: (...args) => calls.push(['message', ...args]),
+    setUser: (...args) => calls.push(['user', ...args]),
+  })
+  report({ kind: 'error', error: 'e', context: { a: 1 } })
+  report({ kind: 'message', message: 'm', level: 'warning', context: undefined })
+  report({ kind: 'user', user: { id: 'u' } })
+  report({ kind: 'user', user: undefined })
+  expect(calls).toEqual([
+    ['error', 'e', { captureContext: { extra: { a: 1 } } }],
+    ['message', 'm', { level: 'warning', extra: {} }],
+    ['user', { id: 'u' }],
+    ['user', null],
+  ])
+})

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import { createScrub, scrubbing } from '../../../src/core/reporting/scrub.ts'
+
+test('a secret of six characters is masked, a shorter one is a word like any other', () => {
+  const { text } = createScrub({ secrets: ['sixsix', 'fivef'] })
+  expect(text('sixsix fivef')).toBe('[secret] fivef')
+})
+
+test.each([[['secret-one', 'secret-one-longer']], [['secret-one-longer', 'secret-one']]])(
+  'of two secrets that begin alike each is masked whole, in whatever order they are given: %j',
+  (secrets) => {
+    const { text } = createScrub({ secrets })
+    expect(text('a secret-one-longer, a secret-one')).toBe('a [secret], a [secret]')
+    expect(text('secret-one-longersecret-one')).toBe('[secret][secret]')
+  },
+)
+
+test('every place of a secret is masked, also as a part of a word and as a key', () => {
+  const scrub = createScrub({ secrets: ['hunter2.(x)'] })
+  expect(scrub.text('xhunter2.(x)y hunter2.(x)')).toBe('x[secret]y [secret]')
+  expect(scrub.value({ 'hunter2.(x)': { inner: ['hunter2.(x)'] } })).toEqual({
+    '[secret]': { inner: ['[secret]'] },
+  })
+})
+
+test('a text of 2,000 characters stays whole, a longer one is cut there', () => {
+  const { text } = createScrub()
+  expect(text('x'.repeat(2000))).toBe('x'.repeat(2000))
+  expect(text('x'.repeat(2001))).toBe(`${'x'.repeat(2000)}…`)
+  expect(text('x'.repeat(50_000))).toHaveLength(2001)
+})
+
+test.each([1990, 1995, 1999, 3990, 3995, 3999])(
+  'what is secret in a long text is masked whole, also where the text is cut (%i)',
+  (at) => {
+    const { text } = createScrub({ secrets: ['canary-secret-canary'] })
+    for (const hidden of [
+      'canary-secret-canary',
+      'sk_canary_canary_canary',
+      'canary@canary.example',
+      'Bearer canary.canary.canary',
+      'eyJcanary.canary.canary',
+      'https://canary:canary@example.com/?canary=canary',
+      '203.0.113.177',
+    ])
+      for (const before of [
+        `${'x '.repeat(5000).slice(0, at - 1)} `,
+        'a@b.co '.repeat(2000).slice(0, at - 1 - ((at - 1) % 7)),
+      ]) {
+        const clean = text(`${before}${hidden} ${'y '.repeat(3000)}`)
+        expect(clean.replace(/\[secret\]|\[address\]/g, '')).not.toMatch(/cana|203\./)
+      }
+  },
+)
+
+test('values keep their shape to six levels, fifty entries and fifty keys, and no further', () => {
+  const { value } = createScrub()
+  const nested = (depth: number): unknown => (depth === 0 ? 'x' : { a: nested(depth - 1) })
+  expect(JSON.stringify(value(nested(5)))).toBe(JSON.stringify(nested(5)))
+  expect(JSON.stringify(value(nested(6)))).toBe(JSON.stringify(nested(6)))
+  expect(JSON.stringify(value(nested(7)))).toContain('[deeper]')
+  expect(value(Array.from({ length: 51 }, (_, n) => n))).toEqual(Array.from({ length: 50 }, (_, n) => n))
+  const keys = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`k${n}`, n]))
+  expect(Object.keys(value(keys) as object)).toEqual(Object.keys(keys).slice(0, 50))
+})
+
+test.each([
+  ['email', 'a personal name'],
+  ['cookie', 'what a request carried'],
+  ['responseHeaders', 'what a request carried'],
+  ['queryString', 'what a request carried'],
+  ['request_body', 'what a request carried'],
+  ['payload', 'what a request carried'],
+  ['urlParams', 'what a request carried'],
+  ['search', 'what a request carried'],
+  ['fragment', 'what a request carried'],
+  ['credentials', 'a key to something'],
+  ['signature', 'a key to something'],
+  ['DSN', 'a key to something'],
+  ['privateKey', 'a key to something'],
+  ['access_key', 'a key to something'],
+  ['api-key', 'a key to something'],
+  ['link.key', 'a key to something'],
+])('the value of %s is removed, because it is %s', (key) => {
+  expect(createScrub().value({ [key]: 'canary', lesson: 3 })).toEqual({ [key]: '[removed]', lesson: 3 })
+})
+
+test('values of other types become texts that say as much as may be said', () => {
+  const { value } = createScrub()
+  expect(
+    value({
+      url: new URL('https://u:p@example.com/a?b=c'),
+      at: new Date(0),
+      never: new Date(Number.NaN),
+      error: new TypeError('of a@b.example'),
+      bytes: new Uint8Array([1]),
+      big: 1n,
+      work: () => {},
+      nothing: null,
+      no: false,
+      ratio: 0.5,
+    }),
+  ).toEqual({
+    url: 'https://example.com/a',
+    at: '1970-01-01T00:00:00.000Z',
+    never: '[no date]',
+    error: 'TypeError: of [address]',
+    bytes: '[bytes]',
+    big: '[bigint]',
+    work: '[function]',
+    nothing: null,
+    no: false,
+    ratio: 0.5,
+  })
+})
+
+test('one value that cannot be read costs that value alone', () => {
+  const broken = Object.defineProperty({ kept: 1 }, 'broken', {
+    enumerable: true,
+    get: () => {
+      throw new Error('no')
+    },
+  })
+  expect(createScrub().value([broken, 2])).toEqual([{ kept: 1, broken: '[unreadable]' }, 2])
+})
+
+test('a reporter gets a scrubbed message, context and user id, and the error as it is', () => {
+  const seen: unknown[] = []
+  const { report } = scrubbing(
+    { report: (one) => void seen.push(one) },
+    createScrub({ secrets: ['hunter2'] }),
+  )
+  const error = new Error('hunter2')
+  report({ kind: 'error', error, context: { why: 'hunter2' } })
+  report({ kind: 'message', message: 'hunter2', level: 'error', context: { why: 'hunter2' } })
+  report({ kind: 'message', message: 'm', level: 'info', context: 'hunter2' as never })
+  report({ kind: 'user', user: { id: 'hunter2', email: 'a@b.example' } as { id: string } })
+  report({ kind: 'user', user: undefined })
+  expect(seen).toEqual([
+    { kind: 'error', error, context: { why: '[secret]' } },
+    { kind: 'message', message: '[secret]', level: 'error', context: { why: '[secret]' } },
+    { kind: 'message', message: 'm', level: 'info', context: undefined },
+    { kind: 'user', user: { id: '[secret]' } },
+    { kind: 'user', user: undefined },
+  ])
+})
