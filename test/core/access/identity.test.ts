@@ -171,3 +171,84 @@ test('an identity that a host gives is held to the same form', () => {
   expect(parseIdentity({ ...ADA, email: 'ada' })).toBeUndefined()
   expect(parseIdentity({ ...ADA, subject: '' })).toBeUndefined()
 })
+
+test.each([
+  [4, true],
+  [5, false],
+  [6, false],
+])('a token that ended %i s ago is good: %s', async (seconds, good) => {
+  const found = await bySecret(ask(`Bearer ${await token({ exp: NOW / 1000 - seconds })}`))
+  expect(found !== undefined).toBe(good)
+})
+
+test.each([
+  [5, true],
+  [6, false],
+])('a token that begins in %i s is good: %s', async (seconds, good) => {
+  const found = await bySecret(ask(`Bearer ${await token({ nbf: NOW / 1000 + seconds })}`))
+  expect(found !== undefined).toBe(good)
+})
+
+test('a subject may have 255 characters', async () => {
+  expect(await bySecret(ask(`Bearer ${await token({ sub: 'a'.repeat(255) })}`))).toMatchObject({
+    subject: 'a'.repeat(255),
+  })
+})
+
+test.each([
+  ['true', true],
+  ['absent', undefined],
+])('an address whose verification is %s counts', async (_, email_verified) => {
+  expect(await bySecret(ask(`Bearer ${await token({ email_verified })}`))).toEqual(ADA)
+})
+
+test.each(['false', 'true', 0, 1, null, {}])(
+  'an address whose verification is %j does not count',
+  async (value) => {
+    expect(await bySecret(ask(`Bearer ${await token({ email_verified: value })}`))).toBeUndefined()
+  },
+)
+
+test('the role anon is nobody, with every other claim in order', async () => {
+  expect(await bySecret(ask(`Bearer ${await token({ role: 'anon', email_verified: true })}`))).toBeUndefined()
+  expect(await bySecret(ask(`Bearer ${await token({ role: 'Service_Role' })}`))).toEqual(ADA)
+})
+
+test('both of two secrets sign, an expired token of the older is expired, and a third is nobody', async () => {
+  const both = jwtIdentify({
+    tokens: { kind: 'secret', secret: pairOf(`a-new-secret-of-32-bytes-at-least,${JWT_SECRET}`) },
+    clock,
+  })
+  expect(await both(ask(`Bearer ${await token()}`))).toEqual(ADA)
+  expect(await both(ask(`Bearer ${await token({}, 'a-new-secret-of-32-bytes-at-least')}`))).toEqual(ADA)
+  expect(await both(ask(`Bearer ${await token({ exp: NOW / 1000 - 60 })}`))).toBeUndefined()
+  expect(await both(ask(`Bearer ${await token({}, 'a-third-secret-of-32-bytes-at-all')}`))).toBeUndefined()
+})
+
+test.each([
+  ['audience', { audience: 'platform' }, { aud: 'platform' }, { aud: 'another' }],
+  ['audience', { audience: 'platform' }, { aud: ['x', 'platform'] }, {}],
+  ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, { iss: 'https://a.example/' }],
+  ['issuer', { issuer: 'https://a.example' }, { iss: 'https://a.example' }, {}],
+])('with an %s configured a token must name it, the service’s too', async (_, claims, good, bad) => {
+  const strict = jwtIdentify({ tokens: { kind: 'secret', secret: pairOf(JWT_SECRET) }, clock, claims })
+  expect(await strict(ask(`Bearer ${await token(good)}`))).toEqual(ADA)
+  expect(await strict(ask(`Bearer ${await token(bad)}`))).toBeUndefined()
+  expect(await strict(ask(`Bearer ${await token({ ...bad, role: 'service_role' })}`))).toBeUndefined()
+  expect(await strict(ask(`Bearer ${await token({ ...good, role: 'service_role' })}`))).toEqual({
+    kind: 'service',
+  })
+})
+
+test.each([
+  undefined,
+  '',
+  'Bearer',
+  'Basic a.b.c',
+  'Bearer a.b',
+  'Bearer a.b.c.d',
+  'Bearer a.b.c d',
+  'Bearer a.b.c',
+])('the header %j names nobody', async (header) => {
+  expect(await bySecret(ask(header))).toBeUndefined()
+})
