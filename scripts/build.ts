@@ -165,9 +165,11 @@ const { output: insightsOutput } = await insights.write({
 })
 await insights.close()
 
-const lesson = await rolldown({ cwd: root, input: 'src/browser/lesson.ts', platform: 'browser' })
-await lesson.write({ file: 'dist/lesson.js', format: 'esm', minify: true })
-await lesson.close()
+for (const name of ['lesson', 'status']) {
+  const script = await rolldown({ cwd: root, input: `src/browser/${name}.ts`, platform: 'browser' })
+  await script.write({ file: `dist/${name}.js`, format: 'esm', minify: true })
+  await script.close()
+}
 
 writeFileSync(
   `${root}dist/insights.css`,

@@ -16,7 +16,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/cli': ['src/cli', 'src/daemon', 'src/core', 'src/platform', 'src/presets', 'package.json'],
   'src/env.ts': ['src/core', 'src/presets'],
   'src/reporting.ts': ['src/core/reporting'],
-  'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting'],
+  'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/core/messages'],
   'src/browser.ts': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/presets/learning'],
 }
 

@@ -5,6 +5,7 @@
 export const ROUTES = {
   status: { methods: ['GET'], path: '/' },
   statusJson: { methods: ['GET'], path: '/status.json' },
+  statusFeed: { methods: ['GET'], path: '/status.atom' },
   metrics: { methods: ['GET'], path: '/metrics' },
   badge: { methods: ['GET'], path: '/badge.svg' },
   lesson: { methods: ['GET'], path: '/lessons/:day' },
@@ -18,7 +19,6 @@ export const ROUTES = {
   dispatch: { methods: ['POST'], path: '/api/email/dispatch' },
   insights: { methods: ['GET'], path: '/insights' },
   analytics: { methods: ['POST'], path: '/api/analytics' },
-  securityTxt: { methods: ['GET'], path: '/.well-known/security.txt' },
   openapi: { methods: ['GET'], path: '/openapi.json' },
   webHealth: { methods: ['GET'], path: '/api/health' },
 } as const satisfies Record<string, { methods: readonly string[]; path: string }>

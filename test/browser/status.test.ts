@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
@@ -17,11 +18,24 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
   beforeAll(async () => {
     browser = await launchChromium()
   })
-  afterAll(() => browser?.close())
+  afterAll(async () => {
+    await browser?.close()
+    for (const history of records.values()) await (await history).close()
+  })
 
-  async function serve(state: 'ok' | 'degraded' | 'failing'): Promise<string> {
+  type State = 'ok' | 'degraded' | 'failing'
+  /** Ninety days take seconds to record; each test only reads them. */
+  const records = new Map<State, Promise<History>>()
+  async function record(state: State): Promise<History> {
     const history = await openHistory(undefined)
     await recordDays(history, NOW, { sample: learningSampleHealth, state })
+    return history
+  }
+
+  async function serve(state: State): Promise<string> {
+    const recorded = records.get(state) ?? record(state)
+    records.set(state, recorded)
+    const history = await recorded
     const platform = openLearning({
       env: { HEALTH_DEEP_TOKEN: TOKEN },
       clock: { ...systemClock, now: () => NOW },
@@ -32,7 +46,6 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     onTestFinished(async () => {
       await listener.close()
       await platform.close()
-      await history.close()
     })
     return `http://127.0.0.1:${listener.port}`
   }
@@ -59,7 +72,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     await keepScreenshot(page, `status-${state}-${width}-${dark ? 'dark' : 'light'}`)
     expect(faults).toEqual([])
     // Ninety days of each row are drawn, next to each other and within the page.
-    for (const bars of await page.locator('main svg.bars[role=img]').all()) {
+    for (const bars of await page.locator('main svg.bars[data-line]').all()) {
       const box = await bars.boundingBox()
       expect(box?.height).toBeGreaterThan(15)
       expect(box?.width).toBeGreaterThan(width > 500 ? 300 : 200)
@@ -79,6 +92,65 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     expect(await page.getByText('no answer in time').count()).toBe(0)
     await page.getByRole('link', { name: 'Details for operators' }).click()
     await page.getByText('no answer in time').first().waitFor()
+    await page.getByRole('link', { name: 'Back to the public page' }).click()
+    await page.getByRole('link', { name: 'Details for operators' }).waitFor()
+    expect(await page.getByText('no answer in time').count()).toBe(0)
+  })
+
+  test('a day tells what happened and how long, by mouse, by keyboard and by touch', async () => {
+    const url = await serve('failing')
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, hasTouch: true })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.goto(url)
+    const tip = page.locator('.tip')
+    const days = page.getByRole('slider', { name: 'Days of Web', exact: true })
+    const box = await days.boundingBox()
+    if (box === null) throw new Error('the days are not drawn')
+    const today = { x: box.width - 2, y: box.height / 2 }
+    await days.hover({ position: today })
+    const said = /^21 Nov 2026|^Nov 21, 2026/
+    await expect.poll(() => tip.textContent()).toMatch(said)
+    expect(await tip.textContent()).toMatch(
+      /: failing for \d+ min\. Mail \(Web\) has been failing for 15 minutes/,
+    )
+    await page.mouse.move(5, 5)
+    await expect.poll(() => tip.isVisible()).toBe(false)
+
+    await days.focus()
+    for (const key of ['End', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft', 'ArrowLeft'])
+      await page.keyboard.press(key)
+    await expect.poll(() => days.getAttribute('aria-valuetext')).toMatch(/17.*: degraded for 3 h/)
+    expect(await tip.isVisible()).toBe(true)
+    await page.keyboard.press('Escape')
+    expect(await tip.isVisible()).toBe(false)
+
+    await page.getByRole('slider', { name: 'Days of Payments (Web)' }).tap({ position: { x: 3, y: 5 } })
+    await expect.poll(() => tip.textContent()).toMatch(/: no data$/)
+  })
+
+  test('refreshes itself each minute where the reader is, and says how old it is when it cannot', async () => {
+    const url = await serve('ok')
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.clock.install({ time: NOW })
+    await page.goto(url)
+    await page.getByRole('slider', { name: 'Days of API', exact: true }).focus()
+    const worse = await (await fetch(await serve('failing'))).text()
+    await page.route('**/', (route) => route.fulfill({ body: worse, contentType: 'text/html' }))
+    await page.clock.runFor(61_000)
+    await page.getByRole('heading', { level: 1, name: /^Mail \(Web\) is failing/ }).waitFor()
+    expect(await page.title()).toMatch(/^Mail \(Web\) is failing/)
+    expect(decodeURIComponent((await page.locator('link[rel=icon]').getAttribute('href')) ?? '')).toContain(
+      '#d13b31',
+    )
+    expect(await page.evaluate('document.activeElement.dataset.line')).toBe('api/')
+    await page.unroute('**/')
+    await page.route('**/', (route) => route.abort())
+    await page.clock.runFor(121_000)
+    await page.getByText(/^This page is [12] min old/).waitFor()
+    expect(await page.getByText('Mail (Web) is failing').count()).toBe(1)
   })
 
   test('the badge is a picture that another site can show', async () => {

@@ -27,6 +27,7 @@ export interface Group {
   readonly name: string
   readonly unlocks: string
   readonly absent: string
+  readonly visitors?: string
   readonly variables: readonly Variable[]
   readonly rules: readonly Rule[]
 }
@@ -54,6 +55,7 @@ export function createContract(definition: {
       name,
       unlocks: group.unlocks,
       absent: group.absent,
+      ...(group.visitors !== undefined && { visitors: group.visitors }),
       variables: Object.entries(group.variables).map(([variable, of]) =>
         resolveVariable(variable, { group: name, readers: group.services, services, of }),
       ),

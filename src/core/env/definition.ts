@@ -101,6 +101,8 @@ export interface GroupDefinition {
   readonly unlocks: string
   /** What happens while the group is absent. */
   readonly absent: string
+  /** What visitors read on the status page while the group is absent; without it only operators see that it is. */
+  readonly visitors?: string
   readonly variables: Readonly<Record<string, VariableDefinition>>
   readonly rules?: readonly RuleDefinition[]
 }

@@ -127,6 +127,8 @@ export const en = {
     probes: {} as Readonly<Record<string, string>>,
     /** What it means that a group of the engine is not configured; the contract's own words where left out. */
     absent: {} as Readonly<Record<string, string>>,
+    /** What visitors read while such a group is not configured; the contract's own words where left out. */
+    visitors: {} as Readonly<Record<string, string>>,
     addressNotSet: 'not checked, as its address is not set',
     nothingDependsOnIt: 'nothing depends on it',
     states: { ok: 'ok', degraded: 'degraded', failing: 'failing', skipped: 'off', unknown: 'no data' },
@@ -157,22 +159,48 @@ export const en = {
     notRecorded:
       'This page shows what <code>platformctl daemon</code> records each minute. Here the platform runs inside another program, which records nothing.',
     recordedInMemory:
-      'The record cannot be kept in its file: it is kept in memory and ends with the process.',
+      'The history cannot be kept in its file at the moment: it is kept in memory and ends with the process.',
     firstCheck: 'The first check is under way.',
     skew: (builds: readonly string[]) => `The services run different builds: ${listed(builds)}.`,
     seenFrom: (service: string) => `as seen from ${service}`,
     build: (name: string) => `build ${name}`,
     firstSeen: (agoMs: number) => `, first seen ${duration(agoMs, 1)} ago`,
     unstamped: 'unstamped',
+    versionsDiffer: 'The services run different versions at the moment.',
+    operatorView:
+      '<strong>Operator view.</strong> Reasons, addresses and builds are shown. <a href="/">Back to the public page</a>',
+    off: 'Off',
+    responseTimes: 'Response times by hour',
+    responded: (p50: string, p95: string, slowest: string) =>
+      `Response times, last 24 hours: half within ${p50}, 95 of 100 within ${p95}; slowest at ${slowest}`,
+    /** For the page's script, which fills in `{…}`. */
+    script: {
+      stale: 'This page is {age} old: the server does not answer. It tries again each minute.',
+      days: 'Days of {name}',
+      ok: 'no trouble',
+      degraded: 'degraded for {time}',
+      failing: 'failing for {time}',
+      none: 'no data',
+      reading: 'reading …',
+      unread: 'the details cannot be read now',
+    },
     uptime: (percent: string) => `${percent} uptime`,
     daysAgo: (days: number) => `${days} days ago`,
     today: 'today',
     probe: 'Probe',
+    part: 'Part',
     dayColumn: 'Days',
     uptimeColumn: 'Uptime',
     incidents: 'Incidents',
     feltBy: (names: readonly string[]) => `, felt by ${listed(names)}`,
-    seenFromClause: (probe: string, service: string) => `${probe}, as seen from ${service},`,
+    seenFromClause: (probe: string, services: readonly string[]) =>
+      `${probe}, as seen from ${listed(services)},`,
+    more: (count: number) => `${count} more`,
+    endedAfter: (what: string, state: State, ms: number) => `${what} was ${state} for ${duration(ms)}`,
+    goesOn: (what: string, state: State, since: string) => `${what} has been ${state} since ${since}`,
+    beganEnded: (from: string, to: string) => `Began ${from}, ended ${to}.`,
+    beganGoesOn: (from: string) => `Began ${from}; it goes on.`,
+    feedTitle: (name: string) => `${name}: incidents`,
     hasBeen: (state: State, ms: number) => `has been ${state} for ${duration(ms)}`,
     was: (state: State, ms: number) => `was ${state} for ${duration(ms)}`,
     fromTo: (from: string, to: string) => `${from} to ${to}`,
@@ -186,6 +214,7 @@ export const en = {
     footRecorded:
       'Recorded once a minute. Time without a record is no data, and not uptime; degraded counts as up. Days are in UTC.',
     footNothing: 'Nothing is recorded here.',
+    feedLink: 'Atom feed',
     badgeLink: 'Badge',
     healthLink: 'Health',
     insightsLink: 'Insights',

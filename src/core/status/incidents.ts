@@ -39,9 +39,38 @@ export function rootIncidents(
       feltBy.set(root, root.service === incident.service ? felt : felt.add(incident.service))
     }
   }
-  return incidents.flatMap((incident) => {
+  const roots = incidents.flatMap((incident): RootIncident[] => {
     const felt = feltBy.get(incident)
-    const lengthMs = Math.max(0, end(incident) - incident.beganAt)
-    return felt === undefined ? [] : [{ ...incident, lengthMs, feltBy: [...felt] }]
+    return felt === undefined ? [] : [{ ...incident, lengthMs: 0, feltBy: [...felt] }]
   })
+  return joinObservers(roots).map((one) => ({ ...one, lengthMs: Math.max(0, end(one) - one.beganAt) }))
+}
+
+/** One outage that several services saw in their probes of the same name is one incident: of the first that saw it. */
+function joinObservers(roots: readonly RootIncident[]): RootIncident[] {
+  const joined: RootIncident[] = []
+  for (const one of roots.toSorted((a, b) => a.beganAt - b.beganAt)) {
+    const index = joined.findIndex(
+      (other) =>
+        other.probe === one.probe &&
+        other.service !== one.service &&
+        one.beganAt <= (other.endedAt ?? Number.POSITIVE_INFINITY) + NOTICE_MS,
+    )
+    const other = joined[index]
+    if (other === undefined) joined.push(one)
+    else
+      joined[index] = {
+        ...other,
+        state: one.state === 'failing' ? 'failing' : other.state,
+        reason: other.reason ?? one.reason,
+        endedAt:
+          other.endedAt === undefined || one.endedAt === undefined
+            ? undefined
+            : Math.max(other.endedAt, one.endedAt),
+        feltBy: [...new Set([...other.feltBy, one.service, ...one.feltBy])].filter(
+          (name) => name !== other.service,
+        ),
+      }
+  }
+  return joined.toSorted((a, b) => b.beganAt - a.beganAt)
 }

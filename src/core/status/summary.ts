@@ -1,7 +1,7 @@
 import type { ProbeState } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
-import { DAY_MS, DAYS_KEPT, type Period, type Recorded, type Series, WHOLE } from './history.ts'
+import { DAY_MS, DAYS_KEPT, HOUR_MS, type Period, type Recorded, type Series, WHOLE } from './history.ts'
 import { type RootIncident, rootIncidents } from './incidents.ts'
 
 /** Older than this, a look says nothing of now: two were missed. */
@@ -35,6 +35,14 @@ export interface Line {
   readonly checkedAt: number
   /** Oldest first, `DAYS_KEPT` of them; the last is today (UTC). */
   readonly days: readonly DayState[]
+  /** Days that were not ok throughout, oldest first. */
+  readonly trouble: readonly {
+    readonly start: number
+    readonly degradedMs: number
+    readonly failingMs: number
+  }[]
+  /** Hours of the last day in which something answered, oldest first; latencies in milliseconds. */
+  readonly hours: readonly { readonly start: number; readonly p50: number; readonly p95: number }[]
   readonly lastDay: Window
   readonly allDays: Window
 }
@@ -129,6 +137,15 @@ function line(series: Series, now: number): Line {
       const start = today - (DAYS_KEPT - 1 - index) * DAY_MS
       const seen = byDay.get(start)?.seen ?? []
       return (['failing', 'degraded', 'ok'] as const).find((state) => seen.includes(state)) ?? 'none'
+    }),
+    trouble: series.days.flatMap(({ start, seen, ms }) =>
+      start > today - DAYS_KEPT * DAY_MS && (seen.includes('failing') || seen.includes('degraded'))
+        ? [{ start, degradedMs: ms.degraded, failingMs: ms.failing }]
+        : [],
+    ),
+    hours: series.hours.flatMap(({ start, latency }) => {
+      const found = start > now - DAY_MS - HOUR_MS ? percentiles(latency) : undefined
+      return found === undefined ? [] : [{ start, p50: found.p50, p95: found.p95 }]
     }),
     lastDay: window(series.hours, DAY_MS),
     allDays: window(series.days, DAYS_KEPT * DAY_MS),

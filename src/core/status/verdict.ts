@@ -20,10 +20,17 @@ export function verdict(summary: Summary, labels: Labels): string {
       if (causes.length > 0) return causes
       return service.probes.length === 0 && service.whole.state === wanted ? [service.whole] : []
     })
-  if (state === 'failing') return T.areFailing(troubled('failing').map(named))
+  if (state === 'failing') return T.areFailing(short(troubled('failing').map(named), T.more))
   if (silent.length > 0) return T.unknown(silent.map(({ service }) => labels.service(service)))
-  if (state === 'degraded') return T.areDegraded(troubled('degraded').map(named))
+  if (state === 'degraded') return T.areDegraded(short(troubled('degraded').map(named), T.more))
   return T.works
+}
+
+const NAMED = 5
+
+/** The first few names, and how many more there are. */
+function short(names: readonly string[], more: (count: number) => string): string[] {
+  return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 }
 
 /** A probe of a neighbour that is itself in trouble: the cause stands in the neighbour's own lines. */

@@ -42,13 +42,19 @@ export function htmlResponse({
   html,
   nonce,
   scripted = false,
-}: Meta & { readonly html: string; readonly nonce: string; readonly scripted?: boolean }): Response {
+  connects = false,
+}: Meta & {
+  readonly html: string
+  readonly nonce: string
+  readonly scripted?: boolean
+  readonly connects?: boolean
+}): Response {
   return new Response(html, {
     status,
     headers: {
       ...COMMON,
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': `default-src 'none'; style-src 'nonce-${nonce}';${scripted ? ` script-src 'nonce-${nonce}';` : ''} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+      'Content-Security-Policy': `default-src 'none'; style-src 'nonce-${nonce}';${scripted ? ` script-src 'nonce-${nonce}';` : ''}${connects ? " connect-src 'self';" : ''} img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
       'X-Request-Id': requestId,
       ...headers,
     },

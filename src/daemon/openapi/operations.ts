@@ -8,7 +8,6 @@ import { INSIGHTS } from './operations/insights.ts'
 import { METRICS } from './operations/metrics.ts'
 import { OPENAPI } from './operations/openapi.ts'
 import { PAYMENTS } from './operations/payments.ts'
-import { SECURITY_TXT } from './operations/security-txt.ts'
 import { STATUS } from './operations/status.ts'
 
 /**
@@ -26,6 +25,5 @@ export function operationsOf({ mails, courses }: Pick<Platform, 'mails' | 'cours
     ...ANALYTICS,
     ...HEALTH,
     ...OPENAPI,
-    ...SECURITY_TXT,
   }
 }

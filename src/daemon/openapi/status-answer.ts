@@ -30,6 +30,9 @@ const line = {
       .string()
       .regex(/^[odf-]{90}$/)
       .describe('A letter a day (UTC), by its worst: o ok, d degraded, f failing, - no data.'),
+    trouble: z
+      .array(z.strictObject({ date: z.iso.date(), degradedSeconds: seconds, failingSeconds: seconds }))
+      .describe('How long each day that was not ok throughout was in which state.'),
   }),
   last24Hours: StatusWindow,
   last90Days: StatusWindow,
@@ -70,7 +73,11 @@ export const StatusAnswer = z.strictObject({
       reason: z.string().nullable().exactOptional().describe('With the health token only.'),
     }),
   ),
-  notConfigured: z.array(z.strictObject({ name: z.string(), means: z.string() })),
+  off: z.array(z.string()).describe('What visitors miss because it is not configured: a sentence each.'),
+  notConfigured: z
+    .array(z.strictObject({ name: z.string(), means: z.string() }))
+    .exactOptional()
+    .describe('With the health token only.'),
 })
 
 export type StatusJson = z.infer<typeof StatusAnswer>
@@ -86,5 +93,5 @@ export const EXAMPLE_STATUS: StatusJson = {
   skew: false,
   services: [],
   incidents: [],
-  notConfigured: [{ name: 'Shared store, Rate limiter', means: 'rate limits count in this process only' }],
+  off: ['Mail is off: no messages are sent.'],
 }

@@ -7,6 +7,8 @@ export interface Page {
   readonly nonce: string
   /** The page has a script of its own, and the policy must let it run. */
   readonly scripted?: boolean
+  /** Its script asks this server, and the policy must let it. */
+  readonly connects?: boolean
 }
 
 /** One page frame for all: light and dark, phone and desktop, no remote asset, and a script only where a page brings one. `body` is trusted HTML. */
@@ -17,6 +19,8 @@ export function page({
   wide = false,
   icon = 'data:,',
   style = '',
+  head = '',
+  connects = false,
   script,
   data,
 }: {
@@ -28,6 +32,10 @@ export function page({
   readonly icon?: string
   /** Of this page alone. */
   readonly style?: string
+  /** More of the head, in HTML of ours. */
+  readonly head?: string
+  /** The script asks this server for more. */
+  readonly connects?: boolean
   /** A module of ours, built into `dist`. */
   readonly script?: string | undefined
   /** For the script, as JSON. */
@@ -38,6 +46,7 @@ export function page({
   return {
     nonce,
     scripted: script !== undefined,
+    connects: connects && script !== undefined,
     html: `<!doctype html>
 <html lang="${frame.messages.language}">
 <head>
@@ -45,7 +54,7 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(name === undefined ? title : `${title} · ${name}`)}</title>
-<link rel="icon" href="${icon}">
+<link rel="icon" href="${icon}">${head}
 <style nonce="${nonce}">${STYLE}${frame.style}${style}</style>
 </head>
 <body>

@@ -4,10 +4,12 @@ import { escapeHtml } from '../../core/mail/render.ts'
 import type { Platform } from '../../core/platform.ts'
 import { summarise } from '../../core/status/summary.ts'
 import type { Labels } from '../../core/status/words.ts'
+import { readBuilt } from '../http/built.ts'
 import { errorResponse } from '../http/problem.ts'
-import { htmlResponse, jsonResponse, svgResponse } from '../http/respond.ts'
+import { htmlResponse, jsonResponse, svgResponse, textResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
 import { badge } from '../pages/status/badge.ts'
+import { incidentFeed } from '../pages/status/feed.ts'
 import { statusJson } from '../pages/status/json.ts'
 import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
 import type { Parts } from '../parts.ts'
@@ -16,7 +18,20 @@ import { meaningOf, targetOf } from '../status.ts'
 type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'platform' | 'labels'>
 
 export function statusRoute(needs: Needs): Handler {
-  return answer(needs, (input, { requestId }) => htmlResponse({ requestId, ...statusPage(input) }))
+  let script: Promise<string | undefined> | undefined
+  return answer(needs, async (input, { requestId }) => {
+    script ??= readBuilt('status.js').catch(() => undefined)
+    return htmlResponse({ requestId, ...statusPage({ ...input, script: await script }) })
+  })
+}
+
+export function statusFeedRoute({ status, settings, clock, platform, labels }: Needs): Handler {
+  return async ({ requestId }) => {
+    const at = clock.now()
+    const summary = summarise(await status.read(at), at, platform.contract.services)
+    const feed = incidentFeed({ summary, labels, name: platform.name, origin: settings.site.siteUrl })
+    return textResponse(feed, { requestId, type: 'application/atom+xml; charset=utf-8' })
+  }
 }
 
 export function statusJsonRoute(needs: Needs): Handler {
@@ -51,7 +66,7 @@ export function badgeRoute({ status, clock, platform, labels }: Needs): Handler 
  */
 function answer(
   { status, settings, clock, platform, labels }: Needs,
-  respond: (input: StatusPageInput, asked: RouteRequest) => Response,
+  respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): Handler {
   const token = settings.health.deepToken
   return async (asked) => {
@@ -77,6 +92,7 @@ function answer(
     }
     const at = clock.now()
     const summary = summarise(await status.read(at), at, platform.contract.services)
+    const absent = summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings)
     return respond(
       {
         summary,
@@ -85,12 +101,11 @@ function answer(
         invitation: invitationOf(platform, labels),
         recorded: status.recorded,
         sampleUntil: status.sampleUntil,
-        notConfigured: notConfigured(
-          summary.services.length > 0 ? offProbes(summary) : absentGroups(platform, settings),
-          platform,
-          labels,
-        ),
-        details: allowed ? { targetOf: (probe) => targetOf(platform, settings, probe) } : undefined,
+        off: missedByVisitors(absent, platform, labels),
+        notConfigured: notConfigured(absent, platform, labels),
+        script: undefined,
+        // A browser goes on sending the password: the page without `?details` stays the public one.
+        details: wants ? { targetOf: (probe) => targetOf(platform, settings, probe) } : undefined,
         detailsLink: token === undefined || status.recorded === 'none' ? undefined : '/?details',
       },
       asked,
@@ -118,6 +133,20 @@ function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labe
     texts.invitation ??
     (course && messages.course.invitation(escapeHtml(course.title), course.lessons.length))
   )
+}
+
+/** What visitors read of absent groups, each sentence once. */
+function missedByVisitors(
+  names: readonly string[],
+  { probes, contract }: Platform,
+  labels: Labels,
+): string[] {
+  const sentences = names.flatMap((name) => {
+    const group = probes.find((probe) => probe.name === name)?.group ?? name
+    const own = contract.group(group)?.visitors
+    return own === undefined ? [] : [labels.messages.status.visitors[group] ?? own]
+  })
+  return [...new Set(sentences)]
 }
 
 /** One row for all that has the same consequence. */

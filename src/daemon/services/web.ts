@@ -27,6 +27,7 @@ export function webTable(parts: Parts): RouteTable {
   return {
     status: later(async () => (await statusRoutes()).statusRoute(parts)),
     statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
+    statusFeed: later(async () => (await statusRoutes()).statusFeedRoute(parts)),
     badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
     lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
@@ -73,14 +74,6 @@ export function webTable(parts: Parts): RouteTable {
     ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
-    securityTxt: later(async () =>
-      (await import('../routes/security-txt.ts')).securityTxtRoute({
-        contact: parts.platform.security,
-        language: parts.platform.language,
-        siteUrl: settings.site.siteUrl,
-        now: () => clock.now(),
-      }),
-    ),
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }

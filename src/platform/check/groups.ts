@@ -4,7 +4,7 @@ import type { Names } from './names.ts'
 import { checkRules } from './rules.ts'
 import { checkReaders, checkVariable } from './variables.ts'
 
-export const GROUP_FIELDS = ['services', 'unlocks', 'absent', 'variables', 'rules'] as const
+export const GROUP_FIELDS = ['services', 'unlocks', 'absent', 'visitors', 'variables', 'rules'] as const
 
 const GROUP_NAME = { pattern: /^[a-z][a-z0-9-]{0,39}$/, what: 'a group', example: 'kiln or kiln-booking' }
 const VARIABLE_NAME = {
@@ -46,6 +46,7 @@ export function checkGroups(place: Place, value: unknown, names: Names): void {
           )
       textAt(here.at(field), fields[field])
     }
+    if (fields.visitors !== undefined) textAt(here.at('visitors'), fields.visitors)
     const variables = fieldsAt(here.at('variables'), fields.variables, 'variables')
     if (variables && Object.keys(variables).length === 0)
       here.at('variables').fault('The group has no variables.', 'Add one, or remove the group.')

@@ -85,6 +85,7 @@ const datastore = {
   services: ['web'],
   unlocks: 'accounts: a request says who sent it',
   absent: 'nobody can sign in',
+  visitors: 'Accounts are off: nobody can sign in.',
   variables: {
     NEXT_PUBLIC_DATASTORE_URL: {
       kind: 'url',
@@ -139,6 +140,7 @@ const payments = {
   services: ['web'],
   unlocks: 'checkout, customer portal, subscriptions',
   absent: 'pricing renders; checkout says it is not configured',
+  visitors: 'Payments are off: nothing can be bought.',
   variables: {
     PAYMENTS_SECRET_KEY: {
       kind: 'secret',
@@ -247,6 +249,7 @@ const mail = {
   services: ['web'],
   unlocks: 'transactional mail, courses by mail',
   absent: 'mail is a no-op that reports sent: false',
+  visitors: 'Mail is off: no messages are sent.',
   variables: {
     MAILER_API_KEY: {
       kind: 'secret',
@@ -377,6 +380,7 @@ const analytics = {
   services: ['web'],
   unlocks: 'aggregate analytics',
   absent: 'events stay on the device',
+  visitors: 'Analytics is off: your activity stays on your device.',
   variables: {
     NEXT_PUBLIC_ANALYTICS_ENDPOINT: {
       kind: 'url',

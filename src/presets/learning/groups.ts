@@ -5,6 +5,7 @@ const models = {
   services: ['web', 'agent'],
   unlocks: 'live tutor tiers',
   absent: 'offline FAQ tier',
+  visitors: 'The live tutor is off: questions are answered from a fixed list.',
   variables: {
     MODEL_A_API_KEY: { kind: 'secret', summary: 'Key of model provider A.' },
     MODEL_A_MODEL: { kind: 'text', example: 'tutor-large', summary: 'Model of provider A.' },
@@ -67,6 +68,7 @@ const hardware = {
   services: ['api'],
   unlocks: 'real quantum hardware',
   absent: 'devices are listed as unavailable, with the reason',
+  visitors: 'Quantum hardware is off: its devices are listed as unavailable.',
   variables: {
     HARDWARE_A_TOKEN: { kind: 'secret', summary: 'Token of hardware provider A.' },
     HARDWARE_A_INSTANCE: {
@@ -225,6 +227,7 @@ const datastore = {
   ...base.datastore,
   unlocks: 'accounts, cloud-saved circuits, organisations, exams, quotas',
   absent: 'everything stays in browser local storage',
+  visitors: 'Accounts are off: your work stays in this browser.',
   rules: base.datastore.rules.map((rule: RuleDefinition) =>
     rule.id === 'datastore-pair'
       ? { ...rule, fix: 'Set both, or neither to keep everything in browser local storage.' }

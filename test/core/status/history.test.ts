@@ -321,3 +321,29 @@ test('90 days of 20 probes at their worst stay within 20 MB, and older days go',
   const row = encode(new Map([...full.keys()].map((one) => [one, 1440]))).length
   expect(20 * (DAYS_KEPT + HOURS_KEPT + 24) * (row + 100)).toBeLessThan(20 * 2 ** 20)
 })
+
+test.each(['agent', 'mail'])('one outage of %s that two services see is one incident', async (probe) => {
+  const it = await recording()
+  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
+  await it.look({ web: { [probe]: 'failing' }, api: { [probe]: 'ok' } })
+  await it.look({ web: { [probe]: 'failing' }, api: { [probe]: 'degraded' } })
+  expect((await it.summary()).incidents).toMatchObject([
+    { service: 'web', probe, state: 'failing', endedAt: undefined, feltBy: ['api'], lengthMs: MINUTE_MS },
+  ])
+  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
+  await it.look({ web: { [probe]: 'ok' }, api: { [probe]: 'ok' } })
+  const [incident, ...others] = (await it.summary()).incidents
+  expect(others).toEqual([])
+  expect(incident?.endedAt).toBeDefined()
+})
+
+test('a day with trouble says how long it was in which state, and an hour how fast it answered', async () => {
+  const it = await recording()
+  for (const state of ['ok', 'failing', 'failing', 'degraded', 'ok'] as const)
+    await it.look({ web: { mail: state } })
+  const { trouble, hours } = await web(it, 'mail')
+  expect(trouble).toEqual([
+    { start: Date.UTC(2026, 10, 21), degradedMs: MINUTE_MS, failingMs: 2 * MINUTE_MS },
+  ])
+  expect(hours).toEqual([{ start: START, p50: expect.closeTo(10, 0), p95: expect.closeTo(10, 0) }])
+})

@@ -41,6 +41,16 @@ export const STATUS = {
       errors: ['unauthenticated', 'store_unavailable'],
     },
   },
+  statusFeed: {
+    GET: {
+      tag: 'Pages',
+      summary: 'The incidents as an Atom feed',
+      answers: [
+        { status: 200, description: 'The newest incidents.', content: { 'application/atom+xml': 'text' } },
+      ],
+      errors: ['store_unavailable'],
+    },
+  },
   badge: {
     GET: {
       tag: 'Pages',

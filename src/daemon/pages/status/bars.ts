@@ -39,7 +39,7 @@ export interface BarsInput {
 
 /** The days as one drawing of a few hundred bytes: a run of equal days is one dash pattern. */
 export function bars({ messages: { status }, id, line, now, notes }: BarsInput): string {
-  const { days } = line
+  const { days, service, probe } = line
   const drawn = STATES.map((state) => {
     const path = runs(days, state)
     return path === '' ? '' : strokes(state, path, `${id}${STROKES[state].name}`)
@@ -51,7 +51,7 @@ export function bars({ messages: { status }, id, line, now, notes }: BarsInput):
     ({ state, index }) =>
       `<rect x="${index * DAY}" width="${DAY}" height="24"><title>${dayName(now, days.length - 1 - index)}: ${status.days[state]}</title></rect>`,
   )
-  return `<svg class="bars" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}${noted.join('')}</svg>`
+  return `<svg class="bars" data-line="${service}/${probe}" viewBox="0 0 ${days.length * DAY - 1} 24" preserveAspectRatio="none" role="img" aria-label="${describe(status, days)}">${drawn.join('')}${noted.join('')}</svg>`
 }
 
 function strokes(state: DayState, path: string, id: string): string {

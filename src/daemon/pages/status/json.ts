@@ -10,6 +10,7 @@ const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', fai
 export function statusJson({
   summary,
   recorded,
+  off,
   notConfigured,
   details,
   labels,
@@ -47,12 +48,13 @@ export function statusJson({
       feltBy: [...incident.feltBy],
       ...(details && { reason: incident.reason ?? null }),
     })),
-    notConfigured: [...notConfigured],
+    off: [...off],
+    ...(details && { notConfigured: [...notConfigured] }),
   }
 }
 
 function lineJson(
-  { state, checkedAt, days, lastDay, allDays }: Line,
+  { state, checkedAt, days, trouble, lastDay, allDays }: Line,
   now: number,
 ): Omit<StatusJson['services'][number]['probes'][string], 'reason' | 'target'> {
   return {
@@ -62,6 +64,11 @@ function lineJson(
       first: iso(now - (DAYS_KEPT - 1) * DAY_MS).slice(0, 10),
       // One letter a day: o ok, d degraded, f failing, - no data.
       states: days.map((day) => LETTER[day]).join(''),
+      trouble: trouble.map(({ start, degradedMs, failingMs }) => ({
+        date: iso(start).slice(0, 10),
+        degradedSeconds: seconds(degradedMs),
+        failingSeconds: seconds(failingMs),
+      })),
     },
     last24Hours: windowJson(lastDay),
     last90Days: windowJson(allDays),

@@ -11,6 +11,7 @@ import { bars, legend } from './bars.ts'
 import { buildName, latencies, moment, percent, percentiles } from './format.ts'
 import { SIGN_SHAPES, sign, stateIcon } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
+import { responseTimes } from './times.ts'
 
 export interface StatusPageInput {
   readonly frame: Frame
@@ -21,17 +22,24 @@ export interface StatusPageInput {
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
   readonly sampleUntil: number | undefined
-  /** What is not configured, and what that means. */
+  /** What visitors miss because it is not configured: a sentence each. */
+  readonly off: readonly string[]
+  /** What is not configured, and what that means for operators. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
   /** For who showed the health token: reasons and addresses. */
   readonly details: { readonly targetOf: (probe: string) => string | undefined } | undefined
+  /** Makes the page refresh itself and its days answer; the page is whole without it. */
+  readonly script: string | undefined
   /** Where a person signs in for the details; undefined when nobody can. */
   readonly detailsLink: string | undefined
 }
 
 const INCIDENTS_SHOWN = 12
 
-/** The first page that visitors see: from the record alone, without a script, in at most 50 KB. */
+/** More services than this stand in one line each; only what has trouble is open. */
+const SERVICES_OPEN = 8
+
+/** The first page that visitors see: from the record alone, whole without its script, in at most 60 KB. */
 export function statusPage(input: StatusPageInput): Page {
   const { summary, labels, frame } = input
   const { messages } = labels
@@ -42,8 +50,15 @@ export function statusPage(input: StatusPageInput): Page {
     wide: true,
     icon: stateIcon(summary.state),
     style: STATUS_STYLE,
+    head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="/status.atom">`,
+    connects: true,
+    script: input.script,
+    ...(input.script !== undefined && { data: T.script }),
     body: [
-      `${SIGN_SHAPES}<p class="eyebrow">${T.title}</p>`,
+      SIGN_SHAPES,
+      ...(input.details === undefined ? [] : [`<p class="operator">${T.operatorView}</p>`]),
+      `<p class="eyebrow">${T.title}</p>`,
+      `<p id="stale" class="note" role="status" hidden></p>`,
       head(input),
       // What goes on now stands beneath what it does; what is over stands below the services.
       ...(hasOngoing(summary) ? [incidents(input)] : []),
@@ -52,7 +67,9 @@ export function statusPage(input: StatusPageInput): Page {
         ? []
         : [
             `<div class="key"><p>${T.lastDays(DAYS_KEPT)}</p>${legend(messages)}</div>`,
-            ...summary.services.map((service) => section(service, input)),
+            ...(summary.services.length > SERVICES_OPEN
+              ? byTrouble(summary.services).map((service) => folded(service, input))
+              : summary.services.map((service) => section(service, input))),
             ...(hasOngoing(summary) ? [] : [incidents(input)]),
           ]),
       off(input),
@@ -80,7 +97,7 @@ function head({ summary, labels }: StatusPageInput): string {
   return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary, labels))} ${age}</h1></div></div>`
 }
 
-function notes({ summary, recorded, sampleUntil, labels }: StatusPageInput): string[] {
+function notes({ summary, recorded, sampleUntil, labels, details }: StatusPageInput): string[] {
   const { messages } = labels
   const T = messages.status
   const builds = summary.services.flatMap(({ service, build }) =>
@@ -91,38 +108,83 @@ function notes({ summary, recorded, sampleUntil, labels }: StatusPageInput): str
     recorded === 'none' ? T.notRecorded : '',
     recorded === 'memory' ? T.recordedInMemory : '',
     recorded !== 'none' && summary.checkedAt === undefined ? T.firstCheck : '',
-    summary.skew ? T.skew(builds) : '',
+    !summary.skew ? '' : details === undefined ? T.versionsDiffer : T.skew(builds),
   ]
   return texts.filter(Boolean).map((text) => `<p class="note">${text}</p>`)
 }
 
 function section(status: ServiceStatus, input: StatusPageInput): string {
-  const { labels } = input
+  const { service, whole } = status
+  const { messages } = input.labels
+  const { now } = input.summary
+  return `<section class="service" aria-labelledby="${service}">
+<header>${heading(status, input)}
+${bars({ messages, id: service, line: whole, now, notes: true })}
+${axis(status, input)}${why(whole, input)}${responseTimes(whole, now, messages)}</header>
+${probeTable(status, input)}
+</section>`
+}
+
+/** One of many: a line with its days, and the rest behind it. What has trouble is open. */
+function folded(status: ServiceStatus, input: StatusPageInput): string {
+  const { service, whole } = status
+  const { messages } = input.labels
+  const { now } = input.summary
+  const open = whole.state === 'ok' || whole.state === 'skipped' ? '' : ' open'
+  return `<details class="service" id="fold-${service}"${open}><summary>${heading(status, input)}</summary>
+<header>${bars({ messages, id: service, line: whole, now, notes: false })}
+${axis(status, input)}${why(whole, input)}${responseTimes(whole, now, messages)}</header>
+${probeTable(status, input)}
+</details>`
+}
+
+const RANK: Readonly<Record<Line['state'], number>> = {
+  failing: 0,
+  unknown: 1,
+  degraded: 2,
+  ok: 3,
+  skipped: 4,
+}
+
+function byTrouble(services: readonly ServiceStatus[]): ServiceStatus[] {
+  return services.toSorted((a, b) => RANK[a.whole.state] - RANK[b.whole.state])
+}
+
+function heading({ service, whole }: ServiceStatus, { labels }: StatusPageInput): string {
+  const T = labels.messages.status
+  const uptime = whole.allDays.uptime === undefined ? '' : T.uptime(percent(whole.allDays.uptime))
+  return `<div class="head"><h2 id="${service}">${escapeHtml(labels.service(service))}</h2><span class="word ${whole.state}">${sign(whole.state)} ${T.states[whole.state]}</span><span class="up">${uptime}</span></div>`
+}
+
+function axis({ whole, seenFrom, build, buildSince }: ServiceStatus, input: StatusPageInput): string {
+  const { labels, details, summary } = input
   const { messages } = labels
   const T = messages.status
-  const { whole, service, seenFrom, probes } = status
-  const { now } = input.summary
-  // Never configured in all that time: those stand in a list of their own.
-  const shown = probes.filter(({ state, days }) => state !== 'skipped' || days.some((day) => day !== 'none'))
   const facts = [
     seenFrom === undefined ? '' : T.seenFrom(escapeHtml(labels.service(seenFrom))),
-    status.build === undefined
+    build === undefined || details === undefined
       ? ''
-      : `${T.build(buildName(messages, status.build))}${status.buildSince === undefined ? '' : T.firstSeen(Math.max(0, now - status.buildSince))}`,
-    whole.allDays.latency === undefined ? '' : percentiles(whole.allDays.latency),
+      : `${T.build(buildName(messages, build))}${buildSince === undefined ? '' : T.firstSeen(Math.max(0, summary.now - buildSince))}`,
+    whole.allDays.latency === undefined || details === undefined ? '' : percentiles(whole.allDays.latency),
   ].filter(Boolean)
-  return `<section class="service" aria-labelledby="${service}">
-<header><div class="head"><h2 id="${service}">${escapeHtml(labels.service(service))}</h2><span class="word ${whole.state}">${sign(whole.state)} ${T.states[whole.state]}</span><span class="up">${whole.allDays.uptime === undefined ? '' : T.uptime(percent(whole.allDays.uptime))}</span></div>
-${bars({ messages, id: service, line: whole, now, notes: true })}
-<p class="axis"><span>${T.daysAgo(DAYS_KEPT)}</span><span>${facts.join(' · ')}</span><span>${T.today}</span></p>${why(whole, input)}</header>
-${shown.length === 0 ? '' : `<table><thead><tr><th scope="col">${T.probe}</th><th scope="col">${T.dayColumn}</th><th scope="col" class="num">${T.uptimeColumn}</th><th scope="col" class="num">p50 · p95 · p99</th></tr></thead><tbody>${shown.map((probe) => row(probe, input)).join('\n')}</tbody></table>`}
-</section>`
+  return `<p class="axis"><span>${T.daysAgo(DAYS_KEPT)}</span><span>${facts.join(' · ')}</span><span>${T.today}</span></p>`
+}
+
+function probeTable({ probes }: ServiceStatus, input: StatusPageInput): string {
+  // Never configured in all that time: those stand in a list of their own.
+  const shown = probes.filter(({ state, days }) => state !== 'skipped' || days.some((day) => day !== 'none'))
+  if (shown.length === 0) return ''
+  const T = input.labels.messages.status
+  const isOperators = input.details !== undefined
+  const times = isOperators ? '<th scope="col" class="num">p50 · p95 · p99</th>' : ''
+  return `<table><thead><tr><th scope="col">${isOperators ? T.probe : T.part}</th><th scope="col">${T.dayColumn}</th><th scope="col" class="num">${T.uptimeColumn}</th>${times}</tr></thead><tbody>${shown.map((probe) => row(probe, input)).join('\n')}</tbody></table>`
 }
 
 function row(line: Line, input: StatusPageInput): string {
   const { messages } = input.labels
   const { service, state, probe, allDays } = line
-  return `<tr><th scope="row">${sign(state)} ${escapeHtml(input.labels.probe(probe))} <span class="word ${state}">${state === 'ok' ? '' : messages.status.states[state]}</span>${why(line, input)}</th><td class="days">${bars({ messages, id: `${service}-${probe}`, line, now: input.summary.now, notes: false })}</td><td class="num">${percent(allDays.uptime)}</td><td class="num">${latencies(allDays.latency)}</td></tr>`
+  const times = input.details === undefined ? '' : `<td class="num">${latencies(allDays.latency)}</td>`
+  return `<tr><th scope="row">${sign(state)} ${escapeHtml(input.labels.probe(probe))} <span class="word ${state}">${state === 'ok' ? '' : messages.status.states[state]}</span>${why(line, input)}</th><td class="days">${bars({ messages, id: `${service}-${probe}`, line, now: input.summary.now, notes: false })}</td><td class="num">${percent(allDays.uptime)}</td>${times}</tr>`
 }
 
 /** Reasons and addresses are for operators. */
@@ -139,19 +201,37 @@ function incidents({ summary, details, labels }: StatusPageInput): string {
   const T = messages.status
   const shown = summary.incidents.slice(0, INCIDENTS_SHOWN)
   const more = summary.incidents.length - shown.length
-  const one = ({ service, probe, state, reason, beganAt, endedAt, lengthMs, feltBy }: RootIncident) => {
-    const felt = feltBy.length === 0 ? '' : T.feltBy(feltBy.map((name) => escapeHtml(labels.service(name))))
-    const what = labels.isService(probe)
-      ? T.seenFromClause(labels.service(probe), labels.service(service))
-      : `${labels.probe(probe)} (${labels.service(service)})`
+  const one = (incident: RootIncident) => {
+    const { state, reason, beganAt, endedAt, lengthMs } = incident
+    const { what, felt } = incidentName(incident, labels)
     const until =
       endedAt === undefined ? T.now : moment(messages, endedAt, { date: !sameDay(beganAt, endedAt) })
     const cause = details === undefined || reason === undefined ? '' : `<br>${escapeHtml(reason)}`
-    return `<li>${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? T.hasBeen(state, lengthMs) : T.was(state, lengthMs)}${felt}</p><p class="quiet">${T.fromTo(moment(messages, beganAt), until)}${cause}</p></div></li>`
+    return `<li id="${incidentId(incident)}">${sign(state)}<div><p><strong>${escapeHtml(what)}</strong> ${endedAt === undefined ? T.hasBeen(state, lengthMs) : T.was(state, lengthMs)}${escapeHtml(felt)}</p><p class="quiet">${T.fromTo(moment(messages, beganAt), until)}${cause}</p></div></li>`
   }
   return `<h2>${T.incidents}</h2>
 ${shown.length === 0 ? `<p>${T.noIncidents(sinceWhen(summary, messages))}</p>` : `<ul class="list">${shown.map(one).join('\n')}</ul>`}
 ${more > 0 ? `<p class="quiet">${T.moreIncidents(more)}</p>` : ''}`
+}
+
+/** The same for one incident in every answer: links and feed readers keep it. */
+export function incidentId({ service, probe, beganAt }: RootIncident): string {
+  return `incident-${service}-${probe}-${beganAt / 1000}`
+}
+
+/** What an incident is called, and who else felt it; plain text. */
+export function incidentName(
+  { service, probe, feltBy }: RootIncident,
+  labels: Labels,
+): { readonly what: string; readonly felt: string } {
+  const T = labels.messages.status
+  const named = feltBy.map((name) => labels.service(name))
+  if (labels.isService(probe))
+    return { what: T.seenFromClause(labels.service(probe), [labels.service(service), ...named]), felt: '' }
+  return {
+    what: `${labels.probe(probe)} (${labels.service(service)})`,
+    felt: named.length === 0 ? '' : T.feltBy(named),
+  }
 }
 
 function sinceWhen({ since, now }: Summary, messages: Messages): string {
@@ -160,7 +240,12 @@ function sinceWhen({ since, now }: Summary, messages: Messages): string {
     : messages.status.sinceRecord(moment(messages, since))
 }
 
-function off({ notConfigured, labels }: StatusPageInput): string {
+/** Visitors read what they miss; operators read what is not configured and what that means. */
+function off({ off: missed, notConfigured, details, labels }: StatusPageInput): string {
+  if (details === undefined)
+    return missed.length === 0
+      ? ''
+      : `<h2>${labels.messages.status.off}</h2>\n<ul class="list">${missed.map((text) => `<li>${sign('skipped')}<p>${escapeHtml(text)}</p></li>`).join('')}</ul>`
   if (notConfigured.length === 0) return ''
   const rows = notConfigured.map(
     ({ name, means }) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(sentence(means))}</dd></div>`,
@@ -175,6 +260,7 @@ function foot({ recorded, detailsLink, details, labels }: StatusPageInput): stri
   const T = labels.messages.status
   const links = [
     '<a href="/status.json">JSON</a>',
+    `<a href="/status.atom">${T.feedLink}</a>`,
     `<a href="/badge.svg">${T.badgeLink}</a>`,
     `<a href="/api/health">${T.healthLink}</a>`,
     `<a href="/insights">${T.insightsLink}</a>`,

@@ -51,6 +51,12 @@ symbol path { fill: none; stroke: var(--paper); stroke-width: 2; stroke-linecap:
 .off dt { font-weight: 600; } .off dd { margin: 0; color: var(--quiet); }
 footer { margin-top: 2.5rem; padding-top: 1.1rem; border-top: 1px solid var(--line); font-size: .9rem; color: var(--quiet); display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; }
 footer p { margin: 0; flex: 1 1 20rem; }
+.operator { margin: 0 0 1.5rem; padding: .6rem 1rem; border: 2px solid var(--accent); border-radius: 10px; }
+.times { margin-top: .9rem; } .times svg { display: block; width: 100%; height: 30px; } .times path { fill: none; stroke-width: 3; } .t95 { stroke: var(--none); } .t50 { stroke: var(--accent); } .times p { margin: .3rem 0 0; font-size: .8rem; color: var(--quiet); }
+.bars[tabindex] { cursor: crosshair; touch-action: pan-y; } .bars[tabindex]:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
+.tip { position: absolute; z-index: 1; max-width: 17rem; padding: .45rem .7rem; border-radius: 8px; background: var(--ink); color: var(--paper); font-size: .85rem; line-height: 1.4; pointer-events: none; }
+details.service > summary { padding: .7rem 1.4rem; cursor: pointer; } details.service .head { display: inline-flex; width: calc(100% - 1.5rem); margin: 0; } details.service > header { padding-top: .2rem; }
+details.service:not([open]) { margin-bottom: .45rem; }
 @media (max-width: 38rem) {
   main.wide { padding: 1.25rem .8rem 3rem; }
   .verdict { padding: 1.1rem 1.1rem 1rem; gap: .8rem; } .verdict > .sign { width: 1.9rem; height: 1.9rem; } .verdict h1 { font-size: 1.35rem; }
