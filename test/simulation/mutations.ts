@@ -132,6 +132,12 @@ const MUTATIONS: readonly Mutation[] = [
     replace: 'lease.expired.then(() => LATE)])\n      lease.end(claim)',
   },
   {
+    name: 'lets go of a lesson that is out when its subscriber leaves',
+    file: 'store/sqlite/course.ts',
+    find: 'AND claimed_by = @call AND claimed_at IS NOT NULL`',
+    replace: 'AND claimed_by = @call AND claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL`',
+  },
+  {
     name: 'lets an attempt outlive its lease',
     file: 'course/lease.ts',
     find: 'const ATTEMPT_MS = 80_000',

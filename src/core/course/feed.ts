@@ -61,7 +61,7 @@ export function createFeed(input: {
         timer,
         since,
         patienceMs,
-        keep: (out) => store.keep({ claims: out, now: clock.now(), leaseMs: LEASE_MS }),
+        keep: (out) => store.keep({ claims: out, call, now: clock.now(), leaseMs: LEASE_MS }),
       })
       leases.push(lease)
       for (const claim of claims) ready.push({ claim, lease })

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
+import { formsOf } from '../mail/address.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
@@ -55,9 +56,9 @@ export function suppressionHash(key: string, identity: string): string {
   return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
 }
 
-/** Under each of the keys that an erasure may have used. */
+/** Under each of the keys, and of each form of the identity, that an erasure may have used. */
 export function suppressionHashes(keys: readonly Secret[], identity: string): readonly string[] {
-  return keys.map((key) => suppressionHash(key.reveal(), identity))
+  return keys.flatMap((key) => formsOf(identity).map((form) => suppressionHash(key.reveal(), form)))
 }
 
 /** `ada@xn--bcher-kva.example` → `ada@bücher.example`, as a host program may have stored it. */

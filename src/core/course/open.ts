@@ -1,7 +1,7 @@
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { mailboxKey } from '../mail/address.ts'
+import { formsOf, mailboxKey } from '../mail/address.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
@@ -21,7 +21,7 @@ import {
   unsubscribeUrl,
 } from './links.ts'
 import { nextDay } from './schedule.ts'
-import type { CourseStore } from './store.ts'
+import type { CourseStore, Erased } from './store.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
@@ -89,6 +89,13 @@ export function openCourse({
   const isSuppressed = async (identity: string) => {
     const hashes = suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity)
     return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
+  }
+  /** The form under which the store knows a person, or else the composed one; all are looked for, whatever the first gave. */
+  const storedForm = async (identity: string) => {
+    const forms = formsOf(identity)
+    if (forms.length === 1) return identity
+    const known = await Promise.all(forms.map((form) => store.find(form)))
+    return forms[known.findIndex((found) => found !== undefined)] ?? identity
   }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
@@ -169,7 +176,7 @@ export function openCourse({
       const suppressed = await isSuppressed(identity)
       const id = newId(random)
       const request = await store.requestConfirmation({
-        identity,
+        identity: await storedForm(identity),
         mailboxKey: mailboxKey(identity),
         mostADay,
         address: spelling,
@@ -196,7 +203,8 @@ export function openCourse({
       }
       return { status: 'pending', sent: true }
     },
-    async confirmAgain(identity) {
+    async confirmAgain(asked) {
+      const identity = await storedForm(asked)
       const found = await store.find(identity)
       if (found?.state !== 'unconfirmed') return { kind: 'none' }
       if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
@@ -264,16 +272,28 @@ export function openCourse({
     backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
-    find: (identity) => store.find(identity),
-    erase: (identity, operator = PROGRAM) =>
-      store.erase({
-        identity,
-        spellings: [...new Set([identity, unicodeDomain(identity)])].map((one) => one.toLowerCase()),
-        recipients: recipientHashes(addressKey.reveal(), identity),
-        suppressionHash: suppressionHash(addressKey.reveal(), identity),
-        now: clock.now(),
-        audit: audit('erase', suppressionHash(addressKey.reveal(), identity), operator),
-      }),
+    find: async (identity) => store.find(await storedForm(identity)),
+    async erase(identity, operator = PROGRAM) {
+      const hash = suppressionHash(addressKey.reveal(), identity)
+      let erased: Erased = { existed: false, related: 0, bytesGone: true }
+      for (const form of formsOf(identity)) {
+        const { existed, related, bytesGone } = await store.erase({
+          identity: form,
+          spellings: [...new Set([form, unicodeDomain(form)])].map((one) => one.toLowerCase()),
+          recipients: recipientHashes(addressKey.reveal(), form),
+          suppressionHash: hash,
+          now: clock.now(),
+          // One entry for one person.
+          ...(form === identity && { audit: audit('erase', hash, operator) }),
+        })
+        erased = {
+          existed: erased.existed || existed,
+          related: erased.related + related,
+          bytesGone: erased.bytesGone && bytesGone,
+        }
+      }
+      return erased
+    },
     history: (id) => store.history(id),
     findById: (id) => store.findById(id),
     messageIdOf: ({ id, enrolment, sentDays }) => {

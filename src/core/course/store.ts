@@ -164,9 +164,13 @@ export interface CourseStore {
     /** Names the dispatch call: one message for each subscription a call. */
     readonly call: string
   }): Promise<readonly Claim[]>
-  /** Holds claims for `leaseMs` from now, as far as they still hold. */
+  /**
+   * Holds what `call` has in hand for `leaseMs` from now, also of a subscriber who left or came back meanwhile: the
+   * message is out, whatever became of its claim.
+   */
   keep(input: {
     readonly claims: readonly Claim[]
+    readonly call: string
     readonly now: number
     readonly leaseMs: number
   }): Promise<void>

@@ -76,6 +76,18 @@ function composed(text: string): string {
 }
 
 /**
+ * The forms in which a store may have an identity, the composed one first: earlier builds kept decomposed letters as
+ * they were typed.
+ */
+export function formsOf(identity: string): readonly string[] {
+  const decomposed = identity.normalize('NFD')
+  // What does not come back as it was is another address (the Kelvin sign becomes K).
+  return decomposed !== identity && decomposed.normalize('NFC') === identity
+    ? [identity, decomposed]
+    : [identity]
+}
+
+/**
  * One key for all spellings of what is most likely one mailbox, from an identity: for caps, never to send to. Quotes
  * are taken off, look-alike forms and capitals folded (NFKC), and characters that show nothing are left out.
  */

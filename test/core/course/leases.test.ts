@@ -39,6 +39,27 @@ test('a store that cannot be written for longer than a lease ends the call', asy
 })
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('a claim is held by its call and no other, also while its subscriber is gone, until its lease ends', async () => {
+    let lease = 1_000_000
+    const it = await courseWith(1, { kind, leaseClock: () => lease })
+    const { course } = it.store
+    const claim = (call: string) =>
+      course.claimDue({ now: it.now(), limit: 1, retries: 0, leaseMs: MINUTE, call })
+    const claims = await claim('first')
+    const keep = (call: string) => course.keep({ claims, call, now: it.now(), leaseMs: MINUTE })
+    const person = { id: 'person-0', enrolment: 1, now: it.now() }
+    await course.unsubscribe(person)
+    lease += MINUTE - 1
+    await keep('first')
+    lease += MINUTE - 1
+    await course.undoUnsubscribe(person)
+    await keep('another')
+    expect(await claim('second')).toEqual([])
+    lease += 1
+    expect(await claim('first')).toEqual([])
+    expect(await claim('second')).toMatchObject([{ day: 1, problem: { kind: 'unknown' } }])
+  })
+
   test('a dispatcher whose clock is two minutes ahead takes nothing that another has in hand', async () => {
     const it = await courseWith(20, { kind })
     const answers: ((outcome: Outcome) => void)[] = []
@@ -74,6 +95,26 @@ test('a lesson that is out is not handed over again when its subscriber leaves a
   expect(await during(time, second.dispatch({ limit: 1 }))).toMatchObject({ processed: 0 })
   answer(sent)
   await during(time, first)
+  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [1, 2] })
+  expect(it.messages).toHaveLength(2)
+})
+
+test('a lesson that is out for ten minutes stays in hand when its subscriber leaves and comes back meanwhile', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(1, { time, patienceMs: 14 * MINUTE })
+  await during(time, it.course.dispatch({ limit: 1 }))
+  const link = it.linkOf(it.messages[0])
+  time.stepWallClock(DAY_MS)
+  it.answer(async () => {
+    await time.clock.sleep(10 * MINUTE)
+    return sent
+  })
+  const first = it.course.dispatch({ limit: 1 })
+  time.after(10 * SECOND, () => void it.course.unsubscribe(link))
+  time.after(4 * MINUTE, () => void it.course.undoUnsubscribe(link))
+  for (let minute = 1; minute < 10; minute += 1)
+    time.after(minute * MINUTE + SECOND, () => void it.open(it.store.course).dispatch({ limit: 1 }))
+  expect(await during(time, first)).toMatchObject({ sent: 1 })
   expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [1, 2] })
   expect(it.messages).toHaveLength(2)
 })

@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
+import { suppressionHash } from '../../../src/core/course/links.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import { silentLog } from '../../../src/core/log.ts'
@@ -145,4 +146,44 @@ test('an address that was erased under a secret before is still recognized under
   const now = openCourse({ ...options, linkKey: after, oldLinkKeys: [before], addressKey: secret('its own') })
   await now.subscribe({ spelling: 'ada@example.com', identity: 'ada@example.com' })
   expect(await now.find('ada@example.com')).toBeUndefined()
+})
+
+test('somebody whose address an earlier build kept in decomposed letters is one person, found and erased by either form', async () => {
+  const it = await courseWith(0)
+  const composed = 'j\u00f6rg@example.com'
+  const decomposed = composed.normalize('NFD')
+  await it.store.course.requestConfirmation({
+    identity: decomposed,
+    address: decomposed,
+    id: 'joerg',
+    tokenHash: 'hash',
+    now: it.now(),
+  })
+  await it.store.course.confirm({ tokenHash: 'hash', now: it.now() })
+  it.pass(2 * DAY_MS)
+  const subscribe = async () => {
+    await it.course.subscribe({ spelling: composed, identity: composed })
+    await new Promise((resolve) => setImmediate(resolve))
+    await it.course.close()
+  }
+  await subscribe()
+  expect(it.messages).toEqual([])
+  expect(await it.course.find(composed)).toMatchObject({ id: 'joerg' })
+  expect(await it.course.erase(composed)).toMatchObject({ existed: true })
+  expect(await it.course.findById('joerg')).toBeUndefined()
+  await subscribe()
+  expect(it.messages).toEqual([])
+  // Erased by the build that still told the two apart.
+  const other = 'zo\u00eb@example.com'
+  const key = 'a key for links in tests only'
+  await it.store.course.erase({
+    identity: other.normalize('NFD'),
+    spellings: [],
+    recipients: [],
+    suppressionHash: suppressionHash(key, other.normalize('NFD')),
+    now: it.now(),
+  })
+  await it.course.subscribe({ spelling: other, identity: other })
+  await it.course.close()
+  expect(it.messages).toEqual([])
 })

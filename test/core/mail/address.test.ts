@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { asciiAddress, parseAddress, parseMailbox } from '../../../src/core/mail/address.ts'
+import { asciiAddress, formsOf, parseAddress, parseMailbox } from '../../../src/core/mail/address.ts'
 
 const identity = (text: string) => {
   const parsed = parseAddress(text)
@@ -86,6 +86,12 @@ test('a letter is one letter however it is composed: the address is kept, compar
   const decomposed = 'jo\u0308rg@example.com'
   expect(identity(decomposed)).toBe(identity(composed))
   expect(parseAddress(decomposed)).toMatchObject({ mailbox: { address: composed } })
+})
+
+test('the forms of an identity name that person and nobody else', () => {
+  expect(formsOf('j\u00f6rg@example.com')).toEqual(['j\u00f6rg@example.com', 'jo\u0308rg@example.com'])
+  expect(formsOf('jorg@example.com')).toEqual(['jorg@example.com'])
+  expect(formsOf('\u212aelvin@example.com')).toEqual(['\u212aelvin@example.com'])
 })
 
 test('whatever the text is, an accepted address holds no line end and exactly the parts that were given', () => {

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import tls from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { SMTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
+import { LINES } from '../../../src/core/mail/transport.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
@@ -272,6 +273,31 @@ test.each([
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['transient']))
   },
 )
+
+test('a message that was given up while it waited for a line passes its turn on', async () => {
+  const held: Socket[] = []
+  let hold = true
+  const { port } = await rudeSmtp((word, socket) => {
+    if (word !== 'END' || !hold) return undefined
+    held.push(socket)
+    return null
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const out = Array.from({ length: LINES.smtp }, (_, n) => one.send({ ...WELCOME, about: `user.${n}` }))
+  await expect.poll(() => held.length).toBe(LINES.smtp)
+  hold = false
+  const stop = new AbortController()
+  const givenUp = one.send({ ...WELCOME, about: 'user.given-up' }, stop.signal)
+  const next = one.send({ ...WELCOME, about: 'user.next' })
+  // Until both wait in line.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  stop.abort()
+  held[0]?.write('250 2.0.0 ok\r\n')
+  expect((await givenUp).kind).toBe('transient')
+  expect((await next).kind).toBe('sent')
+  for (const socket of held.slice(1)) socket.write('250 2.0.0 ok\r\n')
+  expect(new Set((await Promise.all(out)).map(({ kind }) => kind))).toEqual(new Set(['sent']))
+})
 
 test('aborted before the message was handed over it was never sent; afterwards nobody knows', async () => {
   for (const [word, kind] of [

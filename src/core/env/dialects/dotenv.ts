@@ -22,16 +22,23 @@ export function readDotenv(text: string): DialectResult {
   return { values, rejected: false }
 }
 
-function assignment(source: string, start: number): { key: string; value: string; end: number } | undefined {
-  let at = start
-  if (source.startsWith('export', at) && SPACE.test(source[at + 6] ?? '')) at = skip(source, at + 6, SPACE)
+type Assignment = { readonly key: string; readonly value: string; readonly end: number }
+
+/** `export` before a name is left out; before anything else it is the name. */
+function assignment(source: string, start: number): Assignment | undefined {
+  const exported = source.startsWith('export', start) && SPACE.test(source[start + 6] ?? '')
+  return (exported && assigned(source, skip(source, start + 6, SPACE))) || assigned(source, start)
+}
+
+function assigned(source: string, at: number): Assignment | undefined {
   const keyEnd = skip(source, at, KEY)
   const key = source.slice(at, keyEnd)
   if (key === '') return undefined
   const afterSpace = skip(source, keyEnd, SPACE)
   let valueStart: number
   if (source[afterSpace] === '=') valueStart = afterSpace + 1
-  else if (source[keyEnd] === ':' && SPACE.test(source[keyEnd + 1] ?? '')) valueStart = keyEnd + 1
+  // The space behind a colon may be the end of the line: then the value is on the next.
+  else if (source[keyEnd] === ':' && SPACE.test(source[keyEnd + 1] ?? '')) valueStart = keyEnd + 2
   else return undefined
 
   const open = skip(source, valueStart, /[^\S\n]/)

@@ -299,13 +299,20 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         await takeDue(FAILED, limit - taken.length)
         return taken.flatMap((one) => claimOf(one) ?? []).sort(inTurn)
       }),
-    keep: ({ claims, now, leaseMs }) =>
+    keep: ({ claims, call, now, leaseMs }) =>
       guarded(async () => {
+        // One that has no next attempt is of a subscriber who left: it gets none.
         await pool.query(
-          `UPDATE ${TABLE} s SET next_attempt_at = $3, lease_until = ${leaseNow()} + $4
-           FROM unnest($1::text[], $2::integer[]) AS c (id, fence)
-           WHERE s.id = c.id AND s.fence = c.fence AND s.claimed_at IS NOT NULL AND s.next_attempt_at IS NOT NULL`,
-          [claims.map((one) => one.subscription), claims.map((one) => one.fence), now + leaseMs, leaseMs],
+          `UPDATE ${TABLE} s SET next_attempt_at = CASE WHEN s.next_attempt_at IS NOT NULL THEN $4::bigint END, lease_until = ${leaseNow()} + $5
+           FROM unnest($1::text[], $2::integer[]) AS c (id, enrolment)
+           WHERE s.id = c.id AND s.enrolment = c.enrolment AND s.claimed_by = $3 AND s.claimed_at IS NOT NULL`,
+          [
+            claims.map((one) => one.subscription),
+            claims.map((one) => one.enrolment),
+            call,
+            now + leaseMs,
+            leaseMs,
+          ],
         )
       }),
     stillHolds: (claim) => guarded(() => holds(claim)),

@@ -124,9 +124,10 @@ export function sqliteCourse(
       UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
-    keep: prepare(
-      'UPDATE subscription SET next_attempt_at = @nextAttemptAt, lease_until = @leaseUntil WHERE id = @id AND fence = @fence AND claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL',
-    ),
+    // One that has no next attempt is of a subscriber who left: it gets none.
+    keep: prepare(`
+      UPDATE subscription SET next_attempt_at = iif(next_attempt_at IS NULL, NULL, @nextAttemptAt), lease_until = @leaseUntil
+      WHERE id = @id AND enrolment = @enrolment AND claimed_by = @call AND claimed_at IS NOT NULL`),
     holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
@@ -355,11 +356,11 @@ export function sqliteCourse(
           .sort(inTurn)
       })
     },
-    keep: ({ claims, now, leaseMs }) =>
+    keep: ({ claims, call, now, leaseMs }) =>
       write(() => {
         const [nextAttemptAt, leaseUntil] = [now + leaseMs, leaseNow() + leaseMs]
-        for (const { subscription: id, fence } of claims)
-          sql.keep.run({ id, fence, nextAttemptAt, leaseUntil })
+        for (const { subscription: id, enrolment } of claims)
+          sql.keep.run({ id, enrolment, call, nextAttemptAt, leaseUntil })
       }),
     stillHolds,
     settle: (settlements) =>

@@ -1,0 +1,64 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { post } from '../../../src/cli/dispatch/post.ts'
+import { serve } from '../../support/servers.ts'
+
+const never = new AbortController().signal
+
+async function posted(
+  answer: Parameters<typeof serve>[0],
+  {
+    patienceMs = 10_000,
+    signal = never,
+  }: { readonly patienceMs?: number; readonly signal?: AbortSignal } = {},
+) {
+  return post({ url: new URL(await serve(answer)), bearer: 'secret', signal, patienceMs })
+}
+
+test('the answer comes whole, in however many parts it was sent', async () => {
+  const answer = await posted((request, response) => {
+    response.writeHead(200).write(request.headers.authorization)
+    setImmediate(() => response.end(` ${request.method}`))
+  })
+  expect(answer).toEqual({ status: 200, text: 'Bearer secret POST' })
+})
+
+test('a service that is silent, before or within its answer, is given up when the patience for it ends', async () => {
+  await expect(posted(() => {}, { patienceMs: 50 })).rejects.toMatchObject({ name: 'TimeoutError' })
+  const halfway = posted((_, response) => void response.writeHead(200).write('{'), { patienceMs: 200 })
+  await expect(halfway).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
+test('a service that goes away within its answer is no answer', async () => {
+  const cut = posted((_, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('{')
+    setImmediate(() => response.destroy())
+  })
+  await expect(cut).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
+test('a caller that is stopped is told so, and not that the service was silent', async () => {
+  const stop = new AbortController()
+  await expect(posted(() => stop.abort(), { signal: stop.signal })).rejects.toMatchObject({
+    name: 'AbortError',
+  })
+})
+
+test('an answer that is larger than any summary is not read to its end', async () => {
+  const piece = Buffer.alloc(1024 * 1024, ' ')
+  let written = 0
+  let going = true
+  onTestFinished(() => {
+    going = false
+  })
+  const endless = posted((_, response) => {
+    const more = () => {
+      if (!going || response.destroyed) return
+      written += piece.length
+      response.write(piece, more)
+    }
+    response.writeHead(200)
+    more()
+  })
+  await expect(endless).rejects.toThrow('too large')
+  expect(written).toBeLessThan(64 * 1024 * 1024)
+})
