@@ -65,7 +65,7 @@ describe.each([
 })
 
 test('what waits for a decision is decided about together, all of it or by its reason', async () => {
-  const it = await courseWith(1200)
+  const it = await courseWith(1200, { kind: 'memory' })
   const sentToo = (n: number) => n % 2 === 0
   it.answer((message) =>
     sentToo(Number(/\d+/.exec(message.to.address)?.[0]))

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { createLease } from '../../../src/core/course/lease.ts'
+import type { Claim } from '../../../src/core/course/store.ts'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+
+const SECOND = 1000
+/** A lease asks nothing of a claim but that it is the same one. */
+const CLAIM = { subscription: 'ada' } as Claim
+
+function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
+  const time = virtualTime(0)
+  const kept: number[] = []
+  let expiredAt: number | undefined
+  const lease = createLease({
+    timer: time.clock,
+    since: 0,
+    patienceMs,
+    keep: async () => {
+      kept.push(time.elapsed())
+      await keep()
+    },
+  })
+  void lease.expired.then(() => {
+    expiredAt = time.elapsed()
+  })
+  const pass = (ms: number) => {
+    time.after(ms - time.elapsed(), () => {})
+    return time.passUntil(ms, () => false)
+  }
+  return { time, lease, kept, pass, expiredAt: () => expiredAt }
+}
+
+test('an attempt begins within 25 seconds of asking for its claim, or not at all', async () => {
+  const { lease, pass } = leaseOf()
+  await pass(25 * SECOND)
+  expect(lease.mayBegin()).toBe(true)
+  await pass(25 * SECOND + 1)
+  expect(lease.mayBegin()).toBe(false)
+})
+
+test('what is out is given up after the patience for it, and 80 seconds after the claim at the latest', async () => {
+  for (const [patienceMs, at] of [
+    [30 * SECOND, 55 * SECOND],
+    [54 * SECOND, 79 * SECOND],
+    [600 * SECOND, 80 * SECOND],
+  ] as const) {
+    const { lease, pass, expiredAt } = leaseOf({ patienceMs })
+    // Nothing is out, so nothing is held for longer.
+    await pass(at - 1)
+    expect([expiredAt(), lease.signal.aborted]).toEqual([undefined, false])
+    await pass(at)
+    expect([expiredAt(), lease.signal.aborted]).toEqual([at, true])
+    expect(lease.heldUntil()).toBe(90 * SECOND)
+  }
+})
+
+test('while a message is out its claim is held anew 30 seconds before the end, and no longer than the patience', async () => {
+  const { lease, kept, pass, expiredAt } = leaseOf({ patienceMs: 150 * SECOND })
+  lease.begin(CLAIM)
+  await pass(174 * SECOND)
+  expect(kept).toEqual([50 * SECOND, 100 * SECOND])
+  expect(lease.heldUntil()).toBe(190 * SECOND)
+  expect(expiredAt()).toBeUndefined()
+  await pass(175 * SECOND)
+  expect(expiredAt()).toBe(175 * SECOND)
+})
+
+test('a store that cannot be reached is asked again every five seconds, and the claim ends when it was to', async () => {
+  const { lease, kept, pass, expiredAt } = leaseOf({
+    patienceMs: 600 * SECOND,
+    keep: () => Promise.reject(new Error('gone')),
+  })
+  lease.begin(CLAIM)
+  await pass(80 * SECOND)
+  expect(kept).toEqual([50, 55, 60, 65, 70, 75].map((at) => at * SECOND))
+  expect(expiredAt()).toBe(80 * SECOND)
+})

@@ -1,0 +1,246 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import type { Claim, CourseStore, Settlement } from '../../../src/core/course/store.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
+import type { Store } from '../../../src/core/store/store.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
+
+const LEASE_MS = 90_000
+
+/** A store with people who confirmed at time 0, and a clock of leases that the test moves. */
+async function storeWith(kind: 'sqlite' | 'postgres', ids: readonly string[]) {
+  const address = await addressOf(kind)
+  const lease = { now: 1_000_000 }
+  const store = await openTestStore(address, () => lease.now)
+  for (const id of ids) await enrol(store, id)
+  return { store, course: store.course, lease, url: address?.kind === 'postgres' ? address.url.reveal() : '' }
+}
+
+async function enrol({ course }: Pick<Store, 'course'>, id: string, now = 0) {
+  const address = `${id}@example.com`
+  await course.requestConfirmation({ identity: address, address, id, tokenHash: `${id}.${now}`, now })
+  expect(await course.confirm({ tokenHash: `${id}.${now}`, now })).toBe('confirmed')
+}
+
+const claim = (course: CourseStore, call: string, { now = 1, limit = 10, retries = 0 } = {}) =>
+  course.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call })
+
+async function only(claims: Promise<readonly Claim[]>): Promise<Claim> {
+  const [one, ...others] = await claims
+  expect(others).toEqual([])
+  if (one === undefined) throw new Error('nothing was claimed')
+  return one
+}
+
+const done = (taken: Claim): Settlement => ({
+  claim: taken,
+  now: 2,
+  sent: true,
+  nextAttemptAt: taken.day * DAY_MS,
+  failures: 0,
+  problem: undefined,
+  end: false,
+})
+const failed = (taken: Claim, nextAttemptAt: number): Settlement => ({
+  ...done(taken),
+  sent: false,
+  nextAttemptAt,
+  failures: 1,
+  problem: { kind: 'failed', reason: 'try later', since: 2 },
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('an outcome that comes late neither takes back later days nor counts for a course that was started over', async () => {
+    const { course, store, lease } = await storeWith(kind, ['ada'])
+    const first = await only(claim(course, 'first'))
+    lease.now += LEASE_MS
+    const second = await only(claim(course, 'second'))
+    await course.settle([failed(first, 5)])
+    expect(await course.findById('ada')).toMatchObject({ failures: 0, problem: { kind: 'unknown' } })
+    await course.settle([done(second)])
+    await course.settle([done(await only(claim(course, 'third', { now: DAY_MS })))])
+    const before = await course.findById('ada')
+    expect(before).toMatchObject({ sentDays: [1, 2], nextAttemptAt: 2 * DAY_MS })
+    await course.settle([done(first), failed(first, 5), { ...failed(second, 5), end: true }])
+    expect(await course.findById('ada')).toEqual(before)
+    await course.unsubscribe({ id: 'ada', enrolment: 1, now: 3 * DAY_MS })
+    await enrol(store, 'ada', 4 * DAY_MS)
+    const again = await course.findById('ada')
+    await course.settle([done(first), done({ ...first, day: 3 })])
+    expect(await course.findById('ada')).toEqual(again)
+  })
+
+  test('a lesson is claimed from the millisecond on at which it is due, and no more than the limit', async () => {
+    const { course } = await storeWith(kind, ['ada', 'bob', 'cy'])
+    expect(await claim(course, 'early', { now: -1 })).toEqual([])
+    const [one, two] = [await claim(course, 'a', { now: 0, limit: 2 }), await claim(course, 'a', { now: 0 })]
+    expect([one.length, two.length]).toEqual([2, 1])
+    await course.settle([...one, ...two].map(done))
+    expect(await claim(course, 'b', { now: DAY_MS - 1 })).toEqual([])
+    expect(await course.backlog(DAY_MS - 1)).toMatchObject({ due: 0 })
+    expect(await course.backlog(DAY_MS)).toMatchObject({ due: 3 })
+    expect(await claim(course, 'b', { now: DAY_MS })).toHaveLength(3)
+  })
+
+  test('lessons that failed get their share of a claim, what is left over, and nobody twice', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f']
+    const { course } = await storeWith(kind, ids)
+    const tried = await claim(course, 'before', { limit: 3 })
+    await course.settle(tried.map((one) => failed(one, 1)))
+    const before = new Set(tried.map(({ subscription }) => subscription))
+    const claims = await claim(course, 'a', { now: 5, limit: 3, retries: 1 })
+    expect(claims.filter(({ subscription }) => before.has(subscription))).toHaveLength(1)
+    expect(claims).toHaveLength(3)
+    const rest = await claim(course, 'a', { now: 5, limit: 10, retries: 0 })
+    expect([...claims, ...rest].map(({ subscription }) => subscription).sort()).toEqual(ids)
+  })
+
+  test('an hour can be taken over when its lease ends and not before, and a value is made once', async () => {
+    const { store } = await storeWith(kind, [])
+    const hour = '2026-11-21T04'
+    const start = kind === 'sqlite' ? 0 : Date.now()
+    expect(await store.claimHour({ hour, now: start, leaseMs: 60_000 })).toBe('claimed')
+    // PostgreSQL measures by its own clock, which no test moves.
+    if (kind === 'sqlite') {
+      expect(await store.claimHour({ hour, now: 59_999, leaseMs: 60_000 })).toBe('busy')
+      expect(await store.claimHour({ hour, now: 60_000, leaseMs: 60_000 })).toBe('claimed')
+    } else {
+      expect(await store.claimHour({ hour, now: start + DAY_MS, leaseMs: 60_000 })).toBe('busy')
+      await store.keepHour({ hour, now: start, leaseMs: 0 })
+      expect(await store.claimHour({ hour, now: start - DAY_MS, leaseMs: 60_000 })).toBe('claimed')
+    }
+    await store.endHour(hour, true)
+    await store.keepHour({ hour, now: start, leaseMs: 0 })
+    await store.endHour(hour, false)
+    expect(await store.claimHour({ hour, now: start + DAY_MS, leaseMs: 60_000 })).toBe('handled')
+  })
+
+  test('what was never confirmed is removed from the millisecond on that it was kept long enough', async () => {
+    const { course } = await storeWith(kind, ['confirmed'])
+    for (const [id, now] of [
+      ['old', 99],
+      ['young', 100],
+    ] as const) {
+      const address = `${id}@example.com`
+      await course.requestConfirmation({ identity: address, address, id, tokenHash: id, now })
+    }
+    await course.pruneUnconfirmed(100)
+    const left = await Promise.all(['old', 'young', 'confirmed'].map((id) => course.findById(id)))
+    expect(left.map((found) => found?.id)).toEqual([undefined, 'young', 'confirmed'])
+  })
+})
+
+test('a store in a file is opened so that commits survive a power cut and what is deleted is overwritten', async () => {
+  const opened = new Set<Database.Database>()
+  const pragma = Database.prototype.pragma
+  const spy = vi.spyOn(Database.prototype, 'pragma').mockImplementation(function (
+    this: Database.Database,
+    ...asked: Parameters<typeof pragma>
+  ) {
+    opened.add(this)
+    return pragma.apply(this, asked)
+  })
+  onTestFinished(() => spy.mockRestore())
+  await openTestStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
+  const [database, ...others] = opened
+  if (database === undefined) throw new Error('no database was opened')
+  expect(others).toEqual([])
+  const read = (name: string) => database.pragma(name, { simple: true })
+  expect({
+    journal_mode: read('journal_mode'),
+    // 2: FULL
+    synchronous: read('synchronous'),
+    foreign_keys: read('foreign_keys'),
+    secure_delete: read('secure_delete'),
+    busy_timeout: read('busy_timeout'),
+    journal_size_limit: read('journal_size_limit'),
+  }).toEqual({
+    journal_mode: 'wal',
+    synchronous: 2,
+    foreign_keys: 1,
+    secure_delete: 1,
+    busy_timeout: 1000,
+    journal_size_limit: 64 * 1024 * 1024,
+  })
+})
+
+test('a change takes the write lock of the file before it reads, also where it then changes nothing', async () => {
+  const address = await addressOf('sqlite')
+  const store = await openTestStore(address)
+  const beside = new Database(address?.kind === 'sqlite' ? address.file : '')
+  onTestFinished(() => void beside.close())
+  beside.exec('BEGIN IMMEDIATE')
+  await expect(store.course.unsubscribe({ id: 'nobody', enrolment: 1, now: 0 })).rejects.toMatchObject({
+    code: 'store_unavailable',
+  })
+  // A look, and a claim where nothing is due, disturb nobody and wait for nobody.
+  expect(await claim(store.course, 'idle')).toEqual([])
+  expect(await store.course.backlog(0)).toMatchObject({ due: 0 })
+})
+
+/** A connection of somebody else, to hold locks or to try for them. */
+async function besides(url: string) {
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=platformctl' })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+test('a claim passes over rows that others have locked: fresh ones, failed ones and those of a lease that ended', async () => {
+  const ids = ['out-1', 'out-2', 'failed-1', 'failed-2', 'fresh-1', 'fresh-2', 'gone-1', 'gone-2']
+  const { course, lease, url } = await storeWith('postgres', ids)
+  const all = await claim(course, 'before')
+  const of = (name: string) => all.filter(({ subscription }) => subscription.startsWith(name))
+  await course.settle([
+    ...of('failed').map((one) => failed(one, 1)),
+    ...of('fresh').map((one) => ({ ...failed(one, 1), failures: 0, problem: undefined })),
+  ])
+  lease.now += LEASE_MS
+  const other = await besides(url)
+  await other.query(`BEGIN; SELECT 1 FROM subscription WHERE id LIKE '%-1' FOR UPDATE`)
+  const claims = await claim(course, 'now', { now: 5, retries: 5 })
+  expect(claims.map(({ subscription }) => subscription).sort()).toEqual([
+    'failed-2',
+    'fresh-2',
+    'gone-2',
+    'out-2',
+  ])
+  await course.pruneUnconfirmed(1)
+}, 10_000)
+
+test('the rows of a group of outcomes are locked in the order of their ids', async () => {
+  // Stored in the other order, which a lock without an order would follow.
+  const { course, url } = await storeWith('postgres', ['zoe', 'bob', 'ada'])
+  const claims = await claim(course, 'now')
+  const [holder, tester] = [await besides(url), await besides(url)]
+  await holder.query(`BEGIN; SELECT 1 FROM subscription WHERE id = 'ada' FOR UPDATE`)
+  const settled = course.settle(
+    [...claims].sort((a, b) => (a.subscription < b.subscription ? 1 : -1)).map(done),
+  )
+  const waits = `SELECT count(*)::int AS n FROM pg_stat_activity
+    WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
+  await expect.poll(async () => (await tester.query(waits)).rows[0]?.n).toBe(1)
+  await tester.query(`BEGIN; SELECT 1 FROM subscription WHERE id IN ('bob', 'zoe') FOR UPDATE NOWAIT; COMMIT`)
+  await holder.query('COMMIT')
+  await settled
+  expect(await course.findById('zoe')).toMatchObject({ sentDays: [1] })
+})
+
+test('statements and transactions on a server are limited there, and only those of a migration are not', async () => {
+  const server = await postgresServer()
+  const pool = createPool({ url: secret(await server.createDatabase()), size: 1, onIdleFault: () => {} })
+  onTestFinished(() => pool.end())
+  const limits = `SELECT current_setting('statement_timeout') AS statement, current_setting('idle_in_transaction_session_timeout') AS idle`
+  expect((await pool.query(limits)).rows).toEqual([{ statement: '15s', idle: '0' }])
+  const within = (limitMs?: number) =>
+    transaction(pool, async (on) => (await on.query(limits)).rows[0], limitMs)
+  expect(await within()).toEqual({ statement: '15s', idle: '30s' })
+  expect(await within(UNLIMITED)).toEqual({ statement: '0', idle: '30s' })
+  // The limits of a transaction end with it.
+  expect((await pool.query(limits)).rows).toEqual([{ statement: '15s', idle: '0' }])
+})
