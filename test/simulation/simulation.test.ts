@@ -1,10 +1,16 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadCore } from './core.ts'
+import { misfits } from './planted.ts'
 import { scenarioOf, shrink, tell } from './scenario.ts'
 import { simulate } from './world.ts'
 
-const core = await loadCore(fileURLToPath(new URL('../../', import.meta.url)))
+const project = fileURLToPath(new URL('../../', import.meta.url))
+const core = await loadCore(project)
+
+test('every planted bug still fits the source', async () => {
+  expect(await misfits(project)).toEqual([])
+})
 
 test('scenarios full of faults break no invariant, and each seed replays byte for byte', async () => {
   let kills = 0

@@ -1,0 +1,277 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+
+/** A bug to plant: the first place of a text in a file of `src/core`, and what to put there. */
+export interface Mutation {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'records a day as sent before it is sent',
+    file: 'course/dispatcher.ts',
+    find: 'const outcome = await inFlight(',
+    replace: `await mark(taken, settle(claim, { kind: 'sent', id: '' }, clock.now(), 0))
+      const outcome = await inFlight(`,
+  },
+  {
+    name: 'takes any outcome, whatever its fencing number',
+    file: 'course/subscription.ts',
+    find: 'const holds = current.fence === claim.fence && ',
+    replace: 'const holds = ',
+  },
+  {
+    name: 'holds a lease that is shorter than a send',
+    file: 'course/lease.ts',
+    find: 'export const LEASE_MS = 90_000',
+    replace: 'export const LEASE_MS = 1_000',
+  },
+  {
+    name: 'makes a new key for every attempt',
+    file: 'course/dispatcher.ts',
+    find: 'about: aboutLesson(claim),\n        date',
+    replace: 'about: String(random.fraction()) + aboutLesson(claim),\n        date',
+  },
+  {
+    name: 'does not look again before it hands over',
+    file: 'course/dispatcher.ts',
+    find: `if (!(await store.stillHolds(claim))) return 'gone'`,
+    replace: '',
+  },
+  {
+    name: 'takes a subscription twice in one call',
+    file: 'store/sqlite/course.ts',
+    find: ' AND claimed_by IS NOT @call',
+    replace: '',
+  },
+  {
+    name: 'counts 23 hours as a day',
+    file: 'course/schedule.ts',
+    find: 'return confirmedAt + (day - 1) * DAY_MS',
+    replace: 'return confirmedAt + (day - 1) * 23 * HOUR_MS',
+  },
+  {
+    name: 'dates every attempt anew',
+    file: 'course/subscription.ts',
+    find: 'firstAttemptAt: record.firstAttemptAt ?? now',
+    replace: 'firstAttemptAt: now',
+  },
+  {
+    name: 'takes an unknown outcome for sent',
+    file: 'course/dispatcher.ts',
+    find: 'await mark(taken, settle(claim, outcome,',
+    replace: `await mark(taken, settle(claim, outcome.kind === 'unknown' ? { kind: 'sent', id: '' } : outcome,`,
+  },
+  {
+    name: 'forgets that an attempt was lost',
+    file: 'course/subscription.ts',
+    find: '...(claimedAt !== undefined && {',
+    replace: '...(claimedAt === 0 && {',
+  },
+  {
+    name: 'retries at once',
+    file: 'course/schedule.ts',
+    find: 'const FIRST_RETRY_MS = 5 * MINUTE_MS',
+    replace: 'const FIRST_RETRY_MS = 1',
+  },
+  {
+    name: 'tries again what was refused for good',
+    file: 'course/schedule.ts',
+    find: `        nextAttemptAt: undefined,
+        failures: claim.failures + 1,
+        problem: { kind: outcome.hardBounce`,
+    replace: `        nextAttemptAt: now + HOUR_MS,
+        failures: claim.failures + 1,
+        problem: { kind: outcome.hardBounce`,
+  },
+  {
+    name: 'drops the mark of a message that went out after its subscription ended',
+    file: 'course/subscription.ts',
+    find: '  if (sent) {',
+    replace: '  if (sent && holds) {',
+  },
+  {
+    name: 'gives up what was claimed when the process stops',
+    file: 'course/subscription.ts',
+    find: 'nextAttemptAt: now + leaseMs,',
+    replace: 'nextAttemptAt: undefined,',
+  },
+  {
+    name: 'records an outcome in one attempt',
+    file: 'course/marker.ts',
+    find: 'if (passing && latest < mark.until)',
+    replace: 'if (passing && latest < 0)',
+  },
+  {
+    name: 'claims by the wall clock what others hold by the clock of leases',
+    file: 'store/sqlite/course.ts',
+    find: 'ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END',
+    replace: 'ELSE next_attempt_at <= @now OR (@lease + @leaseMs) < 0 END',
+  },
+  {
+    name: 'does not renew a lease while its message is out',
+    file: 'course/lease.ts',
+    find: 'if (kept) until = now + ATTEMPT_MS',
+    replace: 'if (kept) until = last',
+  },
+  {
+    name: 'lets go of a claim whose outcome is not recorded yet',
+    file: 'course/dispatcher.ts',
+    find: 'lease.expired.then(() => LATE)])',
+    replace: 'lease.expired.then(() => LATE)])\n      lease.end(claim)',
+  },
+  {
+    name: 'lets go of a lesson that is out when its subscriber leaves',
+    file: 'store/sqlite/course.ts',
+    find: 'AND claimed_by = @call AND claimed_at IS NOT NULL`',
+    replace: 'AND claimed_by = @call AND claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL`',
+  },
+  {
+    name: 'lets an attempt outlive its lease',
+    file: 'course/lease.ts',
+    find: 'const ATTEMPT_MS = 80_000',
+    replace: 'const ATTEMPT_MS = 800_000',
+  },
+  {
+    name: 'begins attempts however long ago their lease began',
+    file: 'course/lease.ts',
+    find: 'mayBegin: () => timer.monotonic() <= since + BEGIN_MS',
+    replace: 'mayBegin: () => timer.monotonic() >= since',
+  },
+  {
+    name: 'hands over again what was out when its subscriber left and came back',
+    file: 'course/subscription.ts',
+    find: "state: 'confirmed',\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
+    replace:
+      "state: 'confirmed',\n    claimedAt: undefined,\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
+  },
+  {
+    name: 'parks a lesson for a fault of our own texts',
+    file: 'mail/open.ts',
+    find: "return { kind: 'not_composed', reason: faultOf(error) }",
+    replace: "return { kind: 'permanent', reason: faultOf(error), hardBounce: true }",
+  },
+  {
+    name: 'parks everybody for a refusal of all that we send',
+    file: 'course/dispatcher.ts',
+    find: "if (about === 'message') return record",
+    replace: 'if (about) return record',
+  },
+  {
+    name: 'ends nothing by a link of an earlier enrolment',
+    file: 'course/subscription.ts',
+    find: 'if (enrolment > record.enrolment) return undefined',
+    replace: 'if (enrolment !== record.enrolment) return undefined',
+  },
+  {
+    name: 'accepts no link of the secret before',
+    file: 'course/open.ts',
+    find: '[linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink',
+    replace: '[linkKey].map((key) => readUnsubscribeLink',
+  },
+  {
+    name: 'takes a released lesson for one that waits for ever',
+    file: 'course/schedule.ts',
+    find: 'nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, due) : due',
+    replace: 'nextAttemptAt: tried ? undefined : due',
+  },
+  {
+    name: 'keeps what was erased',
+    file: 'store/sqlite/erase.ts',
+    find: 'DELETE FROM subscription WHERE identity = ? RETURNING id, address',
+    replace: 'SELECT id, address FROM subscription WHERE identity = ?',
+  },
+  {
+    name: 'mails on after an unsubscribe',
+    file: 'course/subscription.ts',
+    find: "    state: 'unsubscribed',\n    unsubscribedAt: now,\n    nextAttemptAt: undefined,",
+    replace: '    unsubscribedAt: now,',
+  },
+  {
+    name: 'goes beyond its limit',
+    file: 'course/feed.ts',
+    find: 'left -= claims.length',
+    replace: 'left -= 1',
+  },
+  {
+    name: 'sends to a dead address',
+    file: 'course/schedule.ts',
+    find: 'end: outcome.hardBounce',
+    replace: 'end: false',
+  },
+  {
+    name: 'starts over with the days of the enrolment before',
+    file: 'course/subscription.ts',
+    find: '    sentDays: [],\n    unreadableDays',
+    replace: '    unreadableDays',
+  },
+  {
+    name: 'takes a connection that broke for a message that was refused',
+    file: 'course/schedule.ts',
+    find: "problem: { kind: 'unknown', reason: outcome.reason, since },",
+    replace: 'problem: undefined,',
+  },
+  {
+    name: 'undoes no unsubscribe',
+    file: 'course/subscription.ts',
+    find: 'nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, dueAt(confirmedAt, day)),',
+    replace: 'nextAttemptAt: undefined,',
+  },
+  {
+    name: 'takes an hour whose run failed for handled',
+    file: 'course/hours.ts',
+    find: 'await store.endHour(hour, false).catch',
+    replace: 'await store.endHour(hour, true).catch',
+  },
+  {
+    name: 'never takes over an hour whose process was killed',
+    file: 'store/sqlite/open.ts',
+    find: '(claimed_until <= @now OR claimed_until > @now + @leaseMs)',
+    replace: '(claimed_until = 0 OR claimed_until > @now + @leaseMs)',
+  },
+  {
+    name: 'gives away an hour that another process runs',
+    file: 'course/hours.ts',
+    find: 'if (claimed === hour) await store.endHour',
+    replace: 'await store.endHour',
+  },
+  {
+    name: 'does not hold an hour while it runs',
+    file: 'course/hours.ts',
+    find: 'if (hour !== undefined)',
+    replace: "if (hour === '')",
+  },
+  {
+    name: 'sends again in one call what another dispatcher sent between',
+    file: 'course/dispatcher.ts',
+    find: 'if (had.has(claim.subscription)) {',
+    replace: 'if (had.size < 0) {',
+  },
+  {
+    name: 'sends from the start to whom it cannot read',
+    file: 'store/sqlite/course.ts',
+    find: 'if (found.unreadableDays !== undefined) {',
+    replace: 'if (found.unreadableDays === 0) {',
+  },
+  {
+    name: 'stops for a record that it cannot read',
+    file: 'store/sqlite/subscription-rows.ts',
+    find: '  } catch {\n    return text\n  }',
+    replace: "  } catch {\n    throw new SyntaxError('damaged')\n  }",
+  },
+]
+
+/** Mutations whose text is no longer in the source of a project: they would prove nothing. */
+export async function misfits(project: string): Promise<readonly string[]> {
+  const found = await Promise.all(
+    MUTATIONS.map(async ({ name, file, find }) =>
+      (await readFile(path.join(project, 'src/core', file), 'utf8')).includes(find)
+        ? []
+        : [`"${name}" fits nowhere in ${file}`],
+    ),
+  )
+  return found.flat()
+}
