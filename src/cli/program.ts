@@ -66,7 +66,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'email',
-    summary: 'look at the mails, check them, print one, or send one to yourself',
+    summary: 'look at the mails, check them, send one to yourself, and act on what comes back',
     load: () => import('./commands/email.ts'),
   },
   {

@@ -10,6 +10,7 @@ import type { Report } from '../core/env/validate.ts'
 import type { HealthReport } from '../core/health/probe.ts'
 import type { Health } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
+import type { SuppressionList } from '../core/mail/feedback/suppressions.ts'
 import type { SendEmail } from '../core/mail/send-email.ts'
 import type { Transport } from '../core/mail/transport.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
@@ -84,6 +85,7 @@ export interface OpenedPlatform extends Operations {
   /** Loads what sending needs: a file that is missing or replaced later cannot matter then. */
   prepareMail(): Promise<void>
   readonly course: () => Promise<Course>
+  readonly suppressionList: () => Promise<SuppressionList>
   readonly store: () => Promise<Store>
   readonly ingest: Ingest
   /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */

@@ -23,8 +23,10 @@ import { createHealth } from '../core/health/runner.ts'
 import { isInstalled } from '../core/installed.ts'
 import { silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
+import { createBounceAddresses } from '../core/mail/feedback/bounce-address.ts'
 import type { Mailer } from '../core/mail/mailer.ts'
 import { openMailer } from '../core/mail/open.ts'
+import { recipientHashes } from '../core/mail/recipient.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
 import { createSuppressingMailer } from '../core/mail/suppressing-mailer.ts'
 import { openTransactionalMail } from '../core/mail/transactional.ts'
@@ -64,6 +66,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     mail: settings.mail,
     compiled: platform.mails.compiled,
     transport: options.mailer,
+    bounceAddresses: async () => (await suppressionList()).bounceAddresses,
   })
   let sending = 0
   const suppressing = createSuppressingMailer(opened, {
@@ -141,9 +144,15 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   })
   const suppressionList = once(async () => {
     const { addressKey, linkKey, oldLinkKeys } = await keys()
+    const { feedback } = await store()
+    const bounceAddress = settings.mail?.bounceAddress
     return {
-      store: (await store()).feedback,
+      store: feedback,
       erasureHashes: (identity: string) => suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity),
+      bounceAddresses:
+        bounceAddress === undefined ? undefined : createBounceAddresses(bounceAddress, addressKey.reveal()),
+      wasSent: (sent: { readonly identity: string; readonly messageId: string }) =>
+        feedback.wasSent({ ...sent, recipients: recipientHashes(addressKey.reveal(), sent.identity) }),
     }
   })
   const course = once(async () => {
@@ -379,6 +388,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     },
     prepareMail: () => mailer.prepare(),
     course,
+    suppressionList,
     store,
     ingest,
     analytics,

@@ -2,6 +2,8 @@ import { Option } from 'commander'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Context } from '../context.ts'
+import { configureFeedback } from '../email/feedback.ts'
+import { configureSuppressions } from '../email/suppressions.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
 import type { Configure } from '../program.ts'
@@ -15,7 +17,9 @@ export const configure: Configure = (command, context, settle) => {
   const choices = context.platform.mails.definitions.map(({ name }) => name)
   const template = (name = '<template>', description = 'which mail') =>
     choiceArgument(name, description, { kind: 'template', choices })
-  command.description('Look at the mails, check them, print one, or send one to yourself.')
+  command.description(
+    'Look at the mails, check them, print one, send one to yourself, and act on what comes back.',
+  )
   command.addHelpText(
     'after',
     '\nExamples:\n  platformctl email preview\n  platformctl email lint --strict\n  platformctl email send-test welcome --to you@example.com --env-file .env',
@@ -111,6 +115,8 @@ Examples:
     .action(async (name: string, options: { to: string; envFile: readonly string[] }) =>
       settle(await sendTest(context, name, options)),
     )
+  configureFeedback(command, context, settle)
+  configureSuppressions(command, context, settle)
 }
 
 async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode> {

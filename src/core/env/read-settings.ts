@@ -166,7 +166,17 @@ export function readSettings({ contract, services }: Described, env: Environment
         : api
           ? ({ kind: 'api', url: api } as const)
           : undefined
-      return key && from && route && { key, from, route, replyTo: mailbox('MAILER_REPLY_TO') }
+      return (
+        key &&
+        from &&
+        route && {
+          key,
+          from,
+          route,
+          replyTo: mailbox('MAILER_REPLY_TO'),
+          bounceAddress: mailbox('MAILER_BOUNCE_ADDRESS')?.address,
+        }
+      )
     }),
     feedback: whole('feedback', () => {
       const name = text('MAILER_FEEDBACK_PROVIDER')

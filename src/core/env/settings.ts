@@ -73,6 +73,8 @@ export interface Settings {
         readonly route: MailRoute
         readonly from: Mailbox
         readonly replyTo: Mailbox | undefined
+        /** Bounces come back to it, with a token after a plus sign; SMTP only. */
+        readonly bounceAddress?: string | undefined
       }
     | undefined
   /** Whose webhook is believed; undefined: nobody's. */

@@ -1,6 +1,7 @@
 import type { Settings } from '../env/settings.ts'
 import type { Mailbox } from './address.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
+import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMail, CompiledMails } from './template.ts'
 import { LINES, type Message, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
@@ -18,17 +19,25 @@ export interface MailerOptions {
   /** An embedding program's own transport; it then needs a sender of its own too, or that of `mail`. */
   readonly transport?: Transport | undefined
   readonly from?: Mailbox | undefined
+  /** Envelope senders for SMTP; undefined: the sender of the message. */
+  readonly bounceAddresses?: () => Promise<BounceAddresses | undefined>
   /** Where the compiled templates come from. */
   readonly compiled: () => Promise<CompiledMails>
 }
 
 /** Opens a mailer; nothing connects before the first send. */
-export function openMailer({ mail, transport: own, from = mail?.from, compiled }: MailerOptions): Mailer {
+export function openMailer({
+  mail,
+  transport: own,
+  from = mail?.from,
+  compiled,
+  bounceAddresses = async () => undefined,
+}: MailerOptions): Mailer {
   const sender = from ?? (own ? { name: undefined, address: 'platform@localhost.invalid' } : undefined)
   if (sender === undefined || (mail === undefined && own === undefined)) return noMailer
   let opened: Promise<Transport> | undefined
   const transport = () => {
-    opened ??= (own ? Promise.resolve(own) : openTransport(mail)).catch((error: unknown) => {
+    opened ??= (own ? Promise.resolve(own) : openTransport(mail, bounceAddresses)).catch((error: unknown) => {
       // The next mail tries again.
       opened = undefined
       throw error
@@ -108,10 +117,18 @@ const noMailer: Mailer = {
   close: async () => {},
 }
 
-async function openTransport(mail: Settings['mail']): Promise<Transport> {
+async function openTransport(
+  mail: Settings['mail'],
+  bounceAddresses: () => Promise<BounceAddresses | undefined>,
+): Promise<Transport> {
   if (mail === undefined) throw new Error(NOT_CONFIGURED)
   if (mail.route.kind === 'smtp')
-    return (await import('./transports/smtp.ts')).openSmtp({ url: mail.route.url, key: mail.key })
+    return (await import('./transports/smtp.ts')).openSmtp({
+      url: mail.route.url,
+      key: mail.key,
+      // The store, which holds the key of the tokens, is opened only if they are needed.
+      bounceAddresses: mail.bounceAddress === undefined ? undefined : await bounceAddresses(),
+    })
   return (await import('./transports/api.ts')).openApi({ url: mail.route.url, key: mail.key })
 }
 

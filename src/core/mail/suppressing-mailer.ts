@@ -1,14 +1,9 @@
 import type { Clock } from '../clock.ts'
 import { parseAddress } from './address.ts'
-import { type ErasureHashes, suppressionChange } from './feedback/changes.ts'
+import { suppressionChange } from './feedback/changes.ts'
 import { mayMail, type SuppressionCause } from './feedback/mailbox.ts'
-import type { FeedbackStore } from './feedback/store.ts'
+import type { SuppressionList } from './feedback/suppressions.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-
-export interface SuppressionList {
-  readonly store: FeedbackStore
-  readonly erasureHashes: ErasureHashes
-}
 
 const REASONS: Readonly<Record<SuppressionCause, string>> = {
   'hard-bounce': 'the address is suppressed: mail to it bounced',

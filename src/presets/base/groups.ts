@@ -336,6 +336,14 @@ const feedback = {
       example: 'postmark',
       summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
     },
+    MAILER_BOUNCE_ADDRESS: {
+      kind: 'email',
+      adjusts: true,
+      pattern: '[^@]{1,37}@.+',
+      example: 'bounce@example.com',
+      summary:
+        'Envelope sender of mail sent by SMTP, with a token added after a plus sign. Pipe what comes back into platformctl email feedback.',
+    },
     MAILER_FEEDBACK_SECRET: {
       kind: 'secret',
       rotates: true,

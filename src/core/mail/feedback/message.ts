@@ -17,6 +17,8 @@ export type MessageReport =
       readonly kind: 'report'
       readonly source: 'dsn' | 'arf' | 'text'
       readonly reports: readonly ReportedMessage[]
+      /** To whom the returned message says that it was addressed. */
+      readonly recipients: readonly string[]
     }
   /** Valid, but no news of a recipient: a delay, an automatic reply. */
   | { readonly kind: 'ignored'; readonly reason: string }
@@ -47,14 +49,24 @@ export async function readReport(raw: Uint8Array): Promise<MessageReport> {
   const original =
     parts.get('message/rfc822') ?? parts.get('text/rfc822-headers') ?? parts.get('message/global')
   const messageId = messageIdIn(original ?? '')
+  const recipients = recipientsIn(original ?? '')
   const status = parts.get('message/delivery-status') ?? parts.get('message/global-delivery-status')
-  if (status !== undefined) return deliveryStatus(status, messageId ?? messageIdIn(email.text ?? ''))
+  if (status !== undefined)
+    return withRecipients(deliveryStatus(status, messageId ?? messageIdIn(email.text ?? '')), recipients)
   const abuse = parts.get('message/feedback-report')
-  if (abuse !== undefined) return abuseReport(abuse, messageId, original ?? '')
-  return returnedText(email, messageId)
+  if (abuse !== undefined) return withRecipients(abuseReport(abuse, messageId), recipients)
+  return withRecipients(returnedText(email, messageId), recipients)
 }
 
-function deliveryStatus(status: string, messageId: string | undefined): MessageReport {
+type Reading =
+  | Exclude<MessageReport, { kind: 'report' }>
+  | Omit<Extract<MessageReport, { kind: 'report' }>, 'recipients'>
+
+function withRecipients(reading: Reading, recipients: readonly string[]): MessageReport {
+  return reading.kind === 'report' ? { ...reading, recipients } : reading
+}
+
+function deliveryStatus(status: string, messageId: string | undefined): Reading {
   // The first block is about the message, each further one about a recipient (RFC 3464 §2.1).
   const recipients = blocks(status).filter((block) => block.has('action') || block.has('final-recipient'))
   const reports = recipients.flatMap((block): ReportedMessage[] => {
@@ -77,7 +89,7 @@ function deliveryStatus(status: string, messageId: string | undefined): MessageR
     : { kind: 'not-understood', reason: 'the delivery status names no recipient' }
 }
 
-function abuseReport(report: string, messageId: string | undefined, original: string): MessageReport {
+function abuseReport(report: string, messageId: string | undefined): Reading {
   const block = blocks(report)[0]
   const type = block?.get('feedback-type')?.toLowerCase()
   if (type === undefined) return { kind: 'not-understood', reason: 'the feedback report has no type' }
@@ -85,14 +97,13 @@ function abuseReport(report: string, messageId: string | undefined, original: st
     return { kind: 'ignored', reason: 'the recipient said that the message is not spam' }
   if (type !== 'abuse' && type !== 'fraud' && type !== 'virus' && type !== 'other')
     return { kind: 'ignored', reason: 'the feedback report is not about abuse' }
-  const stated = block?.get('original-rcpt-to') ?? /^to:\s*(.+)$/im.exec(original)?.[1]
   return {
     kind: 'report',
     source: 'arf',
     reports: [
       {
         kind: 'complaint',
-        address: bareAddress(stated ?? ''),
+        address: bareAddress(block?.get('original-rcpt-to') ?? ''),
         messageId,
         reason: 'the recipient reported the message as spam',
       },
@@ -106,7 +117,7 @@ const RETURNED =
 const TEMPORARY = /delay|will (?:be )?retr|still trying|temporar|warning/i
 
 /** Only a mailer's own notice of a final failure counts, and only with a status code that its text gives. */
-function returnedText(email: Email, attachedId: string | undefined): MessageReport {
+function returnedText(email: Email, attachedId: string | undefined): Reading {
   const header = (name: string) => email.headers.find(({ key }) => key === name)?.value
   const text = email.text ?? (email.html ?? '').replace(/<[^>]{0,500}>/g, ' ')
   const failed = header('x-failed-recipients')
@@ -160,6 +171,13 @@ function recipientOf(block: ReadonlyMap<string, string>): string | undefined {
 function bareAddress(text: string): string | undefined {
   const bare = (/<([^<>]*)>/.exec(text)?.[1] ?? text.split(',')[0] ?? '').trim().replace(/^mailto:/i, '')
   return bare.includes('@') && bare.length <= 320 ? bare : undefined
+}
+
+/** The addresses of its To field; what follows the first empty line is the message's text. */
+function recipientsIn(original: string): readonly string[] {
+  const head = original.split(/\r?\n\r?\n/, 1)[0] ?? ''
+  const to = /^to:((?:.*)(?:\r?\n[ \t].*)*)/im.exec(head)?.[1] ?? ''
+  return to.split(',').flatMap((one) => bareAddress(one) ?? [])
 }
 
 function messageIdIn(text: string): string | undefined {

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../audit.ts'
 import type { FeedbackKind } from './event.ts'
 import type { ChangedMailbox, MailboxRecord, Suppression } from './mailbox.ts'
 
@@ -37,8 +38,19 @@ export interface FeedbackStore {
    * Applies changes in order and does to the subscriptions of their addresses what follows, in one durable commit: a
    * subscription of a suppressed address is never due. One answer for each change.
    */
-  apply(changes: readonly MailboxChange[], now: number): Promise<readonly AppliedChange[]>
+  apply(
+    changes: readonly MailboxChange[],
+    now: number,
+    /** Written in the same commit. */
+    audit?: AuditEntry,
+  ): Promise<readonly AppliedChange[]>
   find(identity: string): Promise<MailboxRecord | undefined>
+  /** Was a message with this Message-ID sent to the address? `recipients` are what records of sent mail hold of it. */
+  wasSent(input: {
+    readonly identity: string
+    readonly recipients: readonly string[]
+    readonly messageId: string
+  }): Promise<boolean>
   /** Suppressed addresses, oldest first, those after one that was listed before. */
   listSuppressed(
     limit: number,

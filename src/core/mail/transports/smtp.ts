@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { Secret } from '../../secret.ts'
 import { asciiAddress } from '../address.ts'
+import type { BounceAddresses } from '../feedback/bounce-address.ts'
 import { mimeOf } from '../mime/mime.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
 import { LINES, PATIENCE_MS, type Transport } from '../transport.ts'
@@ -20,11 +21,13 @@ const FINAL_REPLY_MS = 10 * 60_000
 export function openSmtp({
   url,
   key,
+  bounceAddresses,
   silenceMs = SILENCE_MS,
   finalReplyMs = FINAL_REPLY_MS,
 }: {
   readonly url: Secret
   readonly key: Secret
+  readonly bounceAddresses?: BounceAddresses | undefined
   readonly silenceMs?: number
   readonly finalReplyMs?: number
 }): Transport {
@@ -54,7 +57,11 @@ export function openSmtp({
     async send(message, signal) {
       const bytes = mimeOf(message)
       const fault = await pool.send(
-        { from: asciiAddress(message.from.address), to: asciiAddress(message.to.address), bytes },
+        {
+          from: bounceAddresses?.senderFor(message.to.address) ?? asciiAddress(message.from.address),
+          to: asciiAddress(message.to.address),
+          bytes,
+        },
         signal,
       )
       return fault === undefined ? { kind: 'sent', id: message.messageId } : smtpOutcome(fault)

@@ -3,6 +3,7 @@ import { newMailbox } from '../../mail/feedback/mailbox.ts'
 import type { AppliedChange, FeedbackStore } from '../../mail/feedback/store.ts'
 import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
 import { columnsOf, type Row, recordOf } from '../rows.ts'
+import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 
@@ -28,7 +29,7 @@ const END = `
 /** What providers and mail servers said back, on PostgreSQL: a fixed number of statements, however many changes. */
 export function postgresFeedback(pool: Pool): FeedbackStore {
   return {
-    apply: (changes, now) =>
+    apply: (changes, now, audit) =>
       guarded(() =>
         transaction(pool, async (on) => {
           const keys = [...new Set(changes.flatMap(({ key }) => key ?? []))].sort()
@@ -83,6 +84,7 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
             JSON.stringify([...subscriptions.values()].filter(({ id }) => ended.has(id)).map(columnsOf)),
           ])
           await remember(on, entries)
+          await addAudit(on, audit)
           return applied
         }),
       ),
@@ -93,6 +95,16 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
           [identity],
         )
         return rows[0] && mailboxOf(rows[0])
+      }),
+    wasSent: ({ identity, recipients, messageId }) =>
+      guarded(async () => {
+        const { rowCount } = await pool.query(
+          `SELECT 1 FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id
+           WHERE s.identity = $1 AND e.message_id = $2
+           UNION ALL SELECT 1 FROM platformctl.sent_mail WHERE recipient = ANY ($3) AND sent_id = $2 LIMIT 1`,
+          [identity, messageId, recipients],
+        )
+        return rowCount === 1
       }),
     listSuppressed: (limit, { at, identity } = FIRST) =>
       guarded(async () => {

@@ -3,6 +3,7 @@ import { endByFeedback } from '../../course/subscription.ts'
 import { newMailbox } from '../../mail/feedback/mailbox.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from '../../mail/feedback/store.ts'
 import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
+import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import type { Journal, JournalEntry } from './journal.ts'
@@ -14,11 +15,7 @@ const ROWS_A_STEP = 500
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
 /** What providers and mail servers said back, on SQLite. */
-export function sqliteFeedback(
-  database: SqliteDatabase,
-  guarded: Guarded,
-  journal: Pick<Journal, 'add'>,
-): FeedbackStore {
+export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journal: Journal): FeedbackStore {
   const history = sqliteHistory(database)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
@@ -32,6 +29,11 @@ export function sqliteFeedback(
     end: prepare(`
       UPDATE subscription SET state = ?, unsubscribed_at = ?, next_attempt_at = ?, fence = ?, problem_kind = ?, problem_reason = ?, problem_since = ?
       WHERE id = ?`),
+    wasSent: prepare(`
+      SELECT 1 FROM subscription s JOIN subscription_event e ON e.subscription = s.id
+      WHERE s.identity = @identity AND e.message_id = @messageId
+      UNION ALL SELECT 1 FROM sent_mail
+      WHERE recipient IN (SELECT value FROM json_each(@recipients)) AND sent_id = @messageId LIMIT 1`),
     list: prepare(
       'SELECT * FROM mailbox WHERE cause IS NOT NULL AND (suppressed_at, identity) > (@at, @identity) ORDER BY suppressed_at, identity LIMIT @limit',
     ),
@@ -78,7 +80,7 @@ export function sqliteFeedback(
   }
 
   return {
-    apply: async (changes, now) =>
+    apply: async (changes, now, audit) =>
       guarded(() =>
         database
           .transaction(() => {
@@ -86,11 +88,16 @@ export function sqliteFeedback(
             const applied = changes.map((one) => applyOne(one, now, ended))
             // Before the commit: better a line too many than an end that a restore forgets.
             journal.add(...ended)
+            addAudit(database, journal, audit)
             return applied
           })
           .immediate(),
       ),
     find: async (identity) => guarded(() => find(identity)),
+    wasSent: async ({ identity, recipients, messageId }) =>
+      guarded(
+        () => sql.wasSent.get({ identity, messageId, recipients: JSON.stringify(recipients) }) !== undefined,
+      ),
     listSuppressed: async (limit, after = FIRST) =>
       guarded(() => (sql.list.all({ limit, ...after }) as MailboxRow[]).flatMap(suppressedAddress)),
     async prune(before) {

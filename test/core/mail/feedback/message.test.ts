@@ -67,6 +67,7 @@ describe('a delivery status notification', () => {
     expect(await read(dsn(failed(status)))).toEqual({
       kind: 'report',
       source: 'dsn',
+      recipients: ['ada@example.com'],
       reports: [{ kind, address: 'ada@example.com', messageId: ID, reason }],
     })
   })
@@ -154,6 +155,7 @@ describe('an abuse report', () => {
     expect(await read(arf(type))).toEqual({
       kind: 'report',
       source: 'arf',
+      recipients: ['bob@example.com'],
       reports: [
         {
           kind: 'complaint',

@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { envFileOption, formatOption } from '../options.ts'
+
+interface Options {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+}
+
+/** `platformctl email feedback`: what a mail server sends back, from a pipe. */
+export function configureFeedback(email: Command, context: Context, settle: (code: ExitCode) => void): void {
+  email
+    .command('feedback')
+    .summary('read one bounce or complaint from a pipe, and act on it')
+    .description(
+      'Read one message that a mail server sent back, a delivery status notification (RFC 3464) or an abuse report (RFC 5965), and do what it says: suppress the address, end its subscriptions. A bounce is believed only if it names the envelope sender of MAILER_BOUNCE_ADDRESS or the Message-ID of a message that was sent to its recipient.',
+    )
+    .argument('[file]', 'the message as a file; standard input when not given, or -')
+    .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+    .addOption(envFileOption())
+    .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 recorded or nothing to record, 1 not understood or not about our mail, 2 wrong usage, 3 the store was not reached.
+
+Examples:
+  platformctl email feedback bounce.eml --env-file .env
+  /etc/aliases:  bounce: "|platformctl email feedback --env-file /etc/platformctl.env; [ $? -le 1 ] || exit 75"`,
+    )
+    .action(async (file: string | undefined, options: Options) =>
+      settle(await feedback(context, file, options)),
+    )
+}
+
+async function feedback(context: Context, file: string | undefined, options: Options): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { openLocal } = await import('../local.ts')
+  const { LONGEST_REPORT_BYTES, readReport } = await import('../../core/mail/feedback/message.ts')
+  const raw = await readBytes(context, file, LONGEST_REPORT_BYTES + 1)
+  const report = await readReport(raw)
+  if (report.kind !== 'report') {
+    const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
+    await say(context, options, { outcome, reason: report.reason, changed: 0, repeated: 0, unmatched: 0 })
+    return report.kind === 'ignored' ? EXIT.passed : EXIT.failed
+  }
+  const { applyFeedback } = await import('../../core/mail/feedback/changes.ts')
+  const { matchReports } = await import('../../core/mail/feedback/match.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { platform, close } = await openLocal(context, env, options.data)
+  try {
+    const list = await platform.suppressionList()
+    const now = context.clock.now()
+    const { events, unmatched } = await matchReports(report, Buffer.from(raw).toString('latin1'), {
+      ...list,
+      now,
+    })
+    const { changed, repeated, unchanged } = await applyFeedback({
+      feedback: { events, ignored: 0 },
+      source: 'pipe',
+      store: list.store,
+      erasureHashes: list.erasureHashes,
+      now,
+    })
+    const [kind, reason] = [events[0]?.kind, (events[0] ?? unmatched[0])?.reason ?? '']
+    await say(context, options, {
+      outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),
+      reason,
+      changed: changed + unchanged,
+      repeated,
+      unmatched: unmatched.length,
+    })
+    return events.length > 0 ? EXIT.passed : EXIT.failed
+  } finally {
+    await close()
+  }
+}
+
+interface Said {
+  readonly outcome: string
+  readonly reason: string
+  readonly changed: number
+  readonly repeated: number
+  readonly unmatched: number
+}
+
+async function say(context: Context, { format }: Options, said: Said): Promise<void> {
+  if (format === 'json') {
+    const { changed: recorded, ...rest } = said
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...rest, recorded }))
+    return
+  }
+  const { outcome, reason, changed, repeated, unmatched } = said
+  const counts = [
+    ...(changed > 0 ? [`${changed} recorded`] : []),
+    ...(repeated > 0 ? [`${repeated} known already`] : []),
+    ...(unmatched > 0 ? [`${unmatched} without proof that we sent it`] : []),
+  ]
+  context.stdout.write(`${outcome}: ${reason}${counts.length > 0 ? `; ${counts.join(', ')}` : ''}\n`)
+}
+
+/** At most `most` bytes, so that a pipe that never ends fills no memory. */
+async function readBytes(context: Context, file: string | undefined, most: number): Promise<Uint8Array> {
+  if (file !== undefined && file !== '-') {
+    const { readFile } = await import('node:fs/promises')
+    const path = await import('node:path')
+    try {
+      return await readFile(path.resolve(context.cwd, file))
+    } catch {
+      throw new CommandError(EXIT.usage, `${file} cannot be read.`)
+    }
+  }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of context.stdin) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    chunks.push(bytes)
+    size += bytes.byteLength
+    if (size >= most) break
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,161 @@
+import type { SuppressionCause } from './mailbox.ts'
+import { bounceKind, enhancedCode } from './status.ts'
+import type { SuppressedAddress } from './store.ts'
+
+/** A file that is no list of suppressed addresses: one sentence with the fix. */
+export class SuppressionCsvError extends Error {
+  override readonly name = 'SuppressionCsvError'
+}
+
+export interface CsvSuppression {
+  readonly address: string
+  readonly cause: SuppressionCause
+  /** UTC milliseconds; undefined when the file does not say. */
+  readonly at: number | undefined
+  readonly reason: string
+}
+
+export interface CsvReading {
+  readonly suppressions: readonly CsvSuppression[]
+  /** Lines about mail that may arrive later, or about a message that was refused: no reason to suppress. */
+  readonly passing: number
+}
+
+const COLUMNS = {
+  address: ['address', 'email', 'email address', 'emailaddress', 'recipient'],
+  said: ['cause', 'suppressionreason', 'type', 'status', 'code', 'reason', 'error', 'description'],
+  at: [
+    'at',
+    'created',
+    'created_at',
+    'createdat',
+    'created at',
+    'last update',
+    'lastupdatetime',
+    'date',
+    'bounced at',
+  ],
+} as const
+
+/** Whole cells only: the text of a bounce may hold any word. */
+const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
+  [/^(?:spam[ _-]?(?:complaint|report)s?|complain(?:t|ed))$/i, 'complaint'],
+  [/^(?:hard[ _-]?bounced?|bounced?|bad ?email ?address|invalid(?: email)?(?: address)?)$/i, 'hard-bounce'],
+  [/^(?:manual(?: ?suppression)?|unsubscribed?)$/i, 'manual'],
+]
+
+/**
+ * Reads a provider's export of suppressed addresses, or our own: any CSV whose first line names a column of addresses.
+ * A cause comes from the words or status codes of a line. A line without either is an error unless `cause` says what
+ * all lines are: a hard bounce is never guessed.
+ */
+export function readSuppressionCsv(text: string, cause: SuppressionCause | undefined): CsvReading {
+  const [head = [], ...lines] = rowsOf(text.replace(/^\ufeff/, ''))
+  const names = head.map((name) => name.trim().toLowerCase())
+  const columnsOf = (known: readonly string[]) =>
+    known.flatMap((name) => (names.includes(name) ? [names.indexOf(name)] : []))
+  const [address] = columnsOf(COLUMNS.address)
+  if (address === undefined)
+    throw new SuppressionCsvError(
+      `the first line names no column of addresses. Name one of its columns ${COLUMNS.address[0]} or ${COLUMNS.address[1]}.`,
+    )
+  const [said, [at]] = [columnsOf(COLUMNS.said), columnsOf(COLUMNS.at)]
+  let passing = 0
+  const suppressions = lines.flatMap((line, index): CsvSuppression[] => {
+    if (line.every((cell) => cell.trim() === '')) return []
+    const cells = said.map((column) => (line[column] ?? '').trim()).filter((cell) => cell !== '')
+    const found = cause ?? causeOf(cells)
+    if (found === undefined)
+      throw new SuppressionCsvError(
+        `line ${index + 2} does not say why the address is suppressed. Say it for all lines with --cause.`,
+      )
+    if (found === 'passing') {
+      passing += 1
+      return []
+    }
+    return [
+      {
+        // As our own export writes what a spreadsheet would run.
+        address: (line[address] ?? '').trim().replace(/^'(?=[=+\-@])/, ''),
+        cause: found,
+        at: timeOf(at === undefined ? '' : (line[at] ?? '')),
+        reason: REASONS[found],
+      },
+    ]
+  })
+  return { suppressions, passing }
+}
+
+/** The provider's text can hold anything, an address too: it is not kept. */
+const REASONS: Readonly<Record<SuppressionCause, string>> = {
+  'hard-bounce': 'the provider lists the address as bounced',
+  complaint: 'the provider lists the address as one that complained',
+  manual: 'the provider lists the address as suppressed',
+}
+
+function causeOf(cells: readonly string[]): SuppressionCause | 'passing' | undefined {
+  for (const cell of cells) {
+    const word = SAID.find(([pattern]) => pattern.test(cell))
+    if (word) return word[1]
+  }
+  const code = cells.map((cell) => enhancedCode(cell)).find((one) => one !== undefined)
+  if (code !== undefined) return bounceKind(code) === 'hard-bounce' ? 'hard-bounce' : 'passing'
+  return undefined
+}
+
+/** Unix seconds or a date; a date without a zone is taken as UTC. */
+function timeOf(text: string): number | undefined {
+  const trimmed = text.trim()
+  if (/^\d{9,11}$/.test(trimmed)) return Number(trimmed) * 1000
+  const zoned = /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/.test(trimmed)
+    ? `${trimmed.replace(' ', 'T')}Z`
+    : trimmed
+  const at = Date.parse(zoned)
+  return Number.isNaN(at) ? undefined : at
+}
+
+/** Rows of RFC 4180: fields in quotes hold commas, line ends and doubled quotes. Also with semicolons or tabs. */
+function rowsOf(text: string): readonly (readonly string[])[] {
+  const first = text.slice(0, text.search(/[\r\n]|$/))
+  const [separator = ','] = [',', ';', '\t'].sort((a, b) => first.split(b).length - first.split(a).length)
+  const rows: string[][] = []
+  let row: string[] = []
+  let cell = ''
+  let quoted = false
+  const endRow = () => {
+    rows.push([...row, cell])
+    row = []
+    cell = ''
+  }
+  for (let index = 0; index < text.length; index += 1) {
+    const char = text.charAt(index)
+    if (quoted) {
+      if (char !== '"') cell += char
+      else if (text.charAt(index + 1) === '"') {
+        cell += '"'
+        index += 1
+      } else quoted = false
+    } else if (char === '"' && cell === '') quoted = true
+    else if (char === separator) {
+      row.push(cell)
+      cell = ''
+    } else if (char === '\n') endRow()
+    else if (char !== '\r') cell += char
+  }
+  if (cell !== '' || row.length > 0) endRow()
+  return rows
+}
+
+/** The suppression list as CSV, as `readSuppressionCsv` reads it. */
+export function suppressionCsv(addresses: readonly SuppressedAddress[]): string {
+  const lines = addresses.map(({ identity, cause, at, source, reason }) =>
+    [identity, cause, new Date(at).toISOString(), source, reason].map(quoted).join(','),
+  )
+  return ['address,cause,at,source,reason', ...lines].map((line) => `${line}\r\n`).join('')
+}
+
+/** Spreadsheets run a cell that starts with one of these as a formula. */
+function quoted(cell: string): string {
+  const inert = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}

@@ -1,0 +1,209 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const NOW = Date.parse('2026-11-22T08:00:00Z')
+const ADDRESS_KEY = 'the key of addresses of a test'
+const clock = { now: () => NOW, monotonic: () => 0, sleep: async () => {} }
+
+/** A data folder with two confirmed subscribers who got their first lesson. */
+async function dataFolder({ env = {} }: { env?: Record<string, string> } = {}) {
+  const cwd = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })
+  onTestFinished(() => store.close())
+  await store.getOrCreate('address_key', () => ADDRESS_KEY)
+  for (const name of ['ada', 'grace']) {
+    const address = `${name}@example.com`
+    await store.course.requestConfirmation({
+      identity: address,
+      address,
+      id: `id-${name}`,
+      tokenHash: name,
+      now: 1,
+    })
+    await store.course.confirm({ tokenHash: name, now: 2 })
+    await store.course.remember(`id-${name}`, {
+      at: 3,
+      kind: 'attempt',
+      enrolment: 1,
+      day: 1,
+      outcome: 'sent',
+      messageId: `lesson-of-${name}@example.com`,
+    })
+  }
+  const run = async (args: readonly string[], stdin = '') => {
+    const { context, stdout, stderr } = testContext({
+      cwd,
+      clock,
+      env,
+      stdin: (async function* () {
+        yield Buffer.from(stdin)
+      })(),
+      operator: () => ({ name: 'ops', place: 'box-1' }),
+    })
+    const code = await runProgram(['email', ...args, '--data', '.'], context)
+    return { code, stdout: stdout(), stderr: stderr() }
+  }
+  return { cwd, store, run }
+}
+
+test('an address that is added gets nothing more, and removing it asks for a reason and is recorded', async () => {
+  const { store, run } = await dataFolder()
+  expect(await run(['suppressions', 'add', 'Ada@example.com', '--reason', 'asked by phone'])).toMatchObject({
+    code: 0,
+    stdout: 'suppressed; its subscriptions have ended\n',
+  })
+  expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
+  expect((await run(['suppressions', 'list'])).stdout).toBe(
+    '2026-11-22T08:00:00.000Z  manual       ada@example.com  (operator: asked by phone)\n',
+  )
+  expect(await run(['suppressions', 'remove', 'ada@example.com'])).toMatchObject({ code: 2 })
+  const reason = ['--reason', 'ada@example.com wants it back']
+  expect(await run(['suppressions', 'remove', 'ada@example.com', ...reason])).toMatchObject({ code: 0 })
+  expect(await run(['suppressions', 'remove', 'ada@example.com', ...reason])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('not suppressed'),
+  })
+  expect(await store.audit.list(10)).toMatchObject([
+    { action: 'unsuppress', who: 'ops', place: 'box-1', details: '[address] wants it back' },
+    { action: 'suppress', details: 'manual: asked by phone' },
+  ])
+  expect((await store.course.history('id-ada')).map(({ kind }) => kind)).toContain('released')
+})
+
+test('a provider’s export is imported once, and exported as it can be imported again', async () => {
+  const { cwd, store, run } = await dataFolder()
+  await writeFile(
+    path.join(cwd, 'bounces.csv'),
+    'email,status,created\nada@example.com,5.1.1,1795248000\nnot an address,5.1.1,1\ngrace@example.com,4.2.2,2\n',
+  )
+  const first = await run(['suppressions', 'import', 'bounces.csv', '--format', 'json'])
+  expect(JSON.parse(first.stdout)).toEqual({ version: 1, added: 1, known: 0, skipped: 1, passing: 1 })
+  expect((await run(['suppressions', 'import', 'bounces.csv'])).stdout).toMatch(/^0 added, 1 known/)
+  const exported = (await run(['suppressions', 'export'])).stdout
+  expect(exported).toBe(
+    'address,cause,at,source,reason\r\nada@example.com,hard-bounce,2026-11-21T08:00:00.000Z,import,the provider lists the address as bounced\r\n',
+  )
+  await writeFile(path.join(cwd, 'again.csv'), exported)
+  expect((await run(['suppressions', 'import', 'again.csv'])).stdout).toMatch(/^0 added, 1 known/)
+  expect(await store.course.findById('id-grace')).toMatchObject({ state: 'confirmed' })
+  await writeFile(path.join(cwd, 'plain.csv'), 'email\ngrace@example.com\n')
+  expect(await run(['suppressions', 'import', 'plain.csv'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--cause'),
+  })
+})
+
+/** A delivery status notification as Postfix writes it. */
+const dsn = ({
+  to = 'course@example.com',
+  recipient = 'ada@example.com',
+  status = '5.1.1',
+  messageId = 'unknown@example.com',
+  original = 'ada@example.com',
+} = {}) =>
+  `From: MAILER-DAEMON@mx.example.net (Mail Delivery System)
+To: ${to}
+Subject: Undelivered Mail Returned to Sender
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="B"
+
+--B
+Content-Type: text/plain
+
+This is the mail system at host mx.example.net.
+
+--B
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.net
+
+Final-Recipient: rfc822; ${recipient}
+Action: failed
+Status: ${status}
+Diagnostic-Code: smtp; 550 ${status} No such user
+
+--B
+Content-Type: message/rfc822
+
+From: Course <course@example.com>
+To: ${original}
+Message-ID: <${messageId}>
+Subject: Day 1
+
+Hello.
+
+--B--
+`.replaceAll('\n', '\r\n')
+
+test('a bounce of a message that was sent to its recipient suppresses the address, once', async () => {
+  const { store, run } = await dataFolder()
+  const bounce = dsn({ messageId: 'lesson-of-ada@example.com' })
+  expect(await run(['feedback'], bounce)).toEqual({
+    code: 0,
+    stdout: 'hard bounce: the address does not exist (5.1.1); 1 recorded\n',
+    stderr: '',
+  })
+  expect((await run(['feedback', '-'], bounce)).stdout).toMatch(/1 known already\n$/)
+  expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
+  expect(await store.feedback.find('ada@example.com')).toMatchObject({ suppression: { source: 'pipe' } })
+})
+
+test('a bounce that anybody could have written changes nothing', async () => {
+  const { store, run } = await dataFolder({
+    env: { MAILER_BOUNCE_ADDRESS: 'bounce@example.com' },
+  })
+  for (const forged of [
+    dsn(),
+    // The Message-ID of somebody else's lesson.
+    dsn({ messageId: 'lesson-of-grace@example.com' }),
+    dsn({ to: 'bounce+aaaaaaaaaaaaaaaaaaaaaaaaaa@example.com' }),
+  ])
+    expect(await run(['feedback'], forged)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^not about our mail: .*; 1 without proof that we sent it\n$/),
+    })
+  expect(await store.feedback.listSuppressed(10)).toEqual([])
+})
+
+test('a bounce that came back to the envelope sender of its recipient is believed, wherever the mail was forwarded', async () => {
+  const { store, run } = await dataFolder({
+    env: {
+      MAILER_API_KEY: 'key-of-the-mailer',
+      MAILER_FROM: 'course@example.com',
+      MAILER_SMTP_URL: 'smtp://127.0.0.1:25',
+      MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
+    },
+  })
+  const sender = createBounceAddresses('bounce@example.com', ADDRESS_KEY).senderFor('Ada@example.com')
+  expect(sender).toMatch(/^bounce\+[a-z2-7]{26}@example\.com$/)
+  const forwarded = dsn({ to: sender.toUpperCase(), recipient: 'ada@elsewhere.example' })
+  expect(await run(['feedback'], forwarded)).toMatchObject({ code: 0 })
+  expect(await store.feedback.find('ada@example.com')).toMatchObject({
+    suppression: { cause: 'hard-bounce' },
+  })
+  // Her token proves nothing about another address.
+  expect(
+    await run(['feedback'], dsn({ to: sender, recipient: 'grace@example.com', original: 'x@y.example' })),
+  ).toMatchObject({ code: 1 })
+})
+
+test('what is no bounce is said to be so: not understood, or nothing to record', async () => {
+  const { run } = await dataFolder()
+  expect(await run(['feedback'], 'Subject: hello\r\n\r\nHow are you?\r\n')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^not understood: /),
+  })
+  expect(
+    await run(['feedback'], 'Subject: away\r\nAuto-Submitted: auto-replied\r\n\r\nBack soon.\r\n'),
+  ).toMatchObject({
+    code: 0,
+    stdout: 'nothing to record: it is an automatic reply\n',
+  })
+  expect(await run(['feedback', 'no-such-file.eml'])).toMatchObject({ code: 2 })
+})
