@@ -1,0 +1,171 @@
+import { createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { openCheckout } from '../../../src/core/payments/checkout.ts'
+import { signatureOf } from '../../../src/core/payments/sign.ts'
+import { handlePaymentEvent, isSigned, type OnPaymentEvent } from '../../../src/core/payments/webhook.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { pairOf } from '../../support/accounts.ts'
+import { openTestStore } from '../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-21T08:00:00Z')
+const SECONDS = NOW / 1000
+const KEY = 'whsec_of-thirty-two-bytes-at-least'
+const hex = (body: string, key = KEY, time: number | string = SECONDS) =>
+  createHmac('sha256', key).update(`${time}.${body}`).digest('hex')
+const check = (header: string, key = KEY) => isSigned({ body: 'b', header, secret: pairOf(key), nowMs: NOW })
+
+test('the eighth signature of a header is looked at, and the ninth is not', () => {
+  const bad = `v1=${'0'.repeat(64)},`
+  expect(check(`t=${SECONDS},${bad.repeat(7)}v1=${hex('b')}`)).toBe(true)
+  expect(check(`t=${SECONDS},${bad.repeat(8)}v1=${hex('b')}`)).toBe(false)
+})
+
+test('a signature of either of two secrets is good, written in either case, and of a third is not', () => {
+  expect(check(`t=${SECONDS},v1=${hex('b', 'old-secret-value')}`, 'new-secret-value,old-secret-value')).toBe(
+    true,
+  )
+  expect(
+    check(
+      `t=${SECONDS},v1=${hex('b', 'new-secret-value').toUpperCase()}`,
+      'new-secret-value,old-secret-value',
+    ),
+  ).toBe(true)
+  expect(check(`t=${SECONDS},v1=${hex('b', 'third-secret')}`, 'new-secret-value,old-secret-value')).toBe(
+    false,
+  )
+})
+
+test.each([
+  [-300, true],
+  [-301, false],
+  [300, true],
+  [301, false],
+])('a signature made %i s from now is good: %s', (offset, good) => {
+  expect(check(`t=${SECONDS + offset},v1=${hex('b', KEY, SECONDS + offset)}`)).toBe(good)
+})
+
+test.each(['-1', '1e9', `${SECONDS}.0`, '', ' ', '9'.repeat(13), `0x${SECONDS.toString(16)}`])(
+  'the time %j is none, signed or not',
+  (time) => {
+    expect(check(`t=${time},v1=${hex('b', KEY, time)}`)).toBe(false)
+  },
+)
+
+test('what we sign ourselves is signed', () => {
+  const header = signatureOf({ body: 'b', secret: secret(KEY), nowMs: NOW + 999 })
+  expect(header).toMatch(new RegExp(`^t=${SECONDS},v1=[0-9a-f]{64}$`))
+  expect(check(header)).toBe(true)
+})
+
+async function events() {
+  const store = await openTestStore(undefined)
+  const time = { now: NOW }
+  const warned: string[] = []
+  const handle = (onEvent: OnPaymentEvent | undefined, id = 'evt_1') =>
+    handlePaymentEvent({
+      event: { id, type: 't', createdAt: NOW, data: {} },
+      store: store.paymentEvents,
+      onEvent,
+      clock: { ...systemClock, now: () => time.now },
+      log: { ...silentLog, error: (event) => void warned.push(event) },
+    })
+  return { handle, time, warned, store }
+}
+
+test('an event that a crash left in hand is handed out again after a minute, and not before', async () => {
+  const it = await events()
+  await it.store.paymentEvents.claim({ id: 'evt_1', type: 't', now: NOW, leaseMs: 60_000 })
+  it.time.now = NOW + 59_999
+  expect(await it.handle(undefined)).toBe('busy')
+  it.time.now = NOW + 60_000
+  expect(await it.handle(undefined)).toBe('handled')
+  expect(await it.handle(undefined)).toBe('known')
+})
+
+test('an event whose host failed can be delivered again at once, and the next is its own', async () => {
+  const it = await events()
+  const failing = () => {
+    throw new TypeError('of the host')
+  }
+  await expect(it.handle(failing)).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(it.handle(failing)).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await it.handle(() => {}, 'evt_2')).toBe('handled')
+  expect(await it.handle(() => {})).toBe('handled')
+  expect(it.warned).toEqual(['payment_event_failed', 'payment_event_failed'])
+})
+
+/** A checkout over an API that answers what it is told to, and remembers the keys it was asked under. */
+async function checkout(answer: { status: number; body: string }) {
+  const keys: unknown[] = []
+  const server = createServer((request, response) => {
+    keys.push(request.headers['idempotency-key'])
+    request.resume().on('end', () => response.writeHead(answer.status).end(answer.body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const time = { now: NOW }
+  const opened = openCheckout({
+    payments: {
+      secretKey: secret('sk_test_x'),
+      publishableKey: undefined,
+      webhookSecret: pairOf(KEY),
+      apiUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      prices: { 'pro-monthly': 'price_a' },
+    },
+    siteUrl: 'https://www.example.com',
+    clock: { ...systemClock, now: () => time.now },
+    log: silentLog,
+  })
+  onTestFinished(async () => {
+    await opened.close()
+    server.close()
+  })
+  const open = (price = 'pro-monthly') =>
+    opened.open({ kind: 'person', subject: 'ada', email: 'ada@example.com' }, price)
+  return { open, keys, time }
+}
+
+const SESSION = { status: 200, body: JSON.stringify({ id: 'cs_1', url: 'https://pay.example.com/1' }) }
+
+test('two clicks within ten minutes are one session, by its name or its id, and a later one is another', async () => {
+  const it = await checkout(SESSION)
+  const start = NOW - (NOW % 600_000)
+  for (const at of [start, start + 599_999, start + 600_000]) {
+    it.time.now = at
+    await it.open()
+  }
+  it.time.now = start
+  await it.open('price_a')
+  expect(it.keys[1]).toBe(it.keys[0])
+  expect(it.keys[2]).not.toBe(it.keys[0])
+  expect(it.keys[3]).toBe(it.keys[0])
+})
+
+test.each(['pro', 'PRO-MONTHLY', 'price_b', '', '__proto__', 'constructor'])(
+  'the price %j is not sold, and nobody is asked',
+  async (price) => {
+    const it = await checkout(SESSION)
+    expect(await it.open(price)).toEqual({ kind: 'unknown_price' })
+    expect(it.keys).toEqual([])
+  },
+)
+
+test.each([
+  ['another success', 201, SESSION.body],
+  ['no content', 204, ''],
+  ['a redirect', 302, SESSION.body],
+  ['a refusal', 402, SESSION.body],
+  ['an id that is no text', 200, JSON.stringify({ id: 7, url: 'https://pay.example.com' })],
+  ['no address', 200, JSON.stringify({ id: 'cs_1' })],
+  ['an address of another kind', 200, JSON.stringify({ id: 'cs_1', url: 'data:text/html,x' })],
+  ['null', 200, 'null'],
+])('an answer with %s opens nothing and says nothing of it', async (_, status, body) => {
+  const it = await checkout({ status, body })
+  await expect(it.open()).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('nothing was charged'),
+  })
+})

@@ -1,0 +1,74 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { ERRORS, type ErrorCode, PlatformError } from '../../src/core/errors.ts'
+import { errorResponse } from '../../src/daemon/http/problem.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
+
+const REQUEST = { requestId: 'request-1', wantsHtml: false, route: undefined, frame: undefined as never }
+
+test.each(Object.keys(ERRORS) as ErrorCode[])(
+  'the error %s has its status, its shape and its headers',
+  async (code) => {
+    const response = errorResponse(new PlatformError(code, 'A sentence.'), REQUEST)
+    const { status } = ERRORS[code]
+    expect(response.status).toBe(status)
+    expect(await response.json()).toEqual({ code, status, message: 'A sentence.', requestId: 'request-1' })
+    expect(response.headers.get('x-request-id')).toBe('request-1')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(response.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
+    expect(response.headers.get('retry-after')).toBe(null)
+  },
+)
+
+test('an error that says when to come back says so in its header, and lists what is wrong with the input', async () => {
+  const response = errorResponse(
+    new PlatformError('bad_request', 'm', { retryAfterSeconds: 0, issues: [{ path: 'a', message: 'b' }] }),
+    REQUEST,
+    { Allow: 'GET' },
+  )
+  expect(response.headers.get('retry-after')).toBe('0')
+  expect(response.headers.get('allow')).toBe('GET')
+  expect(await response.json()).toMatchObject({ issues: [{ path: 'a', message: 'b' }] })
+})
+
+test('what is no error of ours is an internal fault, and nothing of it is shown', async () => {
+  for (const thrown of [
+    new Error('canary'),
+    'canary',
+    undefined,
+    { code: 'bad_request', message: 'canary' },
+  ]) {
+    const response = errorResponse(thrown, REQUEST)
+    expect(response.status).toBe(500)
+    expect(await response.text()).not.toContain('canary')
+  }
+})
+
+test.each([
+  ['POST', '/api/email/dispatch'],
+  ['POST', '/api/email'],
+  ['GET', '/api/health?deep=1'],
+  ['GET', '/status.json?details'],
+  ['GET', '/metrics'],
+])('without what %s %s asks for the answer is a 401 that says how to authenticate', async (method, path) => {
+  const platform = openPlatform({
+    env: {
+      HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-bytes',
+      EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-b',
+    },
+  })
+  onTestFinished(() => platform.close())
+  const response = await platform.web.fetch(
+    new Request(`http://web.example${path}`, {
+      method,
+      headers: {
+        'Content-Type': 'application/json',
+        ...(path === '/metrics' && { Authorization: 'Bearer wrong' }),
+      },
+      ...(method === 'POST' && { body: '{"template":"welcome","inputs":{}}' }),
+    }),
+  )
+  expect(response.status).toBe(401)
+  expect(response.headers.get('www-authenticate')).toBe('Bearer')
+  expect(await response.json()).toMatchObject({ code: 'unauthenticated', status: 401 })
+})
