@@ -359,3 +359,24 @@ export const SLOT_VALUES: readonly string[] = [
   '%0d%0a',
   '',
 ]
+
+/** What a stranger may have put into a backup. */
+export const HOSTILE_SQL: readonly string[] = [
+  'DROP TABLE subscription; CREATE VIEW subscription AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n',
+  'CREATE TRIGGER later AFTER INSERT ON subscription BEGIN DELETE FROM suppression; END',
+  'CREATE TABLE stranger (a)',
+  'CREATE INDEX stranger ON subscription (lower(address))',
+  'CREATE VIRTUAL TABLE stranger USING fts5 (a)',
+  'CREATE VIEW stranger AS SELECT load_extension(1)',
+  'DROP TABLE meta',
+  'DROP TRIGGER audit_is_not_deleted',
+  'PRAGMA user_version = 99',
+  'PRAGMA user_version = 0',
+  'PRAGMA application_id = 1',
+  `UPDATE subscription SET sent_days = '{"a":1}'`,
+  `UPDATE subscription SET state = 'confirmed', next_attempt_at = -1`,
+  `UPDATE meta SET value = '99:1' WHERE name = 'readable_from'`,
+  `INSERT INTO meta (name, value) VALUES ('x', zeroblob(1000000))`,
+  'PRAGMA journal_mode = WAL',
+  'PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = NULL',
+]

@@ -6,6 +6,7 @@ import { SignJWT } from 'jose'
 import { ERRORS } from '../../src/core/errors.ts'
 import type { Service } from '../../src/core/service.ts'
 import { SERVICES } from '../../test/support/learning.ts'
+import { backupFuzz } from './backups.ts'
 import { type BadRequest, badRequest } from './bad-request.ts'
 import { type Answer, connection, type Outcome } from './connection.ts'
 import { spawnDaemon } from './daemon.ts'
@@ -30,6 +31,8 @@ export interface FuzzResult {
 }
 
 const CLIENTS = 24
+/** A restore costs what hundreds of requests do. */
+const BACKUP_EVERY = 500
 const MOST_FAULTS = 20
 /** Half-sent requests are given up after this; whole ones must be answered. */
 const PATIENCE_MS = { framed: 15_000, unframed: 60 } as const
@@ -43,6 +46,7 @@ const DISPATCH_SECRET = 'a-dispatch-secret-of-thirty-two-b'
 /** Sends bad requests to a daemon of its own and holds each answer to the contract. */
 export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzOptions): Promise<FuzzResult> {
   const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-fuzz-'))
+  const backups = await backupFuzz()
   const identity = await new SignJWT({ email: 'person@example.com' })
     .setProtectedHeader({ alg: 'HS256' })
     .setSubject('person-1')
@@ -114,6 +118,8 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       if (what !== undefined && alive) faults.push({ index, what })
       const inText = textFault(seed, index)
       if (inText !== undefined) faults.push({ index, what: inText })
+      const inBackup = index % BACKUP_EVERY === 0 ? await backups.faultOf(seed, index) : undefined
+      if (inBackup !== undefined) faults.push({ index, what: inBackup })
       if (index % 1000 === 0) onProgress?.(index - from)
     }
     for (const one of opened.values()) one.close()
@@ -133,6 +139,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
   } finally {
     daemon.child.kill('SIGKILL')
     await daemon.exited
+    await backups.close()
     await rm(folder, { recursive: true, force: true })
   }
 }

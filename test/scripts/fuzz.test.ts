@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { backupFuzz } from '../../scripts/load/backups.ts'
 import { badRequest } from '../../scripts/load/bad-request.ts'
 import { faultOf } from '../../scripts/load/fuzz.ts'
 import { textFault } from '../../scripts/load/texts.ts'
@@ -54,6 +55,12 @@ test('a request of a number is the same in every run, and another with another s
     expect(badRequest(7, index, credentials)).toEqual(badRequest(7, index, credentials))
   const texts = new Set([1, 2, 3].map((seed) => badRequest(seed, 0, credentials).bytes.toString('latin1')))
   expect(texts.size).toBe(3)
+})
+
+test('the spoiled backups of the first numbers are refused or restored whole', async () => {
+  const backups = await backupFuzz()
+  onTestFinished(backups.close)
+  for (let index = 0; index < 40; index += 1) expect(await backups.faultOf(7, index)).toBeUndefined()
 })
 
 test('the env files and mails of the first numbers have no fault', () => {
