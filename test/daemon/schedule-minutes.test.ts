@@ -1,0 +1,34 @@
+import path from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { silentLog } from '../../src/core/log.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { startSchedule } from '../../src/daemon/schedule.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+test('the schedule looks at once and then every minute, and no more after it has stopped', async () => {
+  const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
+  onTestFinished(() => store.close())
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 21, 7, 57, 30) })
+  onTestFinished(() => void vi.useRealTimers())
+  const hours: string[] = []
+  const retries: string[] = []
+  const at = () => new Date().toISOString().slice(11, 16)
+  const schedule = startSchedule({
+    store,
+    clock: { now: () => Date.now() },
+    log: silentLog,
+    run: async () => {
+      hours.push(at())
+      return 'done'
+    },
+    retry: async () => void retries.push(at()),
+  })
+  await vi.advanceTimersByTimeAsync(5 * 60_000)
+  expect(hours).toEqual(['07:57', '08:00'])
+  expect(retries).toEqual(['07:58', '07:59', '08:01', '08:02'])
+  await schedule.stop()
+  await vi.advanceTimersByTimeAsync(3 * 60 * 60_000)
+  expect(hours).toHaveLength(2)
+  expect(retries).toHaveLength(4)
+  expect(vi.getTimerCount()).toBe(0)
+})

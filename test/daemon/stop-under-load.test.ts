@@ -1,0 +1,77 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { rudeSmtp } from '../support/rude-smtp.ts'
+
+const SECRET = 'a-dispatch-secret-of-thirty-two-b'
+
+/** A daemon with people whose first lesson is due, and a mail server that takes messages and answers as told. */
+async function sending(people: number, answers: (message: number) => boolean) {
+  const dataFolder = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
+  for (let n = 0; n < people; n += 1) {
+    const identity = `person-${n}@example.com`
+    await store.course.requestConfirmation({
+      identity,
+      address: identity,
+      id: `person-${n}`,
+      tokenHash: `${n}`,
+      now: Date.now(),
+    })
+    await store.course.confirm({ tokenHash: `${n}`, now: Date.now() })
+  }
+  await store.close()
+  let taken = 0
+  const smtp = await rudeSmtp((word) => {
+    if (word !== 'END') return undefined
+    taken += 1
+    return answers(taken) ? undefined : null
+  })
+  const lines: Record<string, unknown>[] = []
+  const note = (event: string, _: string, fields: object = {}) => void lines.push({ event, ...fields })
+  const daemon = await startDaemon({
+    env: {
+      EMAIL_DISPATCH_SECRET: SECRET,
+      MAILER_API_KEY: 'key',
+      MAILER_FROM: 'course@example.com',
+      MAILER_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    },
+    platform: learning,
+    services: ['web'],
+    host: '127.0.0.1',
+    ports: { web: 0, api: 0, agent: 0 },
+    dataFolder,
+    schedule: false,
+    clock: systemClock,
+    random: systemRandom,
+    log: { ...silentLog, info: note, warn: note },
+  })
+  const dispatch = fetch(`${daemon.urls.web}/api/email/dispatch`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${SECRET}` },
+  }).catch(() => undefined)
+  await expect.poll(() => taken, { timeout: 10_000 }).toBe(people)
+  return { daemon, dispatch, lines, said: (event: string) => lines.find((line) => line.event === event) }
+}
+
+test('a stop that cuts messages says how many may go out once more', async () => {
+  const it = await sending(3, (message) => message === 1)
+  await it.daemon.close({ deadlineMs: 300 })
+  await it.dispatch
+  expect(it.said('stop_cut')).toMatchObject({ messages: 2 })
+  expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 2 })
+})
+
+test('a stop in which every message was answered says that none may be repeated', async () => {
+  const it = await sending(3, () => true)
+  await it.dispatch
+  await it.daemon.close({ deadlineMs: 5000 })
+  expect(it.said('stop_cut')).toBeUndefined()
+  expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 0 })
+})
