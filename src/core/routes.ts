@@ -1,3 +1,12 @@
+interface RouteDefinition {
+  readonly methods: readonly string[]
+  readonly path: string
+  /** The group of variables it belongs to: a platform without that group does not serve it. */
+  readonly group?: string
+  /** A platform without a course does not serve it. */
+  readonly course?: true
+}
+
 /**
  * Every route of the web service. It mounts exactly these, and the links of the mails lead to
  * exactly these: a mail cannot point at a page that does not exist.
@@ -8,21 +17,37 @@ export const ROUTES = {
   statusFeed: { methods: ['GET'], path: '/status.atom' },
   metrics: { methods: ['GET'], path: '/metrics' },
   badge: { methods: ['GET'], path: '/badge.svg' },
-  lesson: { methods: ['GET'], path: '/lessons/:day' },
-  subscribe: { methods: ['POST'], path: '/api/email/subscribe' },
-  confirm: { methods: ['GET', 'POST'], path: '/api/email/confirm' },
-  unsubscribe: { methods: ['GET', 'POST'], path: '/api/email/unsubscribe' },
-  email: { methods: ['POST'], path: '/api/email' },
-  checkout: { methods: ['POST'], path: '/api/checkout' },
-  paymentsWebhook: { methods: ['POST'], path: '/api/payments/webhook' },
-  feedback: { methods: ['POST'], path: '/api/email/feedback/:provider' },
-  dispatch: { methods: ['POST'], path: '/api/email/dispatch' },
+  lesson: { methods: ['GET'], path: '/lessons/:day', course: true },
+  subscribe: { methods: ['POST'], path: '/api/email/subscribe', group: 'mail', course: true },
+  confirm: { methods: ['GET', 'POST'], path: '/api/email/confirm', group: 'mail' },
+  unsubscribe: { methods: ['GET', 'POST'], path: '/api/email/unsubscribe', group: 'mail' },
+  email: { methods: ['POST'], path: '/api/email', group: 'mail' },
+  checkout: { methods: ['POST'], path: '/api/checkout', group: 'payments' },
+  paymentsWebhook: { methods: ['POST'], path: '/api/payments/webhook', group: 'payments' },
+  feedback: { methods: ['POST'], path: '/api/email/feedback/:provider', group: 'mail' },
+  dispatch: { methods: ['POST'], path: '/api/email/dispatch', group: 'mail' },
   insights: { methods: ['GET'], path: '/insights' },
-  analytics: { methods: ['POST'], path: '/api/analytics' },
+  analytics: { methods: ['POST'], path: '/api/analytics', group: 'analytics' },
   openapi: { methods: ['GET'], path: '/openapi.json' },
   webHealth: { methods: ['GET'], path: '/api/health' },
-} as const satisfies Record<string, { methods: readonly string[]; path: string }>
+} as const satisfies Record<string, RouteDefinition>
 
 export type WebRoute = keyof typeof ROUTES
 /** The other services have one route each: their health, at the path of their definition. */
 export type RouteName = WebRoute | 'serviceHealth'
+
+/** The routes of the web service that a platform has something to serve with. */
+export function routesOf({
+  contract,
+  courses,
+}: {
+  readonly contract: { readonly group: (name: string) => object | undefined }
+  readonly courses: readonly unknown[]
+}): readonly WebRoute[] {
+  // Its keys are those of the table.
+  return (Object.entries(ROUTES) as [WebRoute, RouteDefinition][]).flatMap(([name, { group, course }]) =>
+    (group !== undefined && contract.group(group) === undefined) || (course && courses.length === 0)
+      ? []
+      : [name],
+  )
+}

@@ -4,6 +4,7 @@ import { checkDefinition } from './check/check.ts'
 import type { PlatformDefinition, VariableInput } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { PRESET_PARTS, PRESETS, type PresetSource } from './presets.ts'
+import { servicesOf } from './services.ts'
 
 /** The definition itself, once it has no faults; otherwise throws a DefinitionError with all of them. */
 export function soundDefinition(exported: unknown, file?: string): PlatformDefinition {
@@ -22,7 +23,12 @@ export function presetOf(definition: PlatformDefinition): PresetSource {
 export function contractOf(definition: PlatformDefinition): Contract {
   const { platform, groups } = presetOf(definition)
   const { without = [] } = definition
-  const kept = Object.entries(groups).filter(([name]) => !without.includes(name))
+  const services = servicesOf(definition, platform)
+  // No other program reads what configures the engine.
+  const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name]))
+  const kept = Object.entries(groups).flatMap(([name, group]): [string, GroupDefinition][] =>
+    without.includes(name) ? [] : [[name, readBy(group, served)]],
+  )
   const own = Object.entries(definition.groups ?? {}).map(([name, group]): [string, GroupDefinition] => [
     name,
     {
@@ -34,11 +40,24 @@ export function contractOf(definition: PlatformDefinition): Contract {
     },
   ])
   return createContract({
-    services: definition.services
-      ? Object.keys(definition.services)
-      : platform.services.map(({ name }) => name),
+    services: services.map(({ name }) => name),
     groups: Object.fromEntries([...kept, ...own]),
   })
+}
+
+/** A group of the preset in which `all` are the services that this process serves. */
+function readBy(group: GroupDefinition, served: readonly string[]): GroupDefinition {
+  const narrowed = (services: GroupDefinition['services']) => (services === 'all' ? served : services)
+  return {
+    ...group,
+    services: narrowed(group.services),
+    variables: Object.fromEntries(
+      Object.entries(group.variables).map(([name, variable]) => [
+        name,
+        variable.services === undefined ? variable : { ...variable, services: narrowed(variable.services) },
+      ]),
+    ),
+  }
 }
 
 /** A variable with a default is of use without being set, so setting it does not switch its group on. */

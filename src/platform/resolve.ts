@@ -5,12 +5,13 @@ import { compiledOnce } from '../core/mail/compiled.ts'
 import type { MailAsk, MailDefinition, MailSet } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import type { Brand, Platform } from '../core/platform.ts'
-import { type HealthFormat, type ServiceDefinition, WEB } from '../core/service.ts'
+import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
-import type { PlatformDefinition, ServiceInput, TemplateInput } from './definition.ts'
+import type { PlatformDefinition, TemplateInput } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
 import { ownProbe } from './own-probe.ts'
+import { servicesOf } from './services.ts'
 
 const DAY_MS = 86_400_000
 
@@ -114,45 +115,6 @@ function eventsOf({ events = {}, insights }: PlatformDefinition, preset: Platfor
 function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles): Brand | undefined {
   if (name === undefined && brand?.color === undefined && logo === undefined) return undefined
   return { ...(brand?.color !== undefined && { color: brand.color }), ...(logo !== undefined && { logo }) }
-}
-
-/** Where each format's health is, when the definition does not say. */
-const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
-  platformctl: '/api/health',
-  'health+json': '/health',
-  spring: '/actuator/health',
-  aspnet: '/health',
-  status: '/health',
-}
-
-function servicesOf({ services }: PlatformDefinition, preset: Platform): readonly ServiceDefinition[] {
-  if (services === undefined) return preset.services
-  return Object.entries(services).map(([name, service]) =>
-    serviceOf(
-      name,
-      service,
-      preset.services.find((one) => one.name === name),
-    ),
-  )
-}
-
-function serviceOf(
-  name: string,
-  input: ServiceInput,
-  known: ServiceDefinition | undefined,
-): ServiceDefinition {
-  const { address, health, format, label } = input
-  const addresses = address === undefined ? known?.address : typeof address === 'string' ? [address] : address
-  const port = format === undefined ? (input.port ?? known?.port) : undefined
-  return {
-    ...known,
-    name,
-    health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
-    ...(addresses !== undefined && { address: addresses }),
-    ...(format !== undefined && { format }),
-    ...(label !== undefined && { label }),
-    ...(port !== undefined && { port }),
-  }
 }
 
 /** The preset's probes of what is still there, the other services, and the definition's own. */

@@ -35,8 +35,20 @@ const section = (column: object) => ({
   columns: [{ head: 'Firings', kind: 'kiln.booked', compute: 'count', ...column }],
 })
 
+type SpoiledRow = [at: string, value: unknown, path: string, cause: RegExp, fix: RegExp]
+
+const TAKEN_SERVICES = ['health', 'dispatch', 'validate', 'close'].map(
+  (name): SpoiledRow => [
+    `services/${name}`,
+    { port: 4100 },
+    `services.${name}`,
+    /openPlatform calls something else/,
+    /differently/,
+  ],
+)
+
 /** Where it is spoiled, with what, and the fault: its path, and words of its cause and its fix. */
-const FAULTS: readonly [at: string, value: unknown, path: string, cause: RegExp, fix: RegExp][] = [
+const FAULTS: readonly SpoiledRow[] = [
   ['colour', 'red', 'colour', /not a field of a definition/, /Its fields are preset, name/],
   ['probe', {}, 'probe', /not a field/, /^Did you mean probes\?$/],
   ['preset', 'bsae', 'preset', /"bsae" is not a preset/, /^Did you mean base\?$/],
@@ -66,6 +78,8 @@ const FAULTS: readonly [at: string, value: unknown, path: string, cause: RegExp,
     /Keep store, or leave that out too/,
   ],
   ['services', [], 'services', /a list, not an object/, /\{/],
+  ...TAKEN_SERVICES,
+  ['services/shop', {}, 'services.shop', /no address, and this process does not serve it/, /Add address/],
   ['services', { bookings: {} }, 'services', /no service web/, /web: \{\}/],
   ['services/Shop', {}, 'services.Shop', /cannot be the name of a service/, /bookings/],
   ['services/web', true, 'services.web', /not an object/, /\{/],

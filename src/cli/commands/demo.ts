@@ -3,13 +3,16 @@ import { CommandError, EXIT } from '../exit.ts'
 import type { Configure } from '../program.ts'
 
 export const configure: Configure = (command, context, settle) => {
+  const { services, courses } = context.platform
+  const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name])).join(', ')
+  const course = courses.length === 0 ? '' : ', and its course on a clock that passes a day in a few seconds'
   command
     .description(
-      'Run the whole platform on this machine: three services, an SQLite file in a temporary folder, a mail inbox, and the seven-day course on a clock that passes a day in a few seconds. Nothing leaves this machine; Ctrl-C leaves nothing behind.',
+      `Run the whole platform on this machine: its services (${served}), an SQLite file in a temporary folder, a mail inbox${course}. Nothing leaves this machine; Ctrl-C leaves nothing behind.`,
     )
     .option('--address <address>', 'the address to subscribe; nothing is really mailed', 'you@example.com')
     .option('--day <seconds>', 'how long a day of the course takes', seconds, 5)
-    .option('--exit', 'end after the seventh lesson instead of staying up')
+    .option('--exit', 'end after the last lesson instead of staying up')
     .addHelpText('after', '\nExamples:\n  platformctl demo\n  platformctl demo --day 1 --exit')
     .action(async (options: { address: string; day: number; exit?: true }) => {
       const { parseAddress } = await import('../../core/mail/address.ts')

@@ -1,4 +1,4 @@
-import type { Service, ServiceDefinition } from '../../core/service.ts'
+import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { alternatives } from '../options.ts'
@@ -9,6 +9,7 @@ export interface Target {
   readonly url: string
   /** The path of its health. */
   readonly health: string
+  readonly format?: HealthFormat | undefined
 }
 
 /**
@@ -33,9 +34,9 @@ export function targetsOf(
       `--url names ${unused.join(' and ')}, and --service leaves it out: drop one of the two.`,
     )
   return asked.flatMap((service) => {
-    const { name, health } = service
+    const { name, health, format } = service
     const address = given.get(name) ?? addressIn(fileEnv ?? {}, service) ?? here(service)
-    if (address !== undefined) return { service: name, url: address, health }
+    if (address !== undefined) return { service: name, url: address, health, format }
     if (wanted === undefined) return []
     throw new CommandError(
       EXIT.usage,

@@ -67,7 +67,9 @@ function block(health: RemoteHealth, { diagnosis }: Verdict, paint: Paint, colum
   const because = becauseOf(diagnosis, health.service)
   const words = [
     ...(because === undefined ? [] : [because]),
-    ...(health.reached ? [`build ${health.report.build ?? 'unstamped'}`] : []),
+    ...(health.reached && !(health.foreign && health.report.build === null)
+      ? [`build ${health.report.build ?? 'unstamped'}`]
+      : []),
     paint.dim(health.url),
   ]
   const timing = [phasesText(health.phases), certificateText(health)].filter(Boolean).join(' · ')

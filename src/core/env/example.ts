@@ -9,9 +9,14 @@ export function exampleFile(contract: Contract): string {
   return `# Every variable is optional; an error is given only for a half-configured group.\n# Check this file with: platformctl preflight --env-file .env\n\n${groups.join('\n')}`
 }
 
+/** A summary may be written with its full stop or without. */
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
 function block({ name, summary, example, services, range, of, default: unset }: Variable): string {
   const sentences = [
-    summary,
+    summary && sentence(summary),
     `Read by ${services.join(', ')}.`,
     range ? `From ${range[0]} to ${range[1]}.` : '',
     of ? `One of ${of.join(', ')}.` : '',

@@ -18,7 +18,7 @@ export interface Diagnosis {
   readonly rootCauses: readonly RootCause[]
   /** Services of which nothing is wrong but that others are: follower → those at the origin of it. */
   readonly followers: ReadonlyMap<Service, readonly Service[]>
-  /** The stamp of each service that answered; null: it has none. */
+  /** The stamp of each service of ours that answered; null: it has none. */
   readonly builds: ReadonlyMap<Service, string | null>
   /** Services that answered run different builds. */
   readonly skew: boolean
@@ -86,7 +86,9 @@ export function diagnose(results: readonly RemoteHealth[], asks: Asks): Diagnosi
       roots.push({ services: [health.service], state, reason: 'it says so, and names no probe' })
   }
   const builds = new Map(
-    results.flatMap((health) => (health.reached ? [[health.service, health.report.build] as const] : [])),
+    results.flatMap((health) =>
+      health.reached && !health.foreign ? [[health.service, health.report.build] as const] : [],
+    ),
   )
   return {
     rootCauses: roots,

@@ -62,6 +62,7 @@ const healthOf = (service: Schema) => ({
         daysLeft: { type: 'integer' },
       }),
       report: reportOf(service),
+      foreign: { const: true, description: 'Another program answered, in a format of its own.' },
       cause,
       reason: text,
       fix: text,

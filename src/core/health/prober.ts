@@ -1,4 +1,4 @@
-import { type Service, WEB } from '../service.ts'
+import { type HealthFormat, type Service, WEB } from '../service.ts'
 import { CAUSES, type CauseCode } from './causes.ts'
 import { get, type Network, type Phases } from './get.ts'
 import type { HealthReport } from './probe.ts'
@@ -11,10 +11,22 @@ export type RemoteHealth = {
   /** Only over https, and only where the certificate holds. */
   readonly certificate?: { readonly validTo: string; readonly daysLeft: number }
 } & (
-  | { readonly reached: true; readonly report: HealthReport }
+  | {
+      readonly reached: true
+      readonly report: HealthReport
+      /** Another program answered, in a format of its own: it has no build of the platform. */
+      readonly foreign?: true
+    }
   | { readonly reached: false; readonly cause: CauseCode; readonly reason: string; readonly fix: string }
 )
 
+const ACCEPT: Readonly<Record<HealthFormat, string>> = {
+  platformctl: 'application/json',
+  'health+json': 'application/health+json, application/json;q=0.9',
+  spring: 'application/json',
+  aspnet: 'application/json, text/plain',
+  status: '*/*',
+}
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export interface ProbeInput {
@@ -23,6 +35,8 @@ export interface ProbeInput {
   readonly url: string
   /** The path of its health. */
   readonly health: string
+  /** How the answer is read; that of platformctl when left out. */
+  readonly format?: HealthFormat | undefined
   /** Live checks of what web depends on; the other services have one kind of health. */
   readonly deep: boolean
   /** Sent as Authorization with a deep request, to this very origin only; a redirect is never followed. */
@@ -35,7 +49,7 @@ export interface ProbeInput {
 
 /** Asks one service for its health. Never rejects, and is over in `timeoutMs` whatever hangs. */
 export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
-  const { service, url, clock, token } = input
+  const { service, url, clock, token, format = 'platformctl' } = input
   const deep = input.deep && service === WEB
   const target = new URL(url)
   target.pathname = `${target.pathname.replace(/\/+$/, '')}${input.health}`
@@ -43,17 +57,21 @@ export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
   const outcome = await get({
     url: target,
     headers: {
-      accept: 'application/json',
+      accept: ACCEPT[format],
       ...(deep && token !== undefined ? { authorization: `Bearer ${token}` } : {}),
     },
     timeoutMs: input.timeoutMs,
     ...(input.signal ? { signal: input.signal } : {}),
     largestBytes: LARGEST_REPORT_BYTES,
-    wantsBody: holdsReport,
+    wantsBody: (status) => format !== 'status' && holdsReport(status),
     monotonic: clock.monotonic,
     network: input.network,
   })
-  const read = outcome.answered ? readReport(outcome, service) : outcome
+  const read = !outcome.answered
+    ? outcome
+    : format === 'platformctl'
+      ? readReport(outcome, service)
+      : (await import('./foreign.ts')).readForeign(outcome, service, format)
   const end = outcome.answered ? outcome.certificateEnd : undefined
   const common = {
     service,
@@ -68,7 +86,8 @@ export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
           },
         }),
   }
-  if ('report' in read) return { ...common, reached: true, report: read.report }
+  if ('report' in read)
+    return { ...common, reached: true, report: read.report, ...('foreign' in read && { foreign: true }) }
   const cause = deep && read.cause === 'unauthorised' && token === undefined ? 'token_missing' : read.cause
   const { meaning, fix } = CAUSES[cause]
   return { ...common, reached: false, cause, reason: meaning, fix }

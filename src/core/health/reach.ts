@@ -35,7 +35,7 @@ export async function reachable(options: ReachOptions, { signal }: ProbeContext)
 
 /** Another service of the platform, asked for its shallow health: reachable and not failing. */
 export async function serviceState(
-  { name: service, health: path }: Pick<ServiceDefinition, 'name' | 'health'>,
+  { name: service, health: path, format }: Pick<ServiceDefinition, 'name' | 'health' | 'format'>,
   options: ReachOptions,
   { signal }: ProbeContext,
 ): Promise<ProbeResult> {
@@ -43,6 +43,7 @@ export async function serviceState(
     ...options,
     service,
     health: path,
+    format,
     deep: false,
     token: undefined,
     timeoutMs: LONG_MS,
@@ -50,7 +51,8 @@ export async function serviceState(
   })
   if (!health.reached) return failing(`no health to be had: ${health.reason}`)
   const { state, build } = health.report
-  options.noteBuild?.(service, typeof build === 'string' ? build.slice(0, LONGEST_BUILD) : null)
+  if (!health.foreign)
+    options.noteBuild?.(service, typeof build === 'string' ? build.slice(0, LONGEST_BUILD) : null)
   return state === 'failing'
     ? failing('is failing')
     : state === 'degraded'

@@ -17,7 +17,7 @@ const BY_STATUS: Readonly<Record<number, CauseCode>> = {
 }
 
 /** What the status alone decides; undefined: the body says it. */
-function causeOfStatus(status: number): CauseCode | undefined {
+export function causeOfStatus(status: number): CauseCode | undefined {
   return status >= 300 && status < 400 ? 'redirect' : BY_STATUS[status]
 }
 
@@ -84,14 +84,14 @@ function probeOf(value: unknown): ProbeResult | undefined {
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Control characters would steer the terminal; the bidirectional controls would reorder the line. */
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu
 
-function text(value: unknown): string | undefined {
+export function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== ''
     ? value.slice(0, LONGEST_TEXT).toWellFormed().replace(CONTROLS, '')
     : undefined

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { policiesOf } from '../../core/access/limit/policy.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import type { Platform } from '../../core/platform.ts'
-import { ROUTES, type RouteName, type WebRoute } from '../../core/routes.ts'
+import { ROUTES, type RouteName, routesOf, type WebRoute } from '../../core/routes.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
 import { ErrorAnswer, SERVICE_MARK } from './answers.ts'
@@ -58,17 +58,20 @@ interface DescribedRoute {
   readonly operations: readonly (readonly [method: string, operation: Operation])[]
 }
 
+type Described = Pick<Platform, 'name' | 'contract' | 'services' | 'probes' | 'mails' | 'courses' | 'events'>
+
 /** OpenAPI 3.1 of every service that the platform serves, made from the schemas that validate. */
 export function openapiDocument(
-  { services, probes, mails, courses }: Pick<Platform, 'services' | 'probes' | 'mails' | 'courses'>,
+  { name, contract, services, probes, mails, courses, events }: Described,
   addressOf: (service: string) => string,
 ): Document {
-  const described = operationsOf({ mails, courses })
+  const described = operationsOf({ mails, courses, events })
+  const served = routesOf({ contract, courses })
   const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
   const paths: Record<string, Record<string, Json>> = {}
   const others = services.filter(({ name, port }) => name !== WEB && port !== undefined)
   for (const { id, route, path, service, operations } of [
-    ...webRoutes(described),
+    ...webRoutes(described, served),
     ...others.map((one) => healthRouteOf(one, probes)),
   ]) {
     const template = path.replace(/:(\w+)/g, '{$1}')
@@ -86,16 +89,16 @@ export function openapiDocument(
   const document: Document = {
     openapi: '3.1.1',
     info: {
-      title: 'platformctl',
+      title: name,
       version: '1.0.0',
       description:
         'Errors have one shape everywhere; a person’s browser (`Accept: text/html`) gets a page instead. Every answer has `X-Request-Id`.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: addressOf(WEB), description: WEB }],
-    tags: [
-      ...new Set(Object.values(described).flatMap((one) => Object.values(one).map(({ tag }) => tag))),
-    ].map((name) => ({ name })),
+    tags: [...new Set(served.flatMap((route) => Object.values(described[route]).map(({ tag }) => tag)))].map(
+      (name) => ({ name }),
+    ),
     paths,
     components: { schemas, securitySchemes: SECURITY },
   }
@@ -105,8 +108,8 @@ export function openapiDocument(
   ) as Document
 }
 
-function webRoutes(described: Operations): readonly DescribedRoute[] {
-  return (Object.keys(ROUTES) as WebRoute[]).flatMap((route) => {
+function webRoutes(described: Operations, served: readonly WebRoute[]): readonly DescribedRoute[] {
+  return served.flatMap((route) => {
     const { path, methods } = ROUTES[route]
     const operations = Object.entries(described[route]) as [string, Operation][]
     const id = (method: string) => `${route}${method[0]}${method.slice(1).toLowerCase()}`

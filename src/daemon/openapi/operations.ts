@@ -1,6 +1,6 @@
 import type { Platform } from '../../core/platform.ts'
 import type { Operations } from './operation.ts'
-import { ANALYTICS } from './operations/analytics.ts'
+import { analyticsOperations } from './operations/analytics.ts'
 import { courseOperations } from './operations/course.ts'
 import { emailOperations } from './operations/email.ts'
 import { HEALTH } from './operations/health.ts'
@@ -14,7 +14,11 @@ import { STATUS } from './operations/status.ts'
  * What the document says of each route, in a file for each of those in `routes`; the schemas are those that the routes
  * parse with.
  */
-export function operationsOf({ mails, courses }: Pick<Platform, 'mails' | 'courses'>): Operations {
+export function operationsOf({
+  mails,
+  courses,
+  events,
+}: Pick<Platform, 'mails' | 'courses' | 'events'>): Operations {
   return {
     ...STATUS,
     ...METRICS,
@@ -22,7 +26,7 @@ export function operationsOf({ mails, courses }: Pick<Platform, 'mails' | 'cours
     ...emailOperations(mails.definitions),
     ...PAYMENTS,
     ...INSIGHTS,
-    ...ANALYTICS,
+    ...analyticsOperations(events),
     ...HEALTH,
     ...OPENAPI,
   }

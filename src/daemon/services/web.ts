@@ -1,5 +1,6 @@
+import { routesOf, type WebRoute } from '../../core/routes.ts'
 import { later } from '../http/later.ts'
-import type { RouteTable } from '../http/route.ts'
+import type { Handler, RouteTable } from '../http/route.ts'
 import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 import { metricsRoute } from '../routes/metrics.ts'
@@ -12,7 +13,13 @@ const statusRoutes = () => import('../routes/status.ts')
 const DAY_MS = 86_400_000
 const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
 
+/** The web service's routes, without those that the platform has nothing for. */
 export function webTable(parts: Parts): RouteTable {
+  const all = everyRoute(parts)
+  return Object.fromEntries(routesOf(parts.platform).map((name) => [name, all[name]]))
+}
+
+function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
   /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
   const refused = (name: 'dispatch' | 'health') => (given: 'wrong' | 'none') => {

@@ -15,6 +15,8 @@ import type { Names } from './names.ts'
 export const SERVICE_FIELDS = ['address', 'health', 'format', 'port', 'label'] as const
 const HEALTH_FORMATS = ['platformctl', 'health+json', 'spring', 'aspnet', 'status'] as const
 
+/** What `openPlatform` gives beside the services, each of which stands there under its name. */
+const TAKEN = ['health', 'dispatch', 'validate', 'close', 'courses', 'then']
 const SERVICE_NAME = { pattern: /^[a-z][a-z0-9-]{0,30}$/, what: 'a service', example: 'bookings' }
 
 export function checkServices(place: Place, value: unknown, names: Names): void {
@@ -29,6 +31,17 @@ export function checkServices(place: Place, value: unknown, names: Names): void 
     formAt(here, name, SERVICE_NAME)
     const fields = knownFieldsAt(here, service, 'a service', SERVICE_FIELDS)
     if (fields === undefined) continue
+    if (TAKEN.includes(name))
+      here.fault(
+        `${name} is what openPlatform calls something else that it gives.`,
+        'Name the service differently.',
+      )
+    const known = names.preset.services.find((service) => service.name === name)
+    if (fields.format === undefined && fields.port === undefined && fields.address === undefined && !known)
+      here.fault(
+        `Nothing says where ${name} is: it has no address, and this process does not serve it.`,
+        "Add address: 'NAME' and a format for another program, or a port to serve it here.",
+      )
     checkAddress(here.at('address'), fields.address, names)
     checkPath(here.at('health'), fields.health)
     textAt(here.at('label'), fields.label, 60)

@@ -42,12 +42,14 @@ export function checkLinks(mail: LintedMail): Finding[] {
       )
       continue
     }
-    if (url.hostname === SAMPLE_HOST && !PAGES.some((page) => page.test(url.pathname)))
+    // A site that somebody else built has pages of its own; below these, only the engine answers.
+    const ours = mail.files.brand === undefined || /^\/(?:api|lessons)\//.test(url.pathname)
+    if (ours && url.hostname === SAMPLE_HOST && !PAGES.some((page) => page.test(url.pathname)))
       found.push(
         lintFinding(
           'link-without-route',
           `The link${slot === undefined ? '' : ` of the slot ${slot}`} leads to ${url.pathname}, which the platform does not serve.`,
-          'Link to one of its pages, or declare the route in core/routes.ts.',
+          'Link to one of its pages; platformctl serves GET on them as openapi.json lists.',
           place,
         ),
       )

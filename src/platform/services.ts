@@ -1,0 +1,46 @@
+import type { Platform } from '../core/platform.ts'
+import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
+import type { PlatformDefinition, ServiceInput } from './definition.ts'
+
+/** Where each format's health is, when the definition does not say. */
+const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
+  platformctl: '/api/health',
+  'health+json': '/health',
+  spring: '/actuator/health',
+  aspnet: '/health',
+  status: '/health',
+}
+
+/** The services of a definition in its own order; those of its preset when it names none. */
+export function servicesOf(
+  { services }: PlatformDefinition,
+  preset: Pick<Platform, 'services'>,
+): readonly ServiceDefinition[] {
+  if (services === undefined) return preset.services
+  return Object.entries(services).map(([name, service]) =>
+    serviceOf(
+      name,
+      service,
+      preset.services.find((one) => one.name === name),
+    ),
+  )
+}
+
+function serviceOf(
+  name: string,
+  input: ServiceInput,
+  known: ServiceDefinition | undefined,
+): ServiceDefinition {
+  const { address, health, format, label } = input
+  const addresses = address === undefined ? known?.address : typeof address === 'string' ? [address] : address
+  const port = format === undefined ? (input.port ?? known?.port) : undefined
+  return {
+    ...known,
+    name,
+    health: health ?? known?.health ?? HEALTH_PATHS[format ?? 'platformctl'],
+    ...(addresses !== undefined && { address: addresses }),
+    ...(format !== undefined && { format }),
+    ...(label !== undefined && { label }),
+    ...(port !== undefined && { port }),
+  }
+}

@@ -1,0 +1,134 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { readForeign } from '../../../src/core/health/foreign.ts'
+import { probeRemote } from '../../../src/core/health/prober.ts'
+import { verdictOf } from '../../../src/core/health/verdict.ts'
+import type { HealthFormat } from '../../../src/core/service.ts'
+
+let server: Server
+let url: string
+let answer = { status: 200, body: '' }
+let accepted: string | undefined
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    accepted = request.headers.accept
+    response.writeHead(answer.status).end(answer.body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+
+const ask = (format: HealthFormat, status: number, body: string) => {
+  answer = { status, body }
+  return probeRemote({
+    service: 'bookings',
+    url,
+    health: '/healthz',
+    format,
+    deep: false,
+    token: undefined,
+    timeoutMs: 5000,
+    clock: systemClock,
+  })
+}
+
+const SPRING = {
+  status: 'DOWN',
+  components: {
+    db: { status: 'DOWN', details: { database: 'PostgreSQL' } },
+    diskSpace: { status: 'UP', details: { total: 1 } },
+  },
+}
+const ASPNET = {
+  status: 'Degraded',
+  totalDuration: '00:00:00.01',
+  entries: {
+    sql: { status: 'Healthy', duration: '00:00:00.01' },
+    queue: { status: 'Degraded', description: 'long' },
+  },
+}
+const HEALTH_JSON = {
+  status: 'warn',
+  releaseId: '4.2',
+  checks: { 'cassandra:responseTime': [{ status: 'pass' }, { status: 'warn', output: 'slow' }] },
+}
+
+describe.each<[HealthFormat, number, string, string, Record<string, string>]>([
+  ['status', 200, 'ok', 'ok', {}],
+  ['status', 204, '', 'ok', {}],
+  ['status', 500, 'no', 'failing', {}],
+  ['spring', 200, '{"status":"UP"}', 'ok', {}],
+  ['spring', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
+  ['spring', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
+  ['spring', 200, '{"status":"UNKNOWN"}', 'degraded', {}],
+  ['spring', 200, '{"status":"BREWING"}', 'degraded', {}],
+  ['aspnet', 200, 'Healthy', 'ok', {}],
+  ['aspnet', 200, 'Degraded\n', 'degraded', {}],
+  ['aspnet', 503, 'Unhealthy', 'failing', {}],
+  ['aspnet', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
+  ['health+json', 200, '{"status":"pass"}', 'ok', {}],
+  ['health+json', 200, '{"status":"UP"}', 'ok', {}],
+  ['health+json', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
+  ['health+json', 503, '{"status":"fail"}', 'failing', {}],
+  // What a load balancer takes for a failure is one.
+  ['health+json', 503, '{"status":"pass"}', 'failing', {}],
+])('%s: %i %s', (format, status, body, state, probes) => {
+  test(`is ${state}`, async () => {
+    const health = await ask(format, status, body)
+    expect(health).toMatchObject({ reached: true, foreign: true, report: { service: 'bookings', state } })
+    const states = health.reached
+      ? Object.entries(health.report.probes).map(([name, probe]) => [name, probe.state])
+      : []
+    expect(Object.fromEntries(states)).toEqual(probes)
+  })
+})
+
+test.each<[HealthFormat, number, string, string]>([
+  ['spring', 200, 'UP', 'not_health'],
+  ['spring', 200, '{"state":"ok"}', 'not_health'],
+  ['aspnet', 200, '<html>', 'not_health'],
+  ['health+json', 502, '<html>bad gateway', 'server_error'],
+  ['status', 404, '', 'not_found'],
+  ['status', 302, '', 'redirect'],
+  ['status', 401, '', 'unauthorised'],
+])('%s: %i %s is no health, because %s', async (format, status, body, cause) => {
+  expect(await ask(format, status, body)).toMatchObject({ reached: false, cause })
+})
+
+test('a program that asks for health+json in its own media type is asked for it', async () => {
+  await ask('health+json', 200, '{"status":"pass"}')
+  expect(accepted).toContain('application/health+json')
+})
+
+test('another program’s version is no build of the platform: it makes no skew, and none is expected of it', async () => {
+  const health = await ask('health+json', 200, JSON.stringify({ status: 'pass', releaseId: '4.2' }))
+  const verdict = verdictOf([health], { strict: true, expectBuild: 'new', asks: new Map() })
+  expect(verdict).toMatchObject({ outcome: 'passed', warnings: [] })
+})
+
+test('whatever an answer holds, reading it ends with a state or a cause, and its texts cannot steer a terminal', () => {
+  const bodies = fc.oneof(
+    fc.json(),
+    fc.string(),
+    fc.constantFrom(JSON.stringify(SPRING), JSON.stringify(ASPNET)),
+  )
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 200, max: 599 }),
+      bodies,
+      fc.constantFrom('status', 'spring', 'aspnet', 'health+json'),
+      (status, body, format) => {
+        const read = readForeign({ status, body }, 'bookings', format)
+        if ('cause' in read) return
+        for (const [name, { reason = '' }] of Object.entries(read.report.probes)) {
+          expect(name).toMatch(/^[a-z][a-z0-9_]{0,63}$/)
+          expect(reason).not.toMatch(/\p{Cc}/u)
+        }
+      },
+    ),
+  )
+})
