@@ -1,3 +1,4 @@
+import type { Challenge } from './access/challenge.ts'
 import type { EventDefinition } from './analytics/events.ts'
 import type { InsightsDefinition } from './analytics/insights-definition.ts'
 import type { CourseDefinition } from './course/definition.ts'
@@ -19,6 +20,16 @@ export interface PlatformTexts {
   readonly invitation?: string
 }
 
+/** What `/.well-known/security.txt` says. */
+export interface SecurityContact {
+  readonly contact: readonly string[]
+  readonly expires?: string
+  readonly encryption?: string
+  readonly policy?: string
+  readonly acknowledgments?: string
+  readonly languages?: readonly string[]
+}
+
 /** Which platform this is: checked, complete, and passed down as a value. Nothing in core knows one by name. */
 export interface Platform {
   readonly name: string
@@ -35,6 +46,10 @@ export interface Platform {
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
   readonly texts: PlatformTexts
+  /** `link` when left out. */
+  readonly confirmation?: 'link' | 'button'
+  readonly challenge?: Challenge
+  readonly security?: SecurityContact
   /** Without it the demo's status page begins empty. */
   readonly sampleHealth?: SampleHealth
 }

@@ -28,6 +28,7 @@ export const ROUTES = {
   dispatch: { methods: ['POST'], path: '/api/email/dispatch', group: 'mail' },
   insights: { methods: ['GET'], path: '/insights' },
   analytics: { methods: ['POST'], path: '/api/analytics', group: 'analytics' },
+  securityTxt: { methods: ['GET'], path: '/.well-known/security.txt' },
   openapi: { methods: ['GET'], path: '/openapi.json' },
   webHealth: { methods: ['GET'], path: '/api/health' },
 } as const satisfies Record<string, RouteDefinition>

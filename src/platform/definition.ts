@@ -1,3 +1,4 @@
+import type { Challenge } from '../core/access/challenge.ts'
 import type { InsightsSection } from '../core/analytics/insights-definition.ts'
 import type { Kind, RuleDefinition, StandardSchema } from '../core/env/definition.ts'
 import type { HealthFormat } from '../core/service.ts'
@@ -184,6 +185,22 @@ export interface HeartbeatInput {
 /** The type of an event's property. */
 export type PropertyType = 'string' | 'number' | 'boolean'
 
+/** Where a weakness is reported; served as `/.well-known/security.txt` (RFC 9116). */
+export interface SecurityInput {
+  /** `mailto:`, `https:` or `tel:` addresses, the preferred one first. */
+  readonly contact: string | readonly string[]
+  /** An RFC 3339 time; 90 days from the day of the request when left out. */
+  readonly expires?: string
+  /** Address of the key to encrypt reports with. */
+  readonly encryption?: string
+  /** Address of your policy for reports. */
+  readonly policy?: string
+  /** Address of the page that thanks those who reported. */
+  readonly acknowledgments?: string
+  /** Language tags; the platform’s language when left out. */
+  readonly languages?: readonly string[]
+}
+
 /** What a platform is, as its owners write it in `platform.config.ts`. */
 export interface PlatformDefinition {
   /** What it starts from: `base`, the engine's own groups, or `learning`. */
@@ -219,6 +236,11 @@ export interface PlatformDefinition {
     readonly sections?: readonly InsightsSection[]
   }
   readonly heartbeats?: Readonly<Record<string, HeartbeatInput>>
+  /** How a confirmation link confirms: `link` (the default) by being opened in a browser, `button` by a button on its page. */
+  readonly confirmation?: 'link' | 'button'
+  /** Asked before each subscription; false refuses it. */
+  readonly challenge?: Challenge
+  readonly security?: SecurityInput
   /** Where relative paths start; the folder of the file, or the working directory when there is no file. */
   readonly folder?: string
 }

@@ -48,6 +48,11 @@ export function resolvePlatform(
       sections: [...preset.insights.sections, ...(definition.insights?.sections ?? [])],
     },
     texts: preset.texts,
+    ...(definition.confirmation && { confirmation: definition.confirmation }),
+    ...(definition.challenge && { challenge: definition.challenge }),
+    ...(definition.security && {
+      security: { ...definition.security, contact: [definition.security.contact].flat() },
+    }),
   }
 }
 

@@ -184,6 +184,7 @@ test('a store with hostile ids and tables', async () => {
   for (const words of [
     ['db', 'status'],
     ['db', 'verify'],
+    ['db', 'audit'],
     ['db', 'backup', 'b.sqlite'],
     ['course', 'status'],
     ['course', 'show', 'ada@example.com'],

@@ -95,6 +95,7 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['db', 'migrate', '--plan'],
       ['db', 'migrate'],
       ['db', 'verify'],
+      ['db', 'audit'],
       ['db', 'backup', 'store.backup'],
       ['db', 'restore', 'no-such.backup', '--force'],
       ['db', 'copy', '--to', 'sqlite:copy.sqlite'],

@@ -13,6 +13,7 @@ import { ConfigMap, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
+import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -37,8 +38,30 @@ test('the Dockerfile has no fault, and every role ends as a user of its own with
 test('the compose file holds to its schema and to what its linter asks', async () => {
   // A service has both build and image, so that what was built can be pushed and rolled back to by name.
   const linter = new DCLinter({ rules: { 'no-build-and-image': 0 }, quiet: false, debug: false, exclude: [] })
-  const [result] = linter.lintFiles([path.join(root, 'deploy/compose.yaml')], false)
-  expect(result?.messages).toEqual([])
+  for (const file of ['deploy/compose.yaml', 'deploy/compose.secrets.yaml']) {
+    const [result] = linter.lintFiles([path.join(root, file)], false)
+    expect(result?.messages, file).toEqual([])
+  }
+})
+
+test('secrets as files: each is mounted where its variable says, into roles that read it', async () => {
+  const { services, secrets } = parse(await read('deploy/compose.secrets.yaml')) as {
+    services: Record<string, { environment: Record<string, string>; secrets: string[] }>
+    secrets: Record<string, { file: string }>
+  }
+  for (const [role, service] of Object.entries(services)) {
+    expect(service.environment).toEqual(
+      Object.fromEntries(service.secrets.map((name) => [`${name}_FILE`, `/run/secrets/${name}`])),
+    )
+    for (const name of service.secrets) {
+      expect(learning.contract.find(name)).toMatchObject({ secret: true })
+      expect(learning.contract.find(name)?.services).toContain(role)
+      expect(secrets[name]).toEqual({ file: `secrets/${name}` })
+    }
+  }
+  const manifests = await read('deploy/kubernetes/platform.yaml')
+  expect(manifests).toContain('name: EMAIL_DISPATCH_SECRET_FILE, value: /run/secrets/EMAIL_DISPATCH_SECRET')
+  expect(manifests).toContain('mountPath: /run/secrets, readOnly: true')
 })
 
 const KINDS = { ConfigMap, CronJob, Deployment, NetworkPolicy, PodDisruptionBudget, Service, ServiceAccount }
@@ -128,7 +151,9 @@ test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
 test('each role gets the secrets of its own and of no other role', async () => {
   const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
   const named = (value: unknown) =>
-    [...JSON.stringify(value).matchAll(/"secret(?:Key)?Ref":\{"name":"([^"]+)"/g)].map(([, name]) => name)
+    [...JSON.stringify(value).matchAll(/"secret(?:(?:Key)?Ref":\{"name|Name)":"([^"]+)"/g)].map(
+      ([, name]) => name,
+    )
   for (const { kind, metadata, spec } of documents)
     if (kind === 'Deployment' || kind === 'CronJob')
       expect(new Set(named(spec)), metadata.name).toEqual(new Set([`platform-${metadata.name}`]))

@@ -7,6 +7,7 @@ import { DEFINITION_FIELDS } from '../../src/platform/check/check.ts'
 import { GROUP_FIELDS } from '../../src/platform/check/groups.ts'
 import { COLUMN_FIELDS, INSIGHTS_FIELDS, SECTION_FIELDS } from '../../src/platform/check/insights.ts'
 import { COURSE_FIELDS, HEARTBEAT_FIELDS, TEMPLATE_FIELDS } from '../../src/platform/check/mails.ts'
+import { SECURITY_FIELDS } from '../../src/platform/check/security.ts'
 import { PROBE_FIELDS, SERVICE_FIELDS } from '../../src/platform/check/services.ts'
 import { VARIABLE_FIELDS } from '../../src/platform/check/variables.ts'
 import type {
@@ -15,6 +16,7 @@ import type {
   HeartbeatInput,
   PlatformDefinition,
   ProbeInput,
+  SecurityInput,
   ServiceInput,
   TemplateInput,
   VariableInput,
@@ -40,6 +42,7 @@ const every =
 test.each<[heading: string, accepted: readonly unknown[], typed: readonly unknown[]]>([
   ['## The definition', DEFINITION_FIELDS, every<PlatformDefinition>()(DEFINITION_FIELDS)],
   ['### Brand', BRAND_FIELDS, every<NonNullable<PlatformDefinition['brand']>>()(BRAND_FIELDS)],
+  ['### Security', SECURITY_FIELDS, every<SecurityInput>()(SECURITY_FIELDS)],
   ['### Services', SERVICE_FIELDS, every<ServiceInput>()(SERVICE_FIELDS)],
   ['### Groups', GROUP_FIELDS, every<GroupInput>()(GROUP_FIELDS)],
   ['### Variables', VARIABLE_FIELDS, every<VariableInput>()(VARIABLE_FIELDS)],

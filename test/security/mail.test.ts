@@ -63,24 +63,31 @@ test('a browser and a program that asks for JSON confirm by GET', async () => {
   }
 })
 
-test('with confirmation by button no GET confirms, and the button does, twice the same', async () => {
-  const { follow, state } = await unconfirmed({ confirmation: 'button' })
-  expect(await (await follow(BROWSER)).text()).toContain('<button type="submit">Confirm</button>')
-  expect(await bodyOf(await follow({ Accept: 'application/json' }))).toEqual({ status: 'unconfirmed' })
-  expect(await state()).toBe('unconfirmed')
-  for (let n = 0; n < 2; n += 1) expect((await follow(BROWSER, 'POST')).status).toBe(200)
-  expect(await state()).toBe('confirmed')
-  expect(await (await follow(BROWSER)).text()).toContain('You are in')
-})
+test.each<[where: string, Partial<PlatformOptions>]>([
+  ['asked for by the program', { confirmation: 'button' }],
+  ['asked for by the definition', { platform: { confirmation: 'button' } }],
+])(
+  'with confirmation by button, %s, no GET confirms, and the button does, twice the same',
+  async (_, options) => {
+    const { follow, state } = await unconfirmed(options)
+    expect(await (await follow(BROWSER)).text()).toContain('<button type="submit">Confirm</button>')
+    expect(await bodyOf(await follow({ Accept: 'application/json' }))).toEqual({ status: 'unconfirmed' })
+    expect(await state()).toBe('unconfirmed')
+    for (let n = 0; n < 2; n += 1) expect((await follow(BROWSER, 'POST')).status).toBe(200)
+    expect(await state()).toBe('confirmed')
+    expect(await (await follow(BROWSER)).text()).toContain('You are in')
+  },
+)
 
-test('a host’s challenge decides who may subscribe', async () => {
+test.each(['program', 'definition'])('a challenge of the %s decides who may subscribe', async (whose) => {
   const asked: unknown[] = []
-  const { post, messages } = await accountPlatform({
-    challenge: async (question) => {
-      asked.push(question)
-      return question.response === 'right'
-    },
-  })
+  const challenge: PlatformOptions['challenge'] = async (question) => {
+    asked.push(question)
+    return question.response === 'right'
+  }
+  const { post, messages } = await accountPlatform(
+    whose === 'program' ? { challenge } : { platform: { challenge } },
+  )
   const refused = await post('/api/email/subscribe', { email: 'a@example.com', challenge: 'wrong' })
   expect(refused.status).toBe(400)
   expect(await bodyOf(refused)).toMatchObject({ code: 'challenge_failed' })

@@ -8,6 +8,7 @@ import { INSIGHTS } from './operations/insights.ts'
 import { METRICS } from './operations/metrics.ts'
 import { OPENAPI } from './operations/openapi.ts'
 import { PAYMENTS } from './operations/payments.ts'
+import { SECURITY_TXT } from './operations/security-txt.ts'
 import { STATUS } from './operations/status.ts'
 
 /**
@@ -29,5 +30,6 @@ export function operationsOf({
     ...analyticsOperations(events),
     ...HEALTH,
     ...OPENAPI,
+    ...SECURITY_TXT,
   }
 }

@@ -81,6 +81,14 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
     ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
+    securityTxt: later(async () =>
+      (await import('../routes/security-txt.ts')).securityTxtRoute({
+        contact: parts.platform.security,
+        language: parts.platform.language,
+        siteUrl: settings.site.siteUrl,
+        now: () => clock.now(),
+      }),
+    ),
     openapi: openapiRoute({ platform: parts.platform, settings }),
     webHealth: healthRoute(health, { token: settings.health.deepToken, onRefused: refused('health') }),
   }

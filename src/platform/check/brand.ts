@@ -18,7 +18,7 @@ export function checkBrand(place: Place, value: unknown): void {
     place.at('language').fault(`${quoted(language)} is not a language tag.`, "Write it as language: 'de'.")
 }
 
-function isLanguage(tag: string): boolean {
+export function isLanguage(tag: string): boolean {
   try {
     return Intl.getCanonicalLocales(tag).length === 1
   } catch {

@@ -1,10 +1,21 @@
 import { checkBrand } from './brand.ts'
 import { checkEvents } from './events.ts'
-import { type Fault, knownFieldsAt, listAt, nameAt, namesAt, type Place, placeIn, textAt } from './fault.ts'
+import {
+  type Fault,
+  knownFieldsAt,
+  listAt,
+  nameAt,
+  namesAt,
+  type Place,
+  placeIn,
+  textAt,
+  typeName,
+} from './fault.ts'
 import { checkGroups } from './groups.ts'
 import { checkInsights } from './insights.ts'
 import { checkCourses, checkHeartbeats, checkTemplates } from './mails.ts'
 import { collectNames, entries, type Names, type PresetParts } from './names.ts'
+import { checkSecurity } from './security.ts'
 import { checkProbes, checkServices } from './services.ts'
 
 export const DEFINITION_FIELDS = [
@@ -21,6 +32,9 @@ export const DEFINITION_FIELDS = [
   'events',
   'insights',
   'heartbeats',
+  'confirmation',
+  'challenge',
+  'security',
   'folder',
 ] as const
 
@@ -55,6 +69,19 @@ export function checkDefinition(
   const kinds = [...names.preset.events, ...entries(fields.events).map(([kind]) => kind)]
   checkInsights(place.at('insights'), fields.insights, kinds)
   checkHeartbeats(place.at('heartbeats'), fields.heartbeats)
+  if (fields.confirmation !== undefined)
+    nameAt(place.at('confirmation'), fields.confirmation, {
+      known: ['link', 'button'],
+      what: 'a way to confirm',
+    })
+  if (fields.challenge !== undefined && typeof fields.challenge !== 'function')
+    place
+      .at('challenge')
+      .fault(
+        `This is ${typeName(fields.challenge)}, not a function.`,
+        'Write a function that answers whether the request may subscribe.',
+      )
+  checkSecurity(place.at('security'), fields.security)
   textAt(place.at('folder'), fields.folder, 4096)
   return faults
 }
