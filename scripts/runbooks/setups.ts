@@ -4,12 +4,15 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The pages whose console blocks are run. */
+/** Its commands need a PostgreSQL server, and are run by test/e2e/moving-day.test.ts. */
+const NEEDS_POSTGRES = 'moving-day.md'
+
+/** The pages whose console blocks are run on a machine of their own. */
 export const PAGES: readonly string[] = [
   'README.md',
   'docs/getting-started.md',
   ...readdirSync(path.join(root, 'runbooks'))
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith('.md') && name !== NEEDS_POSTGRES)
     .map((name) => `runbooks/${name}`),
 ]
 

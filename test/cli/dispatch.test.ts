@@ -60,9 +60,9 @@ test('a drain sends one lesson to everybody whose lessons are due, as many as th
   expect(stderr).toBe('')
 }, 30_000)
 
-test('a drain through the endpoint is one run of several calls, and sends nobody two lessons', async () => {
+test('a drain through the endpoint is one run of several calls, and sends nobody two lessons, also while the secret is rotated', async () => {
   const { data, inbox, env } = await due(25)
-  const secret = 'a-secret-of-sixteen-or-more'
+  const secret = 'a-secret-of-sixteen-or-more,the-secret-of-before'
   const daemon = await startDaemon({
     platform: learning,
     env: { ...env, EMAIL_DISPATCH_SECRET: secret },
@@ -81,6 +81,35 @@ test('a drain through the endpoint is one run of several calls, and sends nobody
   expect(stdout).toMatch(/^25 sent in \d+ s, 25 still due\n$/)
   expect(code).toBe(0)
   expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(25)
+}, 30_000)
+
+test('the hour of a daemon sends to everybody whose lesson is due, whatever the limit of a call, and is handled then', async () => {
+  const { data, inbox, env } = await due(25)
+  const daemon = await startDaemon({
+    platform: learning,
+    env: { ...env, EMAIL_DISPATCH_LIMIT: '10' },
+    services: ['web'],
+    host: '127.0.0.1',
+    ports: { web: 0, api: 0, agent: 0 },
+    dataFolder: data,
+    schedule: true,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  onTestFinished(() => daemon.close())
+  await inbox.waitFor(() => inbox.mails.length >= 25, AbortSignal.timeout(10_000))
+  const store = await openStore({ kind: 'sqlite', file: path.join(data, 'platform.sqlite') })
+  onTestFinished(() => store.close())
+  const isHandled = async () => {
+    const now = Date.now()
+    const hour = (await store.lastHour()) ?? ''
+    return store.claimHour({ hour, now, leaseMs: 60_000 })
+  }
+  await expect.poll(isHandled).toBe('handled')
+  // One lesson each: the second ones are the next hour's.
+  expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(25)
+  expect(inbox.mails).toHaveLength(25)
 }, 30_000)
 
 test('a caller that goes away stops nothing: the service finishes the call and records it', async () => {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { sameShape, stepsOf } from '../../scripts/runbooks/session.ts'
 import { DAY_MS } from '../../src/core/course/schedule.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { platformctl, startDaemon } from '../support/cli.ts'
@@ -22,7 +25,29 @@ async function fill(file: string): Promise<void> {
   await close()
 }
 
-test('on moving day to PostgreSQL live subscribers get every lesson once, and links that are out go on working', async () => {
+const PAGE = new URL('../../runbooks/moving-day.md', import.meta.url)
+
+/** The commands of a section of the runbook, run where its folder, its address and its file are those of this test. */
+async function followRunbook(section: string, cwd: string, places: Readonly<Record<string, string>>) {
+  const page = readFileSync(PAGE, 'utf8')
+  const start = page.indexOf(`\n## ${section}\n`)
+  expect(start, section).toBeGreaterThan(0)
+  const end = page.indexOf('\n## ', start + 1)
+  const here = (text: string) =>
+    Object.entries(places).reduce((found, [shown, real]) => found.replaceAll(shown, real), text)
+  const there = (text: string) =>
+    Object.entries(places).reduce((found, [shown, real]) => found.replaceAll(real, shown), text)
+  for (const { command, output, exitCode } of stepsOf(page.slice(start, end))) {
+    const [program, ...args] = here(command).split(' ')
+    expect(program).toBe('platformctl')
+    const done = await platformctl(args, { cwd })
+    const written = there(`${done.stdout}\n${done.stderr}`.trim()).split('\n')
+    expect({ command, exitCode: done.exitCode, written }).toMatchObject({ exitCode })
+    if (!sameShape(output, written)) expect(written, command).toEqual(output)
+  }
+}
+
+test('on moving day to PostgreSQL, done by its runbook, live subscribers get every lesson once, and links that are out go on working', async () => {
   const cwd = await emptyFolder()
   const sink = await apiSink()
   onTestFinished(() => sink.close())
@@ -60,13 +85,13 @@ test('on moving day to PostgreSQL live subscribers get every lesson once, and li
   expect(await before.daemon.stop()).toBe(0)
 
   const url = await (await postgresServer()).createDatabase()
-  const run = (...args: string[]) => platformctl(args, { cwd, env: { STORE_URL: url } })
-  expect(await platformctl(['db', 'verify', '--data', '.'], { cwd })).toMatchObject({ exitCode: 0 })
-  expect(await platformctl(['db', 'copy', '--to', url, '--data', '.'], { cwd })).toMatchObject({
-    exitCode: 0,
-    stdout: expect.stringContaining(`subscription ${PEOPLE + 1}`),
-  })
-  expect(await run('db', 'verify')).toMatchObject({ exitCode: 0 })
+  const places = {
+    'postgres://platform@db.example.com/platform': url,
+    '/var/lib/platformctl': cwd,
+    '/etc/platformctl/env': path.join(cwd, 'production.env'),
+  }
+  await writeFile(places['/etc/platformctl/env'], `STORE_URL=${url}\n`)
+  await followRunbook('Do', cwd, places)
 
   const after = await open({ STORE_URL: url })
   await after.post(links.get('unsubscribe p0@example.com') ?? '')
@@ -79,5 +104,5 @@ test('on moving day to PostgreSQL live subscribers get every lesson once, and li
   expect(lessons.get('p0@example.com')).toHaveLength(1)
   expect(lessons.get('late@example.com')).toHaveLength(2)
   expect(sink.faults).toEqual([])
-  expect(await run('db', 'verify')).toMatchObject({ exitCode: 0 })
+  await followRunbook('How to know that it worked', cwd, places)
 })

@@ -125,9 +125,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'lets go of a lesson that is out when its subscriber leaves',
-    file: 'store/sqlite/course.ts',
-    find: 'AND claimed_by = @call AND claimed_at IS NOT NULL`',
-    replace: 'AND claimed_by = @call AND claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL`',
+    file: 'course/subscription.ts',
+    find: 'unsubscribedAt: now,\n    nextAttemptAt: undefined,\n    fence: record.fence + 1,',
+    replace:
+      'unsubscribedAt: now,\n    nextAttemptAt: undefined,\n    claimedBy: undefined,\n    fence: record.fence + 1,',
   },
   {
     name: 'lets an attempt outlive its lease',

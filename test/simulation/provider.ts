@@ -13,6 +13,7 @@ export type Fault =
   | 'slow'
   | 'duplicate-request'
   | 'store-error'
+  | 'silent'
   | 'clock-step'
   | 'unsubscribe'
   | 'freeze'

@@ -13,6 +13,7 @@ const FAULTS: readonly Fault[] = [
   'slow',
   'duplicate-request',
   'store-error',
+  'silent',
   'clock-step',
   'unsubscribe',
   'freeze',

@@ -37,6 +37,8 @@ export interface Run {
 const START = Date.UTC(2026, 2, 27, 22, 30)
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+/** The longest that a client waits for an answer of PostgreSQL. */
+const SILENCE_MS = 17_000
 
 /** One run: the real course and dispatcher over a real store, on virtual time, with the faults that the seed draws. */
 export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
@@ -306,6 +308,13 @@ function faultyStore(input: {
       return NEVER
     }
     if (meets('slow', 200)) await time.clock.sleep(random.between(1, 3000))
+    if (meets('silent', 400)) {
+      // It did the work, or did not, and never says so: the client's time limit ends the call.
+      if (random.oneIn(2)) await work()
+      else refused()
+      await time.clock.sleep(SILENCE_MS)
+      throw new core.PlatformError('store_unavailable', 'The store did not answer in time.')
+    }
     if (!process.alive) return NEVER
     if (meets('store-error', 300)) {
       refused()

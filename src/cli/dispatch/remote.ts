@@ -1,6 +1,7 @@
 import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { ROUTES } from '../../core/routes.ts'
+import { splitSecrets } from '../../core/secret.ts'
 import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
@@ -11,7 +12,8 @@ const PATIENCE_MS = 15 * 60 * 1000
 
 /** Dispatch through the endpoint of a running web service. */
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
-  const secret = env.EMAIL_DISPATCH_SECRET?.trim()
+  // While it is rotated the variable holds two: the first is the one to send.
+  const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
   const site = options.url ?? env.NEXT_PUBLIC_SITE_URL?.trim()
   if (!site)
     throw new CommandError(
