@@ -24,6 +24,8 @@ import { isInstalled } from '../core/installed.ts'
 import { silentLog } from '../core/log.ts'
 import { parseAddress } from '../core/mail/address.ts'
 import { createBounceAddresses } from '../core/mail/feedback/bounce-address.ts'
+import { createPacer } from '../core/mail/feedback/pacer.ts'
+import { createTally } from '../core/mail/feedback/tally.ts'
 import type { Mailer } from '../core/mail/mailer.ts'
 import { openMailer } from '../core/mail/open.ts'
 import { recipientHashes } from '../core/mail/recipient.ts'
@@ -69,12 +71,21 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
   })
   let sending = 0
+  const sendingStore = async () => (await store()).sending
+  const tally = createTally(sendingStore, clock)
+  const pacer =
+    settings.mailRate === undefined
+      ? undefined
+      : createPacer({ perSecond: settings.mailRate, store: sendingStore, timer: systemClock })
+  /** Where nothing is kept beyond the process, nothing is counted before something else has opened the store. */
+  const hasStore = async () =>
+    options.store !== undefined ||
+    settings.store.address !== undefined ||
+    (await store.opened()) !== undefined
   const suppressing = createSuppressingMailer(opened, {
-    // Where nothing is kept beyond the process, there is no list before something else has opened the store.
-    list: async () =>
-      options.store === undefined && settings.store.address === undefined && !(await store.opened())
-        ? undefined
-        : suppressionList(),
+    list: async () => ((await hasStore()) ? suppressionList() : undefined),
+    onSent: async (count) => ((await hasStore()) ? tally.add(count) : undefined),
+    onUrgent: async () => ((await hasStore()) ? pacer?.passed() : undefined),
     isSignIn: (template) =>
       platform.mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
     clock,
@@ -148,6 +159,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     const bounceAddress = settings.mail?.bounceAddress
     return {
       store: feedback,
+      sending: await sendingStore(),
       erasureHashes: (identity: string) => suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity),
       bounceAddresses:
         bounceAddress === undefined ? undefined : createBounceAddresses(bounceAddress, addressKey.reveal()),
@@ -169,6 +181,13 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       confirmationsPerDay: settings.budgets.confirmationsPerDay,
       onExhausted: noteExhausted,
       ...(await keys()),
+      ...(pacer && { turn: pacer.turn }),
+      async isPaused() {
+        await tally.flush()
+        const pause = await kept.sending.check(clock.now())
+        if (pause) log.warn('courses_paused', `courses are paused: ${pause.reason}`)
+        return pause !== undefined
+      },
     })
     return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
   })
@@ -263,6 +282,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     },
     analyticsFull: ingest.full,
     confirmationsExhausted,
+    mailPause: async () => (await (options.store ?? store.opened()))?.sending.pause(),
     untrustedProxy: proxies.seen,
     hasPackage: isInstalled,
     noteBuild: (service, build) => neighbours.set(service, build),
@@ -377,6 +397,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
       closing ??= closeAll([
         async () => (await course.opened())?.stopDispatching(),
         async () => (await course.opened())?.close(),
+        () => tally.flush(),
         async () => options.mailer ?? mailer.close(),
         async () => (await checkout?.opened())?.close(),
         async () => limiter.close(),

@@ -7,6 +7,7 @@ import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { Log } from '../core/log.ts'
+import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
 import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Platform } from '../core/platform.ts'
@@ -191,6 +192,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           if (signal.aborted) return 'stopped'
           await platform.ingest.prune()
           await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
+          await store.sending.prune(clock.now() - COUNTED_MINUTES_KEPT_MS)
           await store.feedback.prune(clock.now() - FEEDBACK_EVENTS_KEPT_MS)
           await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'

@@ -102,6 +102,8 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['billing', 'smoke'],
       ['analytics', 'summary'],
       ['email', 'feedback'],
+      ['email', 'feedback', 'status'],
+      ['course', 'resume'],
       ['email', 'suppressions', 'list'],
       ['email', 'suppressions', 'add', 'you@example.com', '--reason', 'asked'],
       ['email', 'suppressions', 'remove', 'you@example.com', '--reason', 'asked'],

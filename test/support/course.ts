@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock, type Timer } from '../../src/core/clock.ts'
 import { openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
@@ -42,7 +42,17 @@ export async function courseWith(
   })
   const open = (
     on: CourseStore,
-    { site = siteUrl, aheadMs = 0 }: { readonly site?: string; readonly aheadMs?: number } = {},
+    {
+      site = siteUrl,
+      aheadMs = 0,
+      isPaused,
+      timer = time?.clock ?? systemClock,
+    }: {
+      readonly site?: string
+      readonly aheadMs?: number
+      readonly isPaused?: () => Promise<boolean>
+      readonly timer?: Timer
+    } = {},
   ) =>
     openCourse({
       lessons: LESSONS,
@@ -68,7 +78,8 @@ export async function courseWith(
         monotonic: () => now,
         sleep: async () => {},
       },
-      timer: time?.clock ?? systemClock,
+      timer,
+      ...(isPaused && { isPaused }),
       random: systemRandom,
       log: silentLog,
       siteUrl: site,

@@ -1,5 +1,6 @@
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
+import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
@@ -43,7 +44,7 @@ Examples:
     )
   add('status', 'counts by state, what is due, and what waits for a decision', '', ' --format json').action(
     async (options: Options) =>
-      settle(await withCourse(context, options, (course) => status(context, course, options))),
+      settle(await withPlatform(context, options, (platform) => status(context, platform, options))),
   )
   add(
     'show',
@@ -66,6 +67,10 @@ Examples:
     .action(async (address: string, options: Options) =>
       settle(await withCourse(context, options, (course) => erase(context, course, address, options))),
     )
+  add('resume', 'go on after the breaker has paused courses: the next dispatch sends again', '').action(
+    async (options: Options) =>
+      settle(await withPlatform(context, options, (platform) => resume(context, platform, options))),
+  )
   add(
     'resolve',
     'decide about deliveries that wait: parked, unknown or bounced',
@@ -89,24 +94,29 @@ Examples:
     })
 }
 
-async function withCourse(
+const withCourse = (context: Context, options: Options, work: (course: Course) => Promise<ExitCode>) =>
+  withPlatform(context, options, async (platform) => work(await platform.course()))
+
+async function withPlatform(
   context: Context,
   options: Options,
-  work: (course: Course) => Promise<ExitCode>,
+  work: (platform: OpenedPlatform) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { openLocal } = await import('../local.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const { platform, close } = await openLocal(context, env, options.data)
   try {
-    return await work(await platform.course())
+    return await work(platform)
   } finally {
     await close()
   }
 }
 
-async function status(context: Context, course: Course, options: Options): Promise<ExitCode> {
+async function status(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
+  const course = await platform.course()
   const [counts, problems] = [await course.counts(), await course.problems(50)]
+  const paused = await (await platform.store()).sending.pause()
   if (options.format === 'json') {
     const { addressHint } = await import('../output/course-text.ts')
     const waiting = problems.map((one) => ({
@@ -117,16 +127,36 @@ async function status(context: Context, course: Course, options: Options): Promi
       address: addressHint(one.address),
       messageId: course.messageIdOf(one),
     }))
-    return json(context, { version: 1, ...counts, problems: waiting })
+    return json(context, { version: 1, ...counts, ...(paused && { paused }), problems: waiting })
   }
   const { courseStatusText } = await import('../output/course-text.ts')
   context.stdout.write(
     courseStatusText({
       counts,
+      paused,
       problems: problems.map((one) => ({ ...one, messageId: course.messageIdOf(one) })),
       now: context.clock.now(),
     }),
   )
+  return EXIT.passed
+}
+
+async function resume(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
+  const { auditEntry } = await import('../../core/audit.ts')
+  const { sending } = await platform.store()
+  const now = context.clock.now()
+  const paused = await sending.pause()
+  const audit = auditEntry({
+    action: 'resume',
+    operator: operatorOf(context),
+    now,
+    random: context.random,
+    ...(paused && { details: paused.reason }),
+  })
+  if ((await sending.resume(now, audit)) === undefined)
+    throw new CommandError(EXIT.failed, 'courses are not paused.')
+  if (options.format === 'json') return json(context, { version: 1, resumed: true })
+  context.stdout.write('courses go on with the next dispatch; the rates are counted from now\n')
   return EXIT.passed
 }
 

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { envFileOption, formatOption, wholeNumber } from '../options.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
 
 interface Options {
   readonly data?: string
@@ -11,7 +13,7 @@ interface Options {
 
 /** `platformctl email feedback`: what a mail server sends back, from a pipe. */
 export function configureFeedback(email: Command, context: Context, settle: (code: ExitCode) => void): void {
-  email
+  const command = email
     .command('feedback')
     .summary('read one bounce or complaint from a pipe, and act on it')
     .description(
@@ -33,6 +35,42 @@ Examples:
     .action(async (file: string | undefined, options: Options) =>
       settle(await feedback(context, file, options)),
     )
+  command
+    .command('status')
+    .summary('what was sent and reported, by day, provider and recipient domain')
+    .description(
+      'What was sent and what was reported of it: bounces, complaints and deliveries by day, provider and recipient domain, with their rates. Small domains are counted together.',
+    )
+    .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+    .option('--days <days>', 'how many days back, today included', wholeNumber(1, 400), 7)
+    .addOption(envFileOption())
+    .addOption(formatOption(['text', 'json']))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl email feedback status\n  platformctl email feedback status --days 30 --format json',
+    )
+    .action(async (options: Options & { days: number }) => settle(await status(context, options)))
+}
+
+async function status(context: Context, options: Options & { readonly days: number }): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { openLocal } = await import('../local.ts')
+  const { feedbackStatusText } = await import('../output/feedback-text.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { platform, close } = await openLocal(context, env, options.data)
+  try {
+    const { sending } = await platform.store()
+    const counts = await sending.days(context.clock.now() - (options.days - 1) * DAY_MS)
+    const paused = await sending.pause()
+    context.stdout.write(
+      options.format === 'json'
+        ? (await import('../output/json.ts')).jsonText({ version: 1, ...(paused && { paused }), counts })
+        : feedbackStatusText({ counts, paused }),
+    )
+    return EXIT.passed
+  } finally {
+    await close()
+  }
 }
 
 async function feedback(context: Context, file: string | undefined, options: Options): Promise<ExitCode> {
@@ -57,13 +95,17 @@ async function feedback(context: Context, file: string | undefined, options: Opt
       ...list,
       now,
     })
-    const { changed, repeated, unchanged } = await applyFeedback({
+    const { counts, pause } = await applyFeedback({
       feedback: { events, ignored: 0 },
       source: 'pipe',
       store: list.store,
+      sending: list.sending,
       erasureHashes: list.erasureHashes,
       now,
     })
+    const { changed, repeated, unchanged } = counts
+    if (pause)
+      context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)
     const [kind, reason] = [events[0]?.kind, (events[0] ?? unmatched[0])?.reason ?? '']
     await say(context, options, {
       outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),

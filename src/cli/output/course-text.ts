@@ -1,5 +1,6 @@
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
+import type { Pause } from '../../core/mail/feedback/sending.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 const HOUR_MS = 60 * 60 * 1000
@@ -9,8 +10,9 @@ export function courseStatusText(input: {
   readonly counts: CourseCounts
   readonly problems: readonly (Subscription & { readonly messageId: string | undefined })[]
   readonly now: number
+  readonly paused?: Pause | undefined
 }): string {
-  const { counts, problems, now } = input
+  const { counts, problems, now, paused } = input
   const progress = counts.byLessons.flatMap((count, sent) =>
     count === 0
       ? []
@@ -26,6 +28,14 @@ export function courseStatusText(input: {
     '',
     ...progress,
     ...(progress.length > 0 ? [''] : []),
+    ...(paused
+      ? [
+          row(
+            'paused',
+            `since ${new Date(paused.at).toISOString()}: ${paused.reason}; platformctl course resume`,
+          ),
+        ]
+      : []),
     row('due now', number(counts.dueNow) + since(counts.oldestDueAt, now)),
     row('in backoff', number(counts.waiting) + nextTry(counts.nextTryAt)),
     row('next 24 hours', dueText(counts.dueByHour, now)),

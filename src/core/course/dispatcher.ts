@@ -16,6 +16,9 @@ import type { Claim, CourseStore, Settlement } from './store.ts'
 const SLOTS = 250
 /** The most that one limited call sends; of a run without a limit, the first ones are listed. */
 const MOST_RESULTS = 10_000
+/** CONTRACT §12: the reason of a call that sends nothing because the breaker has tripped. */
+const PAUSED = 'paused'
+const PAUSE_ASKED_MS = 10_000
 /** No call lasts longer: a subscriber whose next lesson is due only later need not be remembered. */
 const SOON_MS = 12 * 60 * 60 * 1000
 
@@ -30,6 +33,10 @@ export interface DispatcherOptions {
   /** What a lesson's mail needs besides its template. */
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
+  /** Waits for a place within the pace that all dispatchers of the store share. */
+  readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
+  /** Are courses paused? Asked before the first lesson and every few seconds. */
+  readonly isPaused?: () => Promise<boolean>
   readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
 }
 
@@ -39,6 +46,7 @@ export interface DispatcherOptions {
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, lessons, mailFor } = options
+  const { turn = async () => {}, isPaused = async () => false } = options
   return async ({ limit, run, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
@@ -54,6 +62,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const reason = mailer.reason ?? 'mail is not configured'
       return { ...NOTHING, limit, ...(await left()), reason }
     }
+    if (await isPaused()) return { ...NOTHING, limit, ...(await left()), reason: PAUSED }
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
     const feed = createFeed({
@@ -128,7 +137,22 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const messageIdOf = (claim: Claim) =>
       mailer.messageId({ template: templateOf(lessons, claim.day), about: aboutLesson(claim) })
 
+    let pauseAskedAt = timer.monotonic()
+    async function lookAtPause(): Promise<void> {
+      if (timer.monotonic() - pauseAskedAt < PAUSE_ASKED_MS) return
+      pauseAskedAt = timer.monotonic()
+      if (await isPaused()) pause = PAUSED
+    }
+
     async function handOver({ claim, lease }: Taken): Promise<SendOutcome | 'untried' | 'gone'> {
+      if (stopped()) return 'untried'
+      try {
+        await turn(signal)
+      } catch (error) {
+        if (signal?.aborted) return 'untried'
+        throw error
+      }
+      await lookAtPause()
       // A lesson that was claimed under a clock that was ahead waits until it is due.
       const early = clock.now() < dueAt(claim.confirmedAt, claim.day)
       if (stopped() || early || !lease.mayBegin()) return 'untried'

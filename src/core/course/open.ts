@@ -8,7 +8,7 @@ import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
 import type { Course } from './course.ts'
-import { aboutLesson, createDispatcher, templateOf } from './dispatcher.ts'
+import { aboutLesson, createDispatcher, type DispatcherOptions, templateOf } from './dispatcher.ts'
 import { outcomeFields } from './history.ts'
 import {
   confirmUrl,
@@ -54,6 +54,8 @@ export interface CourseOptions {
   readonly confirmationsPerDay?: number
   /** Told when that budget was found used up. */
   readonly onExhausted?: () => void
+  readonly turn?: DispatcherOptions['turn']
+  readonly isPaused?: DispatcherOptions['isPaused']
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
@@ -77,6 +79,8 @@ export function openCourse({
   onExhausted = () => {},
   linkKey,
   oldLinkKeys = [],
+  turn,
+  isPaused,
   addressKey = linkKey,
 }: CourseOptions): Course {
   const pending = new Set<Promise<void>>()
@@ -108,6 +112,8 @@ export function openCourse({
     random,
     log,
     lessons,
+    ...(turn && { turn }),
+    ...(isPaused && { isPaused }),
     mailFor: (claim) => {
       const link = unsubscribe(claim.subscription, claim.enrolment)
       return {

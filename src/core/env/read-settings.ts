@@ -184,6 +184,7 @@ export function readSettings({ contract, services }: Described, env: Environment
       const key = rotating('MAILER_FEEDBACK_SECRET')
       return provider && key && { provider, secret: key }
     }),
+    mailRate: integer('MAILER_RATE'),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {

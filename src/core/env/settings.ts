@@ -79,6 +79,8 @@ export interface Settings {
     | undefined
   /** Whose webhook is believed; undefined: nobody's. */
   readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
+  /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
+  readonly mailRate: number | undefined
   readonly dispatch: {
     readonly secret: SecretPair | undefined /** 1 to 10,000; 100 when absent. */
     readonly limit: number

@@ -26,6 +26,8 @@ export interface ProbeParts {
   readonly analyticsFull?: () => string | undefined
   /** The budget of confirmations was found used up within the last hour. */
   readonly confirmationsExhausted?: () => boolean
+  /** Why courses are paused; undefined while they are not, or no store is open. */
+  readonly mailPause?: () => Promise<{ readonly reason: string } | undefined>
   /** A proxy that TRUST_PROXY does not name was seen within the last hour. */
   readonly untrustedProxy?: () => boolean
   readonly verifyMail: (signal: AbortSignal) => Promise<void>

@@ -88,7 +88,12 @@ export const mailProbe: ProbeDefinition = {
   name: 'mail',
   service: WEB,
   group: 'mail',
-  open: ({ settings, verifyMail, confirmationsExhausted = () => false }) => {
+  open: ({
+    settings,
+    verifyMail,
+    confirmationsExhausted = () => false,
+    mailPause = async () => undefined,
+  }) => {
     const configuration = configured(
       settings,
       'mail',
@@ -106,6 +111,9 @@ export const mailProbe: ProbeDefinition = {
     )
     return async (context) => {
       const result = await configuration(context)
+      // A store that cannot be read has a probe of its own.
+      const pause = result.state === 'ok' ? await mailPause().catch(() => undefined) : undefined
+      if (pause) return degraded(`courses are paused: ${pause.reason}`, result.checked)
       return result.state === 'ok' && confirmationsExhausted()
         ? degraded('the confirmations that may be mailed in a day are used up', result.checked)
         : result

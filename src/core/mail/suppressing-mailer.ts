@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { parseAddress } from './address.ts'
 import { suppressionChange } from './feedback/changes.ts'
 import { mayMail, type SuppressionCause } from './feedback/mailbox.ts'
+import { countedDomain, type MailCount } from './feedback/sending.ts'
 import type { SuppressionList } from './feedback/suppressions.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 
@@ -21,11 +22,17 @@ export function createSuppressingMailer(
     list,
     isSignIn,
     clock,
+    onSent = async () => {},
+    onUrgent = async () => {},
   }: {
     /** Undefined while there is no store that could hold one. */
     readonly list: () => Promise<SuppressionList | undefined>
     readonly isSignIn: (template: string) => boolean
     readonly clock: Clock
+    /** Counts a message that a server took. */
+    readonly onSent?: (count: MailCount) => Promise<void>
+    /** Told of each mail that is no lesson: it waits for no turn. */
+    readonly onUrgent?: () => Promise<void>
   },
 ): Mailer {
   const identityOf = (mail: Mail) => {
@@ -47,13 +54,20 @@ export function createSuppressingMailer(
     const [identity, suppressions] = [identityOf(mail), await list()]
     if (identity === undefined || suppressions === undefined) return
     const now = clock.now()
-    const { entry: _, ...change } = suppressionChange(
+    const change = suppressionChange(
       identity,
       { cause: 'hard-bounce', at: now, source: 'send', reason },
       suppressions.erasureHashes,
     )
     // The attempt stands in the history already.
-    await suppressions.store.apply([{ ...change, entry: undefined }], now)
+    const counted = {
+      at: now,
+      kind: 'hard-bounce',
+      source: 'send',
+      domain: countedDomain(identity),
+      count: 1,
+    } as const
+    await suppressions.store.apply([{ ...change, entry: undefined, counted }], now)
   }
 
   return {
@@ -70,7 +84,16 @@ export function createSuppressingMailer(
           reason: 'the suppression list could not be read',
         }
       }
+      if (mail.unsubscribeUrl === undefined) await onUrgent().catch(() => {})
       const outcome = await mailer.send(mail, signal)
+      if (outcome.kind === 'sent') {
+        const [at, source, domain] = [
+          clock.now(),
+          mailer.transport ?? 'own',
+          countedDomain(identityOf(mail) ?? ''),
+        ]
+        await onSent({ at, kind: 'sent', source, domain, count: 1 }).catch(() => {})
+      }
       // What could not be written is written at the next bounce.
       if (outcome.kind === 'permanent' && outcome.hardBounce)
         await suppress(mail, outcome.reason).catch(() => {})

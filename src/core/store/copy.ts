@@ -16,6 +16,10 @@ export const TABLES = [
   'audit',
   'feedback_event',
   'mailbox',
+  'mail_minute',
+  'mail_day',
+  'breaker',
+  'pace',
 ] as const
 
 export type Table = (typeof TABLES)[number]

@@ -2,6 +2,7 @@ import type { Directory } from '../access/directory.ts'
 import type { AuditLog } from '../audit.ts'
 import type { HourStore } from '../course/hours.ts'
 import type { CourseStore } from '../course/store.ts'
+import type { SendingStore } from '../mail/feedback/sending.ts'
 import type { FeedbackStore } from '../mail/feedback/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../payments/events.ts'
@@ -48,6 +49,7 @@ export interface Store extends HourStore {
   /** What operators did. */
   readonly audit: AuditLog
   readonly feedback: FeedbackStore
+  readonly sending: SendingStore
   lastHour(): Promise<string | undefined>
   /** The value kept under a name, made once by whoever comes first. */
   getOrCreate(name: string, make: () => string): Promise<string>

@@ -71,15 +71,17 @@ export function feedbackRoute({
       // Delivered again it would be understood no better, and providers switch off a webhook that keeps failing.
       return jsonResponse({ events: 0, repeated: 0, ignored: 1 }, { requestId })
     }
-    const { store, erasureHashes } = await list()
-    const counts = await applyFeedback({
+    const { store, sending, erasureHashes } = await list()
+    const { counts, pause } = await applyFeedback({
       feedback: reading.feedback,
       source: provider,
       store,
+      sending,
       erasureHashes,
       now,
     })
     log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
+    if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)
     const { repeated, ignored } = counts
     return jsonResponse({ events: reading.feedback.events.length, repeated, ignored }, { requestId })
   }

@@ -336,6 +336,14 @@ const feedback = {
       example: 'postmark',
       summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
     },
+    MAILER_RATE: {
+      kind: 'integer',
+      range: [1, 10_000],
+      adjusts: true,
+      example: '14',
+      summary:
+        'Messages a second that all dispatchers of one store send together, as your provider allows; sign-in mail does not wait.',
+    },
     MAILER_BOUNCE_ADDRESS: {
       kind: 'email',
       adjusts: true,

@@ -12,6 +12,7 @@ const VALUES: Record<string, string> = {
   MAILER_FROM: 'Course <course@example.com>',
   MAILER_REPLY_TO: 'help@example.com',
   MAILER_FEEDBACK_PROVIDER: 'postmark',
+  MAILER_RATE: '14',
   MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
   EMAIL_DISPATCH_LIMIT: '50',
   RATE_LIMIT_PER_MINUTE: '60',

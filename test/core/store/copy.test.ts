@@ -41,7 +41,11 @@ async function stores() {
     INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);
     INSERT INTO audit VALUES (1, 'a', 'erase', 'ops', 'box-1', 's', NULL);
     INSERT INTO feedback_event VALUES ('f', 1);
-    INSERT INTO mailbox (identity, soft_bounces, soft_since, soft_until) VALUES ('x@example.com', 1, 2, 3);`)
+    INSERT INTO mailbox (identity, soft_bounces, soft_since, soft_until) VALUES ('x@example.com', 1, 2, 3);
+    INSERT INTO mail_minute VALUES (1, 'sent', 2);
+    INSERT INTO mail_day VALUES ('2026-11-21', 'smtp', 'other', 'sent', 2);
+    INSERT INTO breaker VALUES ('mail', 1, 'r', NULL);
+    INSERT INTO pace VALUES ('mail', 1);`)
   database.close()
   const server = await postgresServer()
   const url = await server.createDatabase()

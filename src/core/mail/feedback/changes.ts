@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { parseAddress } from '../address.ts'
 import type { Feedback, FeedbackEvent } from './event.ts'
 import { afterFeedback, released, type Suppression, suppressed } from './mailbox.ts'
+import { countedDomain, type Pause, type SendingStore } from './sending.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
 
 /** Hashes under which an erasure keeps an address, by the address's identity. */
@@ -10,8 +11,7 @@ export type ErasureHashes = (identity: string) => readonly string[]
 /** The change that an event makes; undefined when its address cannot be parsed. */
 function eventChange(
   event: FeedbackEvent,
-  source: string,
-  erasureHashes: ErasureHashes,
+  { source, erasureHashes, now }: Pick<FeedbackInput, 'source' | 'erasureHashes' | 'now'>,
 ): MailboxChange | undefined {
   const address = parseAddress(event.address)
   if (!address.ok) return undefined
@@ -27,6 +27,8 @@ function eventChange(
     reason,
     // Deliveries would only repeat the attempts.
     entry: kind === 'delivered' ? undefined : { kind, source, messageId },
+    // By the time it was heard: a late report still says how we are seen now.
+    counted: { at: now, kind, source, domain: countedDomain(identity), count: 1 },
   }
 }
 
@@ -45,6 +47,7 @@ export function suppressionChange(
     at,
     reason,
     entry: { kind: 'suppressed', source, messageId: undefined },
+    counted: undefined,
   }
 }
 
@@ -61,29 +64,42 @@ export function releaseChange(
     at,
     reason,
     entry: { kind: 'released', source, messageId: undefined },
+    counted: undefined,
   }
 }
 
 /** What became of a delivery of feedback, event by event. */
 export type FeedbackCounts = Readonly<Record<AppliedChange | 'ignored', number>>
 
-/** Applies all events of one delivery in one durable commit. */
-export async function applyFeedback(input: {
+export interface FeedbackInput {
   readonly feedback: Feedback
   readonly source: string
   readonly store: FeedbackStore
+  readonly sending: Pick<SendingStore, 'check'>
   readonly erasureHashes: ErasureHashes
   readonly now: number
-}): Promise<FeedbackCounts> {
-  const { feedback, source, store, erasureHashes, now } = input
-  const changes = feedback.events.flatMap((event) => eventChange(event, source, erasureHashes) ?? [])
+}
+
+/**
+ * Applies all events of one delivery in one durable commit. After bad news the breaker is looked at, and its pause is
+ * given.
+ */
+export async function applyFeedback(
+  input: FeedbackInput,
+): Promise<{ readonly counts: FeedbackCounts; readonly pause: Pause | undefined }> {
+  const { feedback, store, sending, now } = input
+  const changes = feedback.events.flatMap((event) => eventChange(event, input) ?? [])
   const applied = changes.length === 0 ? [] : await store.apply(changes, now)
   const count = (outcome: AppliedChange) => applied.filter((one) => one === outcome).length
+  const bad = feedback.events.some(({ kind }) => kind === 'hard-bounce' || kind === 'complaint')
   return {
-    changed: count('changed'),
-    unchanged: count('unchanged'),
-    repeated: count('repeated'),
-    erased: count('erased'),
-    ignored: feedback.ignored + feedback.events.length - changes.length,
+    counts: {
+      changed: count('changed'),
+      unchanged: count('unchanged'),
+      repeated: count('repeated'),
+      erased: count('erased'),
+      ignored: feedback.ignored + feedback.events.length - changes.length,
+    },
+    pause: bad ? await sending.check(now) : undefined,
   }
 }

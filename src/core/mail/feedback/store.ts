@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../audit.ts'
 import type { FeedbackKind } from './event.ts'
 import type { ChangedMailbox, MailboxRecord, Suppression } from './mailbox.ts'
+import type { MailCount } from './sending.ts'
 
 /** What the history of a subscription keeps: what was reported, but for deliveries, and what an operator decided. */
 export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
@@ -23,6 +24,8 @@ export interface MailboxChange {
   readonly entry:
     | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId: string | undefined }
     | undefined
+  /** Added to the counts in the same commit; undefined: not counted. */
+  readonly counted: MailCount | undefined
 }
 
 /** `repeated`: its key took effect before. `erased`: its address is one that was erased. */

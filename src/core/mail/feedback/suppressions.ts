@@ -5,12 +5,14 @@ import { parseAddress } from '../address.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import { type ErasureHashes, releaseChange, suppressionChange } from './changes.ts'
 import type { SuppressionCause } from './mailbox.ts'
+import type { SendingStore } from './sending.ts'
 import type { FeedbackStore, SuppressedAddress } from './store.ts'
 import type { CsvSuppression } from './suppression-csv.ts'
 
 /** The suppression list of a store, with the keys under which the store knows addresses. */
 export interface SuppressionList {
   readonly store: FeedbackStore
+  readonly sending: SendingStore
   readonly erasureHashes: ErasureHashes
   /** Undefined without MAILER_BOUNCE_ADDRESS. */
   readonly bounceAddresses: BounceAddresses | undefined

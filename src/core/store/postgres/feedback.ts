@@ -6,6 +6,7 @@ import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
+import { addCounts } from './sending.ts'
 
 /** A step of pruning holds its rows only briefly. */
 const ROWS_A_STEP = 500
@@ -85,6 +86,10 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
           ])
           await remember(on, entries)
           await addAudit(on, audit)
+          await addCounts(
+            on,
+            changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))),
+          )
           return applied
         }),
       ),

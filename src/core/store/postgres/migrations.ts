@@ -144,4 +144,18 @@ export const MIGRATIONS: readonly string[] = [
     SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM platformctl.subscription WHERE problem_kind = 'bounced';
   ALTER TABLE platformctl.subscription_event ADD COLUMN source text;
   `,
+  // What was sent and reported, by minute for the breaker and by day for the operator; the breaker; the pace.
+  `
+  CREATE TABLE platformctl.mail_minute (minute bigint NOT NULL, kind text NOT NULL, count bigint NOT NULL, PRIMARY KEY (minute, kind));
+  CREATE TABLE platformctl.mail_day (
+    day text NOT NULL,
+    source text NOT NULL,
+    domain text NOT NULL,
+    kind text NOT NULL,
+    count bigint NOT NULL,
+    PRIMARY KEY (day, source, domain, kind)
+  );
+  CREATE TABLE platformctl.breaker (name text PRIMARY KEY, paused_at bigint, reason text, resumed_at bigint);
+  CREATE TABLE platformctl.pace (name text PRIMARY KEY, next_us bigint NOT NULL);
+  `,
 ]

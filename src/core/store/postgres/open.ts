@@ -9,6 +9,7 @@ import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { postgresSending } from './sending.ts'
 
 /** Whoever asks for health waits no longer. */
 const PING_MS = 2000
@@ -53,6 +54,7 @@ export async function openPostgres(input: {
     paymentEvents: postgresPaymentEvents(pool),
     audit: postgresAudit(pool),
     feedback: postgresFeedback(pool),
+    sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>
       guarded(async () => {
         const { rowCount } = await pool.query(

@@ -7,6 +7,7 @@ import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import type { Journal, JournalEntry } from './journal.ts'
+import { sqliteCounts } from './sending.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
@@ -17,6 +18,7 @@ const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 /** What providers and mail servers said back, on SQLite. */
 export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journal: Journal): FeedbackStore {
   const history = sqliteHistory(database)
+  const addCounts = sqliteCounts(database)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     note: prepare('INSERT OR IGNORE INTO feedback_event (key, received_at) VALUES (?, ?)'),
@@ -86,6 +88,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
           .transaction(() => {
             const ended: JournalEntry[] = []
             const applied = changes.map((one) => applyOne(one, now, ended))
+            addCounts(changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))))
             // Before the commit: better a line too many than an end that a restore forgets.
             journal.add(...ended)
             addAudit(database, journal, audit)

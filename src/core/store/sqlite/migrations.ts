@@ -148,4 +148,18 @@ export const MIGRATIONS: readonly string[] = [
     SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM subscription WHERE problem_kind = 'bounced';
   ALTER TABLE subscription_event ADD COLUMN source TEXT;
   `,
+  // What was sent and reported, by minute for the breaker and by day for the operator; the breaker; the pace.
+  `
+  CREATE TABLE mail_minute (minute INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (minute, kind)) STRICT, WITHOUT ROWID;
+  CREATE TABLE mail_day (
+    day TEXT NOT NULL,
+    source TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (day, source, domain, kind)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE breaker (name TEXT PRIMARY KEY, paused_at INTEGER, reason TEXT, resumed_at INTEGER) STRICT, WITHOUT ROWID;
+  CREATE TABLE pace (name TEXT PRIMARY KEY, next_us INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
 ]

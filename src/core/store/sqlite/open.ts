@@ -12,6 +12,7 @@ import { sqliteFeedback } from './feedback.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createPageCheck } from './page-check.ts'
+import { sqliteSending } from './sending.ts'
 
 /**
  * Milliseconds since the machine started: all processes that can share a file share this clock, and nobody can set it.
@@ -64,6 +65,7 @@ export function openSqlite(
     persistent: file !== undefined,
     course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
     feedback: sqliteFeedback(database, guarded, journal),
+    sending: sqliteSending(database, guarded, journal, leaseClock),
     directory: sqliteDirectory(database, guarded),
     sentMail: sqliteSentMail(database, guarded),
     paymentEvents: sqlitePaymentEvents(database, guarded),

@@ -32,14 +32,16 @@ function eventOf(
   }
 }
 
-function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW) {
-  return applyFeedback({
+async function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW) {
+  const { counts } = await applyFeedback({
     feedback: { events: feedback, ignored: 0 },
     source: 'postmark',
     store: store.feedback,
+    sending: store.sending,
     erasureHashes,
     now,
   })
+  return counts
 }
 
 function subscribe(store: Store, name: string, { now = NOW - DAY, token = `token-${name}` } = {}) {

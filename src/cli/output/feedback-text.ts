@@ -1,0 +1,48 @@
+import type { CountedKind, DayCount, Pause } from '../../core/mail/feedback/sending.ts'
+
+const KINDS: readonly (readonly [CountedKind, string])[] = [
+  ['sent', 'sent'],
+  ['delivered', 'delivered'],
+  ['hard-bounce', 'hard bounces'],
+  ['soft-bounce', 'soft bounces'],
+  ['complaint', 'complaints'],
+  ['unsubscribed', 'unsubscribed'],
+]
+
+/** What was sent and reported: a table by day, by source and by recipient domain. */
+export function feedbackStatusText({
+  counts,
+  paused,
+}: {
+  readonly counts: readonly DayCount[]
+  readonly paused: Pause | undefined
+}): string {
+  const pause = paused ? [`courses are paused: ${paused.reason}; platformctl course resume goes on`, ''] : []
+  if (counts.length === 0) return [...pause, 'nothing was sent or reported in this time', ''].join('\n')
+  const tables = [
+    table('day', counts, ({ day }) => day),
+    table('source', counts, ({ source }) => source),
+    table('recipients', counts, ({ domain }) => domain),
+  ]
+  return [...pause, ...tables].join('\n')
+}
+
+function table(title: string, counts: readonly DayCount[], keyOf: (count: DayCount) => string): string {
+  const keys = [...new Set(counts.map(keyOf))].sort()
+  const sumOf = (key: string, kind: CountedKind) =>
+    counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)
+  const rows = keys.map((key) => {
+    const sent = sumOf(key, 'sent')
+    return [key, ...KINDS.map(([kind]) => cell(sumOf(key, kind), kind, sent))]
+  })
+  const lines = [[title, ...KINDS.map(([, name]) => name)], ...rows]
+  const widths =
+    lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? []
+  return `${lines.map((line) => line.map((text, n) => (n === 0 ? text.padEnd(widths[n] ?? 0) : text.padStart(widths[n] ?? 0))).join('  ')).join('\n')}\n`
+}
+
+/** `3 (1.5%)`: bad news as a share of what was sent. */
+function cell(count: number, kind: CountedKind, sent: number): string {
+  const bad = kind === 'hard-bounce' || kind === 'soft-bounce' || kind === 'complaint'
+  return bad && count > 0 && sent > 0 ? `${count} (${((count / sent) * 100).toFixed(2)}%)` : String(count)
+}

@@ -1,0 +1,112 @@
+import type { AuditEntry } from '../../audit.ts'
+import type { FeedbackKind } from './event.ts'
+
+/** `sent`: a mail server took the message. */
+export type CountedKind = FeedbackKind | 'sent'
+
+/** Messages or reports of one kind, to be added to the counts of their minute and day. */
+export interface MailCount {
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly kind: CountedKind
+  /** The transport of what was sent; the source of what was reported. */
+  readonly source: string
+  readonly domain: string
+  readonly count: number
+}
+
+export interface DayCount {
+  /** `2026-11-22` */
+  readonly day: string
+  readonly kind: CountedKind
+  readonly source: string
+  readonly domain: string
+  readonly count: number
+}
+
+/** Why the courses of a store send nothing until an operator resumes them. */
+export interface Pause {
+  /** UTC milliseconds. */
+  readonly at: number
+  readonly reason: string
+}
+
+/** What all dispatchers of one store share about sending: counts, the breaker and the pace. */
+export interface SendingStore {
+  count(counts: readonly MailCount[]): Promise<void>
+  /** The pause, which begins now if the counts of the last day ask for it (CONTRACT §12). */
+  check(now: number): Promise<Pause | undefined>
+  pause(): Promise<Pause | undefined>
+  /** Ends the pause and gives it; what was counted before no longer asks for one. */
+  resume(now: number, audit: AuditEntry): Promise<Pause | undefined>
+  /** Counts of days, from the day of that moment on. */
+  days(since: number): Promise<readonly DayCount[]>
+  /** Takes the next places for that many messages, and gives the microseconds to wait for the first one. */
+  reserve(input: { readonly messages: number; readonly intervalUs: number }): Promise<number>
+  /** Forgets minutes before that moment. */
+  prune(before: number): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+/** The breaker looks at one day. */
+export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
+
+/** The kinds that the breaker looks at, counted by the minute. */
+const BREAKER_KINDS: readonly CountedKind[] = ['sent', 'hard-bounce', 'complaint']
+
+export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
+export const dayNameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+
+/** Counts summed up by minute and by day, in an order that two writers share. */
+export function countRows(counts: readonly MailCount[]) {
+  const minutes = new Map<string, { minute: number; kind: CountedKind; count: number }>()
+  const days = new Map<
+    string,
+    { day: string; kind: CountedKind; source: string; domain: string; count: number }
+  >()
+  for (const { at, kind, source, domain, count } of counts) {
+    const [minute, day] = [minuteOf(at), dayNameOf(at)]
+    if (BREAKER_KINDS.includes(kind)) {
+      const key = `${minute} ${kind}`
+      minutes.set(key, { minute, kind, count: (minutes.get(key)?.count ?? 0) + count })
+    }
+    const key = `${day} ${source} ${domain} ${kind}`
+    days.set(key, { day, kind, source, domain, count: (days.get(key)?.count ?? 0) + count })
+  }
+  const sorted = <T>(rows: ReadonlyMap<string, T>) =>
+    [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  return { minutes: sorted(minutes), days: sorted(days) }
+}
+
+/** The large mailbox providers; a small domain could name a person, and is counted with the others. */
+const DOMAINS = new Set([
+  'gmail.com',
+  'googlemail.com',
+  'outlook.com',
+  'hotmail.com',
+  'live.com',
+  'msn.com',
+  'yahoo.com',
+  'aol.com',
+  'icloud.com',
+  'me.com',
+  'proton.me',
+  'protonmail.com',
+  'gmx.de',
+  'gmx.net',
+  'web.de',
+  't-online.de',
+  'orange.fr',
+  'free.fr',
+  'libero.it',
+  'mail.ru',
+  'yandex.ru',
+  'qq.com',
+  '163.com',
+])
+
+/** The domain under which an address is counted. */
+export function countedDomain(identity: string): string {
+  const domain = identity.slice(identity.lastIndexOf('@') + 1)
+  return DOMAINS.has(domain) ? domain : 'other'
+}

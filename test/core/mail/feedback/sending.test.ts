@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
+import { systemClock } from '../../../../src/core/clock.ts'
+import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
+import type { CountedKind, MailCount } from '../../../../src/core/mail/feedback/sending.ts'
+import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
+import { systemRandom } from '../../../../src/core/random.ts'
+import { courseWith } from '../../../support/course.ts'
+import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-22T08:00:30Z')
+const HOUR = 60 * 60 * 1000
+
+const counts = (kind: CountedKind, count: number, at = NOW): MailCount => ({
+  at,
+  kind,
+  source: 'ses',
+  domain: 'gmail.com',
+  count,
+})
+const audit = auditEntry({ action: 'resume', operator: PROGRAM, now: NOW, random: systemRandom })
+
+describe.each(STORES)('on the store %s', (kind) => {
+  const open = async () => openTestStore(await addressOf(kind))
+
+  test('the breaker trips at 5 % hard bounces and 0.1 % complaints of at least 50 messages', async () => {
+    const cases: [MailCount[], boolean][] = [
+      [[counts('sent', 49), counts('hard-bounce', 40)], false],
+      [[counts('sent', 100), counts('hard-bounce', 4)], false],
+      [[counts('sent', 100), counts('hard-bounce', 5)], true],
+      [[counts('sent', 2000), counts('complaint', 1)], false],
+      [[counts('sent', 2000), counts('complaint', 2)], true],
+      // Older than a day.
+      [[counts('sent', 100), counts('hard-bounce', 50, NOW - 24 * HOUR - 60_000)], false],
+      [[counts('sent', 100), counts('hard-bounce', 50, NOW - 23 * HOUR)], true],
+      [[counts('sent', 100), counts('soft-bounce', 50)], false],
+    ]
+    for (const [given, trips] of cases) {
+      const { sending } = await open()
+      await sending.count(given)
+      expect((await sending.check(NOW)) !== undefined, JSON.stringify(given)).toBe(trips)
+    }
+  })
+
+  test('a pause lasts until an operator ends it, and what was counted before asks for no other', async () => {
+    const { sending, audit: log } = await open()
+    expect(await sending.resume(NOW, audit)).toBeUndefined()
+    await sending.count([counts('sent', 100), counts('hard-bounce', 10)])
+    const pause = await sending.check(NOW)
+    expect(pause).toEqual({ at: NOW, reason: expect.stringMatching(/^10 of 100 messages/) })
+    expect(await sending.check(NOW + 48 * HOUR)).toEqual(pause)
+    expect(await sending.pause()).toEqual(pause)
+    expect(await sending.resume(NOW + HOUR, audit)).toEqual(pause)
+    expect(await sending.check(NOW + HOUR)).toBeUndefined()
+    expect(await log.list(5)).toMatchObject([{ action: 'resume' }])
+    await sending.count([counts('sent', 100, NOW + 2 * HOUR), counts('complaint', 1, NOW + 2 * HOUR)])
+    expect(await sending.check(NOW + 2 * HOUR)).toMatchObject({ at: NOW + 2 * HOUR })
+  })
+
+  test('counts are kept by day, source and domain', async () => {
+    const { sending } = await open()
+    await sending.count([counts('sent', 2), counts('sent', 3), counts('delivered', 1, NOW - 30 * HOUR)])
+    await sending.count([counts('sent', 1)])
+    const of = (day: string, name: CountedKind, count: number) => ({
+      day,
+      kind: name,
+      source: 'ses',
+      domain: 'gmail.com',
+      count,
+    })
+    expect(await sending.days(NOW - 48 * HOUR)).toEqual([
+      of('2026-11-21', 'delivered', 1),
+      of('2026-11-22', 'sent', 6),
+    ])
+    expect(await sending.days(NOW)).toEqual([of('2026-11-22', 'sent', 6)])
+  })
+
+  test('places are handed out once, one after the other, however many ask at once', async () => {
+    const address = await addressOf(kind)
+    // SQLite measures by a clock that a test can hold; PostgreSQL by its own.
+    const stores = await Promise.all(
+      Array.from({ length: kind === 'memory' ? 1 : 4 }, () => openTestStore(address, () => 1_000_000)),
+    )
+    const intervalUs = 200_000
+    const waits = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        stores[n % stores.length]?.sending.reserve({ messages: 2, intervalUs }),
+      ),
+    )
+    const sorted = waits.map((wait) => wait ?? 0).sort((a, b) => a - b)
+    const most = 39 * 2 * intervalUs
+    if (kind === 'postgres') {
+      expect(sorted.at(-1)).toBeLessThanOrEqual(most)
+      expect(sorted.at(-1)).toBeGreaterThan(most - 10_000_000)
+    } else expect(sorted).toEqual(Array.from({ length: 40 }, (_, n) => n * 2 * intervalUs))
+  })
+})
+
+test('lessons wait for their places, and a mail that somebody waits for takes one without waiting', async () => {
+  let now = 0
+  let next = 0
+  const pacer = createPacer({
+    perSecond: 10,
+    timer: {
+      monotonic: () => now,
+      sleep: async (ms) => {
+        now += ms
+      },
+    },
+    store: async () => ({
+      reserve: async ({ messages, intervalUs }) => {
+        const from = Math.max(next, now * 1000)
+        next = from + messages * intervalUs
+        return from - now * 1000
+      },
+    }),
+  })
+  for (let n = 0; n < 5; n += 1) await pacer.turn(undefined)
+  expect(now).toBe(400)
+  for (let n = 0; n < 3; n += 1) await pacer.passed()
+  expect(now).toBe(400)
+  await pacer.turn(undefined)
+  expect(now).toBe(800)
+})
+
+test('counts are written together, and all of them at the end', async () => {
+  const written: number[] = []
+  const tally = createTally(async () => ({ count: async (rows) => void written.push(rows.length) }), {
+    monotonic: () => 0,
+  })
+  for (let n = 0; n < 250; n += 1) await tally.add(counts('sent', 1))
+  await tally.flush()
+  await tally.flush()
+  expect(written).toEqual([100, 100, 50])
+})
+
+test('a dispatch sends nothing while courses are paused, and stops soon when they are paused meanwhile', async () => {
+  const it = await courseWith(120)
+  let paused = true
+  let elapsed = 0
+  const timer = { monotonic: () => elapsed, sleep: systemClock.sleep }
+  const course = it.open(it.store.course, { isPaused: async () => paused, timer })
+  expect(await course.dispatch({ limit: 200 })).toMatchObject({
+    processed: 0,
+    remaining: 120,
+    reason: 'paused',
+  })
+  paused = false
+  it.answer((message) => {
+    paused = true
+    elapsed = 11_000
+    return { kind: 'sent', id: message.key }
+  })
+  const result = await course.dispatch({ limit: 200 })
+  expect(result.reason).toBe('paused')
+  expect(result.processed).toBeLessThan(120)
+  expect(result.processed + result.remaining).toBe(120)
+})
