@@ -100,6 +100,69 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect([...claims, ...rest].map(({ subscription }) => subscription).sort()).toEqual(ids)
   })
 
+  test('what is due longest is claimed first, and problems are listed page by page, each once', async () => {
+    const { store, course } = await storeWith(kind, [])
+    for (const [id, now] of [
+      ['third', 30],
+      ['first', 10],
+      ['second', 20],
+    ] as const)
+      await enrol(store, id, now)
+    const claims: Claim[] = []
+    for (const call of ['a', 'b', 'c']) claims.push(await only(claim(course, call, { now: 50, limit: 1 })))
+    expect(claims.map(({ subscription }) => subscription)).toEqual(['first', 'second', 'third'])
+    await course.settle(claims.map((one) => failed(one, 60)))
+    const listed: string[] = []
+    let after: { since: number; id: string } | undefined
+    for (;;) {
+      const [problem, ...others] = await course.listProblems(1, after)
+      expect(others).toEqual([])
+      if (problem === undefined) break
+      listed.push(problem.id)
+      after = { since: problem.problem?.since ?? 0, id: problem.id }
+    }
+    expect(listed).toEqual(['first', 'second', 'third'])
+  })
+
+  test('two spellings of one mailbox that ask at once get one confirmation between them', async () => {
+    const { course } = await storeWith(kind, [])
+    const ask = (address: string) =>
+      course.requestConfirmation({
+        identity: address,
+        mailboxKey: 'ada@example.com',
+        address,
+        id: address,
+        tokenHash: address,
+        now: 0,
+      })
+    const asked = await Promise.all(
+      ['ada@example.com', '"ada"@example.com', 'a\u200bda@example.com', '"a\\da"@example.com'].map(ask),
+    )
+    expect(asked.filter(({ mail }) => mail)).toHaveLength(1)
+  })
+
+  test('a confirmation that failed is found between two moments, both included, and renewed for seven days', async () => {
+    const { course } = await storeWith(kind, [])
+    const input = { identity: 'a@example.com', address: 'a@example.com', id: 'a', tokenHash: 'one', now: 100 }
+    await course.requestConfirmation(input)
+    await course.remember('a', {
+      at: 200,
+      kind: 'confirmation',
+      enrolment: 0,
+      day: 0,
+      outcome: 'transient',
+      reason: 'refused',
+    })
+    const found = async (from: number, to: number) =>
+      (await course.failedConfirmations({ from, to, limit: 10 })).map(({ id }) => id)
+    expect(await Promise.all([found(200, 200), found(201, 300), found(0, 199)])).toEqual([['a'], [], []])
+    const renew = (tokenHash: string, now: number) => course.renewConfirmation({ id: 'a', tokenHash, now })
+    expect(await renew('two', 99 + 7 * DAY_MS)).toBe(true)
+    expect(await renew('three', 100 + 7 * DAY_MS)).toBe(false)
+    expect(await course.checkToken({ tokenHash: 'one', now: 200 })).toBe('invalid')
+    expect(await course.checkToken({ tokenHash: 'two', now: 200 })).toBe('use')
+  })
+
   test('an hour can be taken over when its lease ends and not before, and a value is made once', async () => {
     const { store } = await storeWith(kind, [])
     const hour = '2026-11-21T04'
@@ -229,6 +292,47 @@ test('the rows of a group of outcomes are locked in the order of their ids', asy
   await holder.query('COMMIT')
   await settled
   expect(await course.findById('zoe')).toMatchObject({ sentDays: [1] })
+})
+
+test('what was never confirmed is removed however many steps that takes', async () => {
+  const { course, url } = await storeWith('postgres', [])
+  const other = await besides(url)
+  await other.query(`INSERT INTO subscription (id, identity, address, state, created_at)
+    SELECT n, n || '@example.com', n || '@example.com', 'unconfirmed', 1 FROM generate_series(1, 1100) AS n`)
+  await course.pruneUnconfirmed(2)
+  expect((await other.query('SELECT count(*)::int AS left FROM subscription')).rows).toEqual([{ left: 0 }])
+  const inMemory = await openTestStore(undefined)
+  for (let n = 0; n < 501; n += 1) {
+    const address = `p${n}@example.com`
+    await inMemory.course.requestConfirmation({
+      identity: address,
+      address,
+      id: address,
+      tokenHash: address,
+      now: 1,
+    })
+  }
+  // Their confirmations count as the moment of their last link.
+  await inMemory.course.pruneUnconfirmed(2)
+  expect((await inMemory.course.counts(2)).byState.unconfirmed).toBe(0)
+})
+
+test('a transaction that met the locks of another is tried three times, and any other fault once', async () => {
+  const server = await postgresServer()
+  const pool = createPool({ url: secret(await server.createDatabase()), size: 1, onIdleFault: () => {} })
+  onTestFinished(() => pool.end())
+  const attempts = async (code: string, faults: number) => {
+    let tried = 0
+    await transaction(pool, async (on) => {
+      tried += 1
+      if (tried <= faults) await on.query(`DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '${code}'; END $$`)
+    }).catch(() => {})
+    return tried
+  }
+  expect(await attempts('40P01', 2)).toBe(3)
+  expect(await attempts('40001', 9)).toBe(3)
+  expect(await attempts('23505', 9)).toBe(1)
+  expect((await pool.query('SELECT 1')).rowCount).toBe(1)
 })
 
 test('statements and transactions on a server are limited there, and only those of a migration are not', async () => {

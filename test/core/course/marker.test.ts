@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { createMarker } from '../../../src/core/course/marker.ts'
+import type { Settlement } from '../../../src/core/course/store.ts'
+import { PlatformError } from '../../../src/core/errors.ts'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+import { during } from '../../support/virtual-work.ts'
+
+/** A marker hands outcomes on without a look at them. */
+const OUTCOME = {} as Settlement
+
+function markerOver(settle: () => Promise<void>) {
+  const time = virtualTime(0)
+  const commits: { readonly at: number; readonly size: number }[] = []
+  const mark = createMarker(
+    {
+      settle: async (outcomes) => {
+        commits.push({ at: time.elapsed(), size: outcomes.length })
+        await settle()
+      },
+    },
+    time.clock,
+  )
+  return { time, commits, mark }
+}
+
+test('outcomes that are learnt within three milliseconds share a commit', async () => {
+  const { time, commits, mark } = markerOver(async () => {})
+  const marks = [mark(OUTCOME, 90_000)]
+  for (const at of [2, 4]) time.after(at, () => marks.push(mark(OUTCOME, 90_000)))
+  await time.passUntil(10, () => false)
+  expect(await Promise.all(marks)).toHaveLength(3)
+  expect(commits).toEqual([
+    { at: 3, size: 2 },
+    { at: 7, size: 1 },
+  ])
+})
+
+test('a store that cannot be written is asked again four times a second, while the claim is held and no longer', async () => {
+  const { time, commits, mark } = markerOver(() =>
+    Promise.reject(new PlatformError('store_unavailable', 'locked')),
+  )
+  await expect(during(time, mark(OUTCOME, 1003))).rejects.toThrow('locked')
+  expect(commits.map(({ at }) => at)).toEqual([3, 253, 503, 753])
+  await expect(during(time, mark(OUTCOME, time.elapsed() + 501))).rejects.toThrow('locked')
+  expect(commits).toHaveLength(6)
+})
+
+test.each([
+  ['a store that is closed for good', new PlatformError('store_unavailable', 'closed', { final: true })],
+  ['a fault of ours', new TypeError('no such column')],
+])('%s is not asked again', async (_, fault) => {
+  const { time, commits, mark } = markerOver(() => Promise.reject(fault))
+  await expect(during(time, mark(OUTCOME, 90_000))).rejects.toBe(fault)
+  expect(commits).toHaveLength(1)
+})
