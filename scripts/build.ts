@@ -100,7 +100,7 @@ const { output } = await build.write({
       {
         name: 'contract',
         priority: 4,
-        test: /src\/presets\/|src\/core\/(?:env\/(?:contract|rule|breach|quantities|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/(?:address|compiled)\.ts|service|finding|secret)/,
+        test: /src\/presets\/(?!base\/platform)|src\/core\/(?:env\/(?:contract|rule|breach|quantities|read-settings|validate|values|warnings|similar|reader|plain|packages)\.ts|health\/(?:engine-probes|verdicts)\.ts|mail\/(?:address|compiled)\.ts|service|finding|secret)/,
       },
       {
         name: 'cli',
@@ -110,7 +110,7 @@ const { output } = await build.write({
       {
         name: 'definition',
         priority: 3,
-        test: /src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\/|src\/cli\/package-root\.ts$/,
+        test: /src\/presets\/base\/platform\.ts$|src\/platform\/(?!find|definition-error|targets|env-types|guaranteed|init)|src\/core\/(?:nearest|env\/explanations|analytics\/personal)\.ts$|node_modules\/leven\/|src\/cli\/package-root\.ts$/,
       },
       // A HEALTHCHECK starts a process every few seconds for ever.
       {

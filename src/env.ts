@@ -1,6 +1,6 @@
 import { type Dialect, readAs } from './core/env/dialects/read.ts'
-import { readSettings } from './core/env/read-settings.ts'
 import { parseEnvFile } from './core/env/reader.ts'
+import { registerEnvironment } from './core/env/register.ts'
 import type { Environment } from './core/env/settings.ts'
 import { type Report, validate } from './core/env/validate.ts'
 import type { Finding } from './core/finding.ts'
@@ -29,20 +29,7 @@ export const validateAll = (env: Environment): Report => validate(contract, env)
  * `process.emitWarning`, and a RuntimeWarning while CORS is at its localhost default.
  */
 export function register(env: Environment = process.env): Report {
-  const report = validateAll(env)
-  const sentences = (severity: Finding['severity']) =>
-    report.findings
-      .filter((finding) => finding.severity === severity)
-      .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
-  if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
-  for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
-  if (readSettings(learningEnvironment, env).site.corsOrigins === undefined) {
-    process.emitWarning(
-      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
-      'RuntimeWarning',
-    )
-  }
-  return report
+  return registerEnvironment(learningEnvironment, env)
 }
 
 /**

@@ -27,12 +27,18 @@ import { handlersOf, openPlatform as open } from './platform.ts'
 /** The services that the process of a definition serves: all but other programs. */
 type ServedServices<Definition> = Definition extends { readonly services: infer Services }
   ? {
-      [Name in keyof Services]: Services[Name] extends { readonly format: unknown } ? never : Name
+      [Name in keyof Services]: Services[Name] extends { readonly format: unknown }
+        ? never
+        : Services[Name] extends { readonly port: unknown }
+          ? Name
+          : Name extends PresetServices<Definition>
+            ? Name
+            : never
     }[keyof Services] &
       string
-  : Definition extends { readonly preset: 'base' }
-    ? 'web'
-    : DefaultServices
+  : PresetServices<Definition>
+
+type PresetServices<Definition> = Definition extends { readonly preset: 'base' } ? 'web' : DefaultServices
 
 /**
  * Opens the platform as Request → Response handlers, one for each service that it serves (CONTRACT §8). Never throws

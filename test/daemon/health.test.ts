@@ -361,3 +361,15 @@ test('a dependency that hangs is named with how far it came, and the others are 
     payments: { state: 'ok' },
   })
 })
+
+test('a service whose address is not set is not probed, so one service alone is a healthy platform', async () => {
+  const { ask } = await platform({})
+  const { status, body } = await ask('web', '?deep=1')
+  expect([status, body.state]).toEqual([200, 'ok'])
+  for (const neighbour of ['api', 'agent'])
+    expect(body.probes[neighbour]).toMatchObject({
+      state: 'skipped',
+      checked: false,
+      reason: 'its address is not set',
+    })
+})

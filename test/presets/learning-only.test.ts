@@ -46,3 +46,36 @@ test('the learning preset itself names them, so the search finds what it looks f
   for (const word of ['qubit', 'circuit', 'hardware', 'model_a', 'tutor'])
     expect([...text.matchAll(TRADE)].map(([found]) => found.toLowerCase())).toContain(word)
 })
+
+/** What the definition counts, and the words for it. */
+const { contract, mails, events, courses } = learning
+const COUNTS: readonly (readonly [count: number, word: string, of: RegExp])[] = [
+  [contract.variables.length, 'sixty-six', /variable/i],
+  [contract.group('hardware')?.variables.length ?? 0, 'thirteen', /variable|provider/i],
+  [mails.definitions.length, 'twelve', /mail|template/i],
+  [events.length, 'fifteen', /event|kind/i],
+  [courses[0]?.lessons.length ?? 0, 'seven', /lesson|course|\bday\b/i],
+]
+
+/** Numbers that are not such a count: how often a message is tried, how long a link works. */
+const OTHER_NUMBERS: readonly RegExp[] = [/random\.bytes\(/, /--days 7/, /LINK|link works/]
+
+test('no literal in the source stands for a count that the definition knows', () => {
+  const found = sources
+    // The words for numbers in the messages are how a count is said, whatever it is.
+    // The schedule still has the default course's own length.
+    .filter((file) => !/^src\/core\/(?:messages|course\/schedule)|^src\/cli\/demo\/run\.ts/.test(file))
+    .flatMap((file) =>
+      readFileSync(path.join(root, file), 'utf8')
+        .split('\n')
+        .filter((line) => !OTHER_NUMBERS.some((other) => other.test(line)))
+        .flatMap((line) =>
+          COUNTS.filter(
+            ([count, word, of]) =>
+              of.test(line) &&
+              new RegExp(`(?<![\\w.§$/-])(?:${count}${word && `|${word}`})(?![\\w.-])`, 'i').test(line),
+          ).map(() => `${file}: ${line.trim()}`),
+        ),
+    )
+  expect([...new Set(found)]).toEqual([])
+})

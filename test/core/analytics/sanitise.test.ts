@@ -24,6 +24,17 @@ test('there are fifteen kinds, and the opt-out key has its documented name', () 
   expect(OPT_OUT_KEY).toBe('platform.optOut')
 })
 
+test('a kind that lists properties keeps those in their types, and drops every other one', () => {
+  const kinds = [{ name: 'kiln.booked', properties: { kiln: 'string', cones: 'number' } }] as const
+  const reasons: string[] = []
+  const properties = { kiln: 'gas', cones: '6', glaze: 'celadon', hot: true }
+  const event = createSanitiser(kinds)({ kind: 'kiln.booked', at: AT, properties }, (reason) =>
+    reasons.push(reason),
+  )
+  expect({ ...event?.properties }).toEqual({ kiln: 'gas' })
+  expect(reasons.toSorted()).toEqual(['property_type', 'property_unknown', 'property_unknown'])
+})
+
 test.each([
   [null, 'malformed'],
   ['lesson.viewed', 'malformed'],

@@ -1,0 +1,32 @@
+import type { Finding } from '../finding.ts'
+import { type ServiceDefinition, WEB } from '../service.ts'
+import type { Contract } from './contract.ts'
+import { readSettings } from './read-settings.ts'
+import type { Environment } from './settings.ts'
+import { type Report, validate } from './validate.ts'
+
+/** Validates at boot: throws one Error that names every half-configured group, and emits the rest as warnings. */
+export function registerEnvironment(
+  platform: { readonly contract: Contract; readonly services: readonly ServiceDefinition[] },
+  env: Environment,
+): Report {
+  const report = validate(platform.contract, env)
+  const sentences = (severity: Finding['severity']) =>
+    report.findings
+      .filter((finding) => finding.severity === severity)
+      .map((finding) => `${finding.id}: ${finding.cause} ${finding.fix}`)
+  if (!report.ok) throw new Error(`The environment is half-configured.\n  ${sentences('error').join('\n  ')}`)
+  for (const sentence of sentences('warning')) process.emitWarning(sentence, 'EnvironmentWarning')
+  // Only services beside web are called from other origins.
+  const shared = platform.contract.find('CORS_ALLOWED_ORIGINS')?.services ?? []
+  const called = platform.services.some(
+    ({ name, port }) => port !== undefined && name !== WEB && shared.includes(name),
+  )
+  if (called && readSettings(platform, env).site.corsOrigins === undefined) {
+    process.emitWarning(
+      'CORS_ALLOWED_ORIGINS is not set: browsers may call the API from pages on localhost only',
+      'RuntimeWarning',
+    )
+  }
+  return report
+}
