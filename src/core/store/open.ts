@@ -88,7 +88,7 @@ export async function restoreStore(
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
     throw new StoreCareError(
-      'a PostgreSQL store is restored by its own tools: pg_restore; this command puts back an SQLite file.',
+      'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: runbooks/store.md says how they stay out.',
     )
   const { restore } = await import('./sqlite/restore.ts')
   const store = { from, to: address.file, holds: 'course' } as const
