@@ -4,6 +4,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import { settle } from '../src/core/course/schedule.ts'
 import { openStore } from '../src/core/store/open.ts'
+import { nextOf } from '../test/support/learning.ts'
 import { ROWS } from './claims.ts'
 import type { Benchmark } from './harness.ts'
 import { subscriptionsFile } from './subscriptions.ts'
@@ -26,7 +27,9 @@ async function claimAndRecord(file: string, together: number): Promise<number> {
       call: 'one',
     })
     if (claims.length === 0) break
-    const outcomes = claims.map((claim) => settle(claim, { kind: 'sent', id: 'x' }, now, 0))
+    const outcomes = claims.map((claim) =>
+      settle(claim, { kind: 'sent', id: 'x' }, { now, fraction: 0, next: nextOf(claim) }),
+    )
     for (let at = 0; at < outcomes.length; at += together)
       await store.course.settle(outcomes.slice(at, at + together))
     recorded += outcomes.length

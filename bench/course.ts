@@ -7,7 +7,7 @@ import { openMailer } from '../src/core/mail/open.ts'
 import { systemRandom } from '../src/core/random.ts'
 import { secret } from '../src/core/secret.ts'
 import type { Store } from '../src/core/store/store.ts'
-import { compiledMails, LESSONS } from '../test/support/learning.ts'
+import { catalog, compiledMails } from '../test/support/learning.ts'
 
 /** Sends through the mail API at the address, as every bench of the course does. */
 export function courseMailer(api: string): Mailer {
@@ -25,7 +25,7 @@ export function courseMailer(api: string): Mailer {
 /** The course over a store, with the clock and the randomness that it has in the daemon. */
 export function courseOver(store: Store, mailer: Mailer): Course {
   return openCourse({
-    lessons: LESSONS,
+    catalog,
     store: store.course,
     persistent: store.persistent,
     mailer,

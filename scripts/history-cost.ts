@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import type { Claim, CourseStore } from '../src/core/course/store.ts'
 import { secret } from '../src/core/secret.ts'
 import { openStore } from '../src/core/store/open.ts'
+import { begin } from '../test/support/learning.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 /**
@@ -41,13 +42,14 @@ try {
     for (let n = 0; n < LESSONS; n += 1) {
       const identity = `person-${n}@example.com`
       await store.course.requestConfirmation({
+        course: 'quantum',
         identity,
         address: identity,
         id: `person-${n}`,
         tokenHash: `${n}`,
         now: START,
       })
-      await store.course.confirm({ tokenHash: `${n}`, now: START })
+      await store.course.confirm({ begin, tokenHash: `${n}`, now: START })
     }
     const times = { without: [] as number[], with: [] as number[] }
     let day = 0

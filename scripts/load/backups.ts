@@ -27,6 +27,7 @@ export async function backupFuzz(): Promise<BackupFuzz> {
   for (let n = 0; n < 20; n += 1) {
     const address = `person-${n}@example.com`
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity: address,
       address,
       id: `person-${n}`,

@@ -1,6 +1,7 @@
-import { dueAt, settle } from '../../src/core/course/schedule.ts'
+import { settle } from '../../src/core/course/schedule.ts'
 import type { Outcome } from '../../src/core/mail/transport.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { begin } from '../../test/support/learning.ts'
 
 /**
  * `seed.ts FILE PERSON=OUTCOME …`: a store with people in the middle of their course, so that the runbooks of alarms
@@ -22,23 +23,26 @@ for (const person of people) {
   // Confirmed an hour and a bit ago: day 1 is due, day 2 is not.
   const then = now - 65 * 60 * 1000
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity: address,
     address,
     id: `${name}-8f3kQ2vX`,
     tokenHash: name,
     now: then,
   })
-  await store.course.confirm({ tokenHash: name, now: then })
+  await store.course.confirm({ begin, tokenHash: name, now: then })
   const ended = OUTCOMES[outcome]
   if (ended === undefined) continue
   const claims = await store.course.claimDue({
-    now: dueAt(then, 1),
+    now: then,
     limit: 100,
     retries: 100,
     leaseMs: 60_000,
     call: name,
   })
   const mine = claims.filter((claim) => claim.address === address)
-  await store.course.settle(mine.map((claim) => settle(claim, ended, now - 60_000, 0.5)))
+  await store.course.settle(
+    mine.map((claim) => settle(claim, ended, { now: now - 60_000, fraction: 0.5, next: undefined })),
+  )
 }
 await store.close()

@@ -9,6 +9,7 @@ import { REFUSALS } from '../core/analytics/budget.ts'
 import { createIngest, type Destination } from '../core/analytics/ingest.ts'
 import { type AnalyticsStore, dayOf } from '../core/analytics/store.ts'
 import { systemClock } from '../core/clock.ts'
+import { openCatalog } from '../core/course/catalog.ts'
 import { suppressionHashes } from '../core/course/links.ts'
 import { openCourse } from '../core/course/open.ts'
 import { readSettings } from '../core/env/read-settings.ts'
@@ -170,7 +171,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const course = once(async () => {
     const kept = await store()
     const opened = openCourse({
-      lessons: platform.courses[0]?.lessons ?? [],
+      catalog: await openCatalog(platform.courses),
       store: kept.course,
       persistent: kept.persistent,
       mailer,

@@ -1,3 +1,4 @@
+import type { Cadence } from '../core/course/definition.ts'
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
@@ -7,7 +8,7 @@ import type { CompiledMails } from '../core/mail/template.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
-import type { PlatformDefinition, TemplateInput } from './definition.ts'
+import type { CourseInput, PlatformDefinition, TemplateInput, Weekday } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
 import { ownProbe } from './own-probe.ts'
@@ -35,11 +36,13 @@ export function resolvePlatform(
     mails: mailsOf(definition, preset, files),
     courses: [
       ...preset.courses,
-      ...Object.entries(definition.courses ?? {}).map(([id, { title = id, every }]) => ({
+      ...Object.entries(definition.courses ?? {}).map(([id, course]) => ({
         id,
-        title,
+        title: course.title ?? id,
         lessons: (files.lessons.get(id) ?? []).map((lesson) => lessonName(id, lesson)),
-        everyMs: (every === undefined ? undefined : parseDuration(every)) ?? DAY_MS,
+        cadence: cadenceOf(course),
+        spacingMs: durationOf(course.spacing) ?? 0,
+        follow: course.follow ?? ('start' as const),
       })),
     ],
     events: eventsOf(definition, preset),
@@ -54,6 +57,24 @@ export function resolvePlatform(
       security: { ...definition.security, contact: [definition.security.contact].flat() },
     }),
   }
+}
+
+const WEEKDAYS: readonly Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
+
+function cadenceOf({ every, at, zone, on = [] }: CourseInput): Cadence {
+  if (at === undefined) return { kind: 'every', ms: durationOf(every) ?? DAY_MS }
+  const [hours = 0, minutes = 0] = at.split(':').map(Number)
+  return {
+    kind: 'at',
+    minute: hours * 60 + minutes,
+    // UTC when the definition names none, so that a course never depends on the machine that sends it.
+    zone: zone === 'subscriber' ? undefined : (zone ?? 'UTC'),
+    weekdays: on.map((day) => WEEKDAYS.indexOf(day) + 1).sort((a, b) => a - b),
+  }
+}
+
+function durationOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDuration(text)
 }
 
 /** The template of a lesson: two courses may both have a lesson 1. */

@@ -168,6 +168,7 @@ test('a store with hostile ids and tables', async () => {
   const file = path.join(cwd, 'platform.sqlite')
   const store = await openStore({ kind: 'sqlite', file })
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity: 'ada@example.com',
     address: `ada@example.com${HOSTILE}`,
     id: HOSTILE,

@@ -12,6 +12,7 @@ import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { serve } from '../support/servers.ts'
 
 /** A data folder with people whose first lessons are due, and a mail server of its own. */
@@ -21,13 +22,14 @@ async function due(people: number) {
   for (let n = 0; n < people; n += 1) {
     const address = `p${n}@example.com`
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity: address,
       address,
       id: `person-${n}`,
       tokenHash: `h${n}`,
       now: 0,
     })
-    await store.course.confirm({ tokenHash: `h${n}`, now: n })
+    await store.course.confirm({ begin, tokenHash: `h${n}`, now: n })
   }
   await store.close()
   const inbox = await openInbox({ pagePort: 0 })
@@ -227,6 +229,7 @@ test('the status shows states, lessons, the next day by the hour, and what waits
   const text = courseStatusText({
     now,
     counts: {
+      byCourse: { quantum: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 } },
       byState: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 },
       byLessons: [40, 0, 0, 0, 0, 0, 0, 1300],
       dueNow: 3,
@@ -241,6 +244,13 @@ test('the status shows states, lessons, the next day by the hour, and what waits
       {
         id: 'sub-1',
         address: 'ada@example.com',
+        course: 'quantum',
+        courseVersion: undefined,
+        lessons: 7,
+        dueAt: undefined,
+        lastSentAt: 0,
+        timeZone: undefined,
+        language: undefined,
         state: 'confirmed',
         enrolment: 1,
         createdAt: 0,

@@ -6,6 +6,7 @@ import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-addre
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
 const ADDRESS_KEY = 'the key of addresses of a test'
@@ -20,13 +21,14 @@ async function dataFolder({ env = {} }: { env?: Record<string, string> } = {}) {
   for (const name of ['ada', 'grace']) {
     const address = `${name}@example.com`
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity: address,
       address,
       id: `id-${name}`,
       tokenHash: name,
       now: 1,
     })
-    await store.course.confirm({ tokenHash: name, now: 2 })
+    await store.course.confirm({ begin, tokenHash: name, now: 2 })
     await store.course.remember(`id-${name}`, {
       at: 3,
       kind: 'attempt',

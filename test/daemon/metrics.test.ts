@@ -11,7 +11,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { openLearning } from '../support/learning.ts'
+import { begin, openLearning } from '../support/learning.ts'
 
 /** From this machine itself, which may see all metrics. */
 const HERE = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
@@ -88,13 +88,14 @@ test('the queue tells what is due and since when, and dispatch what became of it
     await course.subscribe({ spelling: address, identity: address })
   }
   await it.store.course.requestConfirmation({
+    course: 'quantum',
     identity: 'cai@example.com',
     address: 'cai@example.com',
     id: 'cai',
     tokenHash: 'hash',
     now: it.now.ms,
   })
-  await it.store.course.confirm({ tokenHash: 'hash', now: it.now.ms })
+  await it.store.course.confirm({ begin, tokenHash: 'hash', now: it.now.ms })
   it.now.ms += 90 * 60 * 1000
   const before = await it.read()
   expect([

@@ -7,6 +7,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -18,13 +19,14 @@ async function sending(people: number, answers: (message: number) => boolean) {
   for (let n = 0; n < people; n += 1) {
     const identity = `person-${n}@example.com`
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity,
       address: identity,
       id: `person-${n}`,
       tokenHash: `${n}`,
       now: Date.now(),
     })
-    await store.course.confirm({ tokenHash: `${n}`, now: Date.now() })
+    await store.course.confirm({ begin, tokenHash: `${n}`, now: Date.now() })
   }
   await store.close()
   let taken = 0

@@ -7,6 +7,7 @@ import { DAY_MS } from '../../src/core/course/schedule.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { postgresServer } from '../support/stores.ts'
 import { apiSink } from '../torture/sinks.ts'
 
@@ -19,8 +20,15 @@ async function fill(file: string): Promise<void> {
   const confirmed = Date.now() - 8 * DAY_MS
   for (let n = 0; n < PEOPLE; n += 1) {
     const [id, address] = [`person-${n}`, `p${n}@example.com`]
-    await course.requestConfirmation({ identity: address, address, id, tokenHash: id, now: confirmed })
-    await course.confirm({ tokenHash: id, now: confirmed })
+    await course.requestConfirmation({
+      course: 'quantum',
+      identity: address,
+      address,
+      id,
+      tokenHash: id,
+      now: confirmed,
+    })
+    await course.confirm({ begin, tokenHash: id, now: confirmed })
   }
   await close()
 }

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { HealthReport } from '../../src/core/health/probe.ts'
 import { healthRoute } from '../../src/daemon/routes/health.ts'
 import { accountPlatform, token } from '../support/accounts.ts'
-import { openLearning } from '../support/learning.ts'
+import { begin, openLearning } from '../support/learning.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../support/rest-store.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
@@ -63,13 +63,14 @@ test('no metric that is shown to everybody changes when somebody subscribes, con
   const before = await seen()
   const identity = 'ada@example.com'
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity,
     address: identity,
     id: 'ada',
     tokenHash: 'h',
     now: Date.now(),
   })
-  await store.course.confirm({ tokenHash: 'h', now: Date.now() })
+  await store.course.confirm({ begin, tokenHash: 'h', now: Date.now() })
   await ask('/api/email/confirm?token=x', '198.51.100.7')
   expect(await seen()).toBe(before)
 })

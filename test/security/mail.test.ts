@@ -6,6 +6,7 @@ import { inertText } from '../../src/core/mail/record-text.ts'
 import { recordUrl } from '../../src/core/mail/record-url.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
 import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'
+import { begin } from '../support/learning.ts'
 import { addressOf, openTestStore, STORES } from '../support/stores.ts'
 
 const DAY = 86_400_000
@@ -150,6 +151,7 @@ test('spelling an address anew mails it no second confirmation within the hour',
 
 describe.each(STORES)('on the store %s', (kind) => {
   const ask = (id: string, now: number, more = {}) => ({
+    course: 'quantum',
     identity: `${id}@example.com`,
     address: `${id}@example.com`,
     id,
@@ -200,7 +202,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     await course.requestConfirmation(ask('again', start))
     await course.requestConfirmation(ask('again', NOW - 5 * DAY))
     await course.requestConfirmation(ask('confirmed', start))
-    await course.confirm({ tokenHash: `hash-confirmed-${start}`, now: start + 1 })
+    await course.confirm({ begin, tokenHash: `hash-confirmed-${start}`, now: start + 1 })
     for (let n = 0; n < 510; n += 1) await course.requestConfirmation(ask(`many${n}`, start))
     await course.requestConfirmation(ask('fresh', NOW - DAY))
     await course.pruneUnconfirmed(NOW - UNCONFIRMED_KEPT_MS)
@@ -220,7 +222,7 @@ describe.each(STORES)('on the store %s', (kind) => {
       'expired',
     ])
     expect((await course.findById('a'))?.state).toBe('unconfirmed')
-    await course.confirm({ tokenHash: `hash-a-${NOW}`, now: NOW })
+    await course.confirm({ begin, tokenHash: `hash-a-${NOW}`, now: NOW })
     expect(await look(NOW)).toBe('confirmed')
   })
 })

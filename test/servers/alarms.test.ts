@@ -15,6 +15,7 @@ import { openCare, openStore } from '../../src/core/store/open.ts'
 import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { authority } from '../support/outside.ts'
 import { hasProgram } from '../support/programs.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
@@ -138,13 +139,14 @@ async function daemon({
       for (let n = from; n < from + count; n += 1) {
         const tokenHash = `hash-${n}`
         await store.course.requestConfirmation({
+          course: 'quantum',
           identity: `p${n}@example.com`,
           address: `p${n}@example.com`,
           id: `s${n}`,
           tokenHash,
           now: START,
         })
-        await store.course.confirm({ tokenHash, now: START })
+        await store.course.confirm({ begin, tokenHash, now: START })
       }
       await store.close()
     },

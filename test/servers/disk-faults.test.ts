@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { bin, type Daemon, platformctl, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { begin } from '../support/learning.ts'
 import { hasProgram } from '../support/programs.ts'
 import { addressOf, postgresServer } from '../support/stores.ts'
 import { apiSink } from '../torture/sinks.ts'
@@ -145,6 +146,8 @@ test('a database that goes away while a message is out delays its record, and no
   const store = await openStore(address)
   const then = Date.now() - 65 * 60 * 1000
   const ada = {
+    begin,
+    course: 'quantum',
     identity: 'ada@example.com',
     address: 'ada@example.com',
     id: 'ada',

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as Schedule from '../../src/core/course/schedule.ts'
@@ -10,6 +11,7 @@ import type * as Stores from '../../src/core/store/open.ts'
 
 /** The code under simulation: ours, or a copy of it with a mutation. */
 export interface Core {
+  readonly createCatalog: typeof Catalog.createCatalog
   readonly createHours: typeof Hours.createHours
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
@@ -23,6 +25,7 @@ export interface Core {
 export async function loadCore(root: string): Promise<Core> {
   const load = async <T>(file: string): Promise<T> =>
     (await import(pathToFileURL(path.join(root, 'src/core', file)).href)) as T
+  const { createCatalog } = await load<typeof Catalog>('course/catalog.ts')
   const { createHours } = await load<typeof Hours>('course/hours.ts')
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
@@ -30,5 +33,5 @@ export async function loadCore(root: string): Promise<Core> {
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
   const { DAY_MS } = await load<typeof Schedule>('course/schedule.ts')
-  return { createHours, openCourse, openMailer, openStore, secret, PlatformError, DAY_MS }
+  return { createCatalog, createHours, openCourse, openMailer, openStore, secret, PlatformError, DAY_MS }
 }

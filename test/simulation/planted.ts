@@ -14,7 +14,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'records a day as sent before it is sent',
     file: 'course/dispatcher.ts',
     find: 'const outcome = await inFlight(',
-    replace: `await mark(taken, settle(claim, { kind: 'sent', id: '' }, clock.now(), 0))
+    replace: `await mark(taken, settle(claim, { kind: 'sent', id: '' }, { now: clock.now(), fraction: 0, next: catalog.next(plan, claim, claim.day) }))
       const outcome = await inFlight(`,
   },
   {
@@ -32,8 +32,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'makes a new key for every attempt',
     file: 'course/dispatcher.ts',
-    find: 'about: aboutLesson(claim),\n        date',
-    replace: 'about: String(random.fraction()) + aboutLesson(claim),\n        date',
+    find: '...lessonOf(plan, claim),\n        slots',
+    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        slots',
   },
   {
     name: 'does not look again before it hands over',
@@ -50,8 +50,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'counts 23 hours as a day',
     file: 'course/schedule.ts',
-    find: 'return confirmedAt + (day - 1) * DAY_MS',
-    replace: 'return confirmedAt + (day - 1) * 23 * HOUR_MS',
+    find: 'enrolment.confirmedAt + (day - 1) * cadence.ms',
+    replace: 'enrolment.confirmedAt + (day - 1) * 23 * HOUR_MS',
   },
   {
     name: 'dates every attempt anew',
@@ -176,14 +176,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'takes a released lesson for one that waits for ever',
     file: 'course/schedule.ts',
-    find: 'nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, due) : due',
-    replace: 'nextAttemptAt: tried ? undefined : due',
+    find: 'nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, claim.dueAt) : claim.dueAt',
+    replace: 'nextAttemptAt: tried ? undefined : claim.dueAt',
   },
   {
     name: 'keeps what was erased',
     file: 'store/sqlite/erase.ts',
-    find: 'DELETE FROM subscription WHERE identity = ? RETURNING id, address',
-    replace: 'SELECT id, address FROM subscription WHERE identity = ?',
+    find: 'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
+    replace: 'SELECT id, address FROM subscription WHERE identity = @identity OR person = @identity',
   },
   {
     name: 'mails on after an unsubscribe',
@@ -218,7 +218,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'undoes no unsubscribe',
     file: 'course/subscription.ts',
-    find: 'nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, dueAt(confirmedAt, day)),',
+    find: 'nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, record.dueAt ?? now),',
     replace: 'nextAttemptAt: undefined,',
   },
   {

@@ -1,6 +1,7 @@
-import { DAY_MS, dueAt } from '../../src/core/course/schedule.ts'
+import { DAY_MS } from '../../src/core/course/schedule.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
+import { lessonDue } from '../support/learning.ts'
 import { MOST_SKEW_MS, type Process, REFUSES_US } from './provider.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
@@ -112,7 +113,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       const confirmed = confirmedAt.get(parsed.enrolment)
       if (confirmed === undefined)
         violation('a lesson for a subscription that is not confirmed', parsed.lesson)
-      else if (latest + 2 * MOST_SKEW_MS < dueAt(confirmed, parsed.day))
+      else if (latest + 2 * MOST_SKEW_MS < lessonDue(confirmed, parsed.day))
         violation('a lesson before it was due', parsed.lesson)
       if (ended.has(parsed.enrolment)) violation('a lesson after an acknowledged unsubscribe', parsed.lesson)
       if (superseded.has(parsed.enrolment))
@@ -225,7 +226,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     finish(): void {
       for (const [enrolment, at] of confirmedAt) {
         if (ended.has(enrolment) || superseded.has(enrolment) || dead.has(enrolment)) continue
-        for (let day = 1; day <= 7 && dueAt(at, day) + DAY_MS < time.clock.now(); day += 1)
+        for (let day = 1; day <= 7 && lessonDue(at, day) + DAY_MS < time.clock.now(); day += 1)
           if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
             violation('a lesson that was due never went out', `${enrolment}.${day}`)
       }

@@ -3,7 +3,8 @@ import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
-import { compiledMails, LESSONS } from '../support/learning.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { compiledMails } from '../support/learning.ts'
 import type { Core } from './core.ts'
 import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
@@ -124,7 +125,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     const linkKey = secrets[rotated] ?? core.secret('')
     const skew = faults.has('clock-skew') && process !== web ? random.between(-MOST_SKEW_MS, MOST_SKEW_MS) : 0
     return core.openCourse({
-      lessons: LESSONS,
+      catalog: core.createCatalog(learning.courses),
       store: over,
       persistent: true,
       mailer: core.openMailer({

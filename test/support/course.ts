@@ -1,4 +1,5 @@
 import { systemClock, type Timer } from '../../src/core/clock.ts'
+import type { Catalog } from '../../src/core/course/catalog.ts'
 import { openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
@@ -7,7 +8,7 @@ import type { Message, Outcome } from '../../src/core/mail/transport.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { secret } from '../../src/core/secret.ts'
 import type { VirtualTime } from '../simulation/virtual-time.ts'
-import { compiledMails, LESSONS } from './learning.ts'
+import { begin, compiledMails, catalog as DEFAULT } from './learning.ts'
 import { addressOf, openTestStore, type StoreKind } from './stores.ts'
 
 export const START = Date.UTC(2026, 2, 28)
@@ -22,6 +23,7 @@ export async function courseWith(
     time,
     patienceMs,
     leaseClock = time?.elapsed,
+    catalog = DEFAULT,
   }: {
     readonly kind?: StoreKind
     readonly siteUrl?: string
@@ -30,6 +32,7 @@ export async function courseWith(
     readonly time?: VirtualTime
     readonly patienceMs?: number
     readonly leaseClock?: (() => number) | undefined
+    readonly catalog?: Catalog
   } = {},
 ) {
   const address = await addressOf(kind)
@@ -46,16 +49,18 @@ export async function courseWith(
       site = siteUrl,
       aheadMs = 0,
       isPaused,
+      catalog: courses = catalog,
       timer = time?.clock ?? systemClock,
     }: {
       readonly site?: string
       readonly aheadMs?: number
+      readonly catalog?: Catalog
       readonly isPaused?: () => Promise<boolean>
       readonly timer?: Timer
     } = {},
   ) =>
     openCourse({
-      lessons: LESSONS,
+      catalog: courses,
       store: on,
       persistent: true,
       mailer: openMailer({
@@ -87,6 +92,7 @@ export async function courseWith(
     })
   for (let n = 0; n < people; n += 1) {
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity: `p${n}@example.com`,
       address: `p${n}@example.com`,
       id: `person-${n}`,
@@ -94,7 +100,7 @@ export async function courseWith(
       now,
     })
     // One after the other, so that there is a first and a last.
-    await store.course.confirm({ tokenHash: `hash-${n}`, now: now - people + n })
+    await store.course.confirm({ begin, tokenHash: `hash-${n}`, now: now - people + n })
   }
   // What is loaded once is loaded now: virtual time would not wait for it.
   await compiledMails()

@@ -1,3 +1,4 @@
+import { createCatalog } from '../../src/core/course/catalog.ts'
 import type { Asks } from '../../src/core/health/diagnosis.ts'
 import { asksOf } from '../../src/core/health/diagnosis.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
@@ -12,7 +13,15 @@ export const SERVICES = contract.services
 export const VARIABLES = contract.variables
 export const RULES = contract.rules
 export const GROUPS = contract.groups.map(({ name }) => name)
-export const LESSONS = learning.courses[0]?.lessons ?? []
+export const catalog = createCatalog(learning.courses)
+export const { begin } = catalog
+/** What follows a lesson of the default course. */
+export const nextAfter = ({ confirmedAt = 0 }: { readonly confirmedAt: number | undefined }, day: number) =>
+  learning.courses[0] && catalog.next(learning.courses[0], { confirmedAt }, day)
+export const nextOf = (claim: { readonly confirmedAt: number; readonly day: number }) =>
+  nextAfter(claim, claim.day)
+/** When a lesson of the default course is due. */
+export const lessonDue = (confirmedAt: number, day: number) => confirmedAt + (day - 1) * 24 * 60 * 60 * 1000
 export const EVENTS = learning.events
 export const EVENT_KINDS = EVENTS.map(({ name }) => name)
 export const LABELS = createLabels(learning)

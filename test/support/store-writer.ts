@@ -1,4 +1,5 @@
 import { openStore } from '../../src/core/store/open.ts'
+import { begin } from './learning.ts'
 
 /**
  * A program that subscribes and confirms people as fast as it can, one durable commit after the other, and writes each
@@ -11,13 +12,14 @@ for (let number = 1; ; number += 1) {
   const name = `${prefix}${number}`
   const now = Date.now()
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity: `${name}@example.com`,
     address: `${name}@example.com`,
     id: name,
     tokenHash: name,
     now,
   })
-  await store.course.confirm({ tokenHash: name, now })
+  await store.course.confirm({ begin, tokenHash: name, now })
   // A pause after a hundred, or the store grows faster than it can be copied.
   if (number % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   process.stdout.write(`${number}\n`)

@@ -10,6 +10,7 @@ import type { StoreAddress } from '../../src/core/env/settings.ts'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
+import { begin } from '../support/learning.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { apiSink, type Sink, type Step, smtpSink } from './sinks.ts'
 
@@ -123,13 +124,14 @@ async function fill(address: StoreAddress, people: number): Promise<void> {
   for (let n = 0; n < people; n += 1) {
     const mail = addressOf(n)
     await store.course.requestConfirmation({
+      course: 'quantum',
       identity: mail,
       address: mail,
       id: `person-${n}`,
       tokenHash: `hash-${n}`,
       now: confirmed,
     })
-    await store.course.confirm({ tokenHash: `hash-${n}`, now: confirmed })
+    await store.course.confirm({ begin, tokenHash: `hash-${n}`, now: confirmed })
   }
   await store.close()
 }

@@ -119,14 +119,16 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
   const paused = await (await platform.store()).sending.pause()
   if (options.format === 'json') {
     const { addressHint } = await import('../output/course-text.ts')
-    const waiting = problems.map((one) => ({
-      id: one.id,
-      day: one.sentDays.length + 1,
-      ...one.problem,
-      nextAttemptAt: one.nextAttemptAt,
-      address: addressHint(one.address),
-      messageId: course.messageIdOf(one),
-    }))
+    const waiting = await Promise.all(
+      problems.map(async (one) => ({
+        id: one.id,
+        day: one.sentDays.length + 1,
+        ...one.problem,
+        nextAttemptAt: one.nextAttemptAt,
+        address: addressHint(one.address),
+        messageId: await course.messageIdOf(one),
+      })),
+    )
     return json(context, { version: 1, ...counts, ...(paused && { paused }), problems: waiting })
   }
   const { courseStatusText } = await import('../output/course-text.ts')
@@ -134,7 +136,9 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
     courseStatusText({
       counts,
       paused,
-      problems: problems.map((one) => ({ ...one, messageId: course.messageIdOf(one) })),
+      problems: await Promise.all(
+        problems.map(async (one) => ({ ...one, messageId: await course.messageIdOf(one) })),
+      ),
       now: context.clock.now(),
     }),
   )

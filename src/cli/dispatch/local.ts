@@ -23,9 +23,9 @@ export async function localSource(
       }),
     remaining: async () => (await (await platform.course()).backlog()).due,
     due: async (limit) =>
-      (await (await platform.course()).due(limit)).map(({ id, sentDays, nextAttemptAt }) => ({
+      (await (await platform.course()).due(limit)).map(({ id, sentDays, lessons, nextAttemptAt }) => ({
         id,
-        day: nextDay(sentDays),
+        day: nextDay(sentDays, lessons),
         nextAttemptAt,
       })),
     close,

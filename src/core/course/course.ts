@@ -1,6 +1,7 @@
 import type { Operator } from '../audit.ts'
+import type { CourseDefinition } from './definition.ts'
 import type { PastEntry } from './history.ts'
-import type { Backlog, CourseCounts, Erased, Subscription } from './store.ts'
+import type { Backlog, CourseCounts, EnrolAnswer, Erased, Subscription } from './store.ts'
 
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
@@ -32,10 +33,18 @@ export interface DispatchResult {
   }[]
 }
 
-/** The seven-day course (CONTRACT §5) as its callers see it: routes, schedule and CLI enter here. */
+/** The courses of a platform as their callers see them: routes, schedule and CLI enter here. */
 export interface Course {
   /** `address` has been parsed; the mail goes out after the answer, which therefore takes the same time for all. */
-  subscribe(address: { readonly spelling: string; readonly identity: string }): Promise<SubscribeResult>
+  subscribe(request: {
+    readonly spelling: string
+    readonly identity: string
+    /** One of the platform's; its first when left out. */
+    readonly course?: string | undefined
+    /** IANA name. */
+    readonly timeZone?: string | undefined
+    readonly language?: string | undefined
+  }): Promise<SubscribeResult>
   /** Mails a new link to an unconfirmed subscription, within the limits of `subscribe`; `none` when there is none. */
   confirmAgain(
     identity: string,
@@ -44,7 +53,23 @@ export interface Course {
     | { readonly kind: 'sent'; readonly id: string }
     | { readonly kind: 'not_sent'; readonly reason: string }
   >
+  /**
+   * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again answers
+   * the same and changes nothing.
+   */
+  enrol(request: {
+    readonly spelling: string
+    readonly identity: string
+    readonly course?: string | undefined
+    readonly timeZone?: string | undefined
+    readonly language?: string | undefined
+    readonly key?: string | undefined
+  }): Promise<EnrolAnswer>
+  /** Ends a course for a person, as an unsubscribe does; false: there was nothing to end. */
+  cancel(request: { readonly identity: string; readonly course?: string | undefined }): Promise<boolean>
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
+  /** The courses of the platform. */
+  readonly courses: readonly CourseDefinition[]
   /** What `confirm` would answer, and changes nothing; `use`: it would confirm now. */
   checkToken(token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
@@ -69,12 +94,20 @@ export interface Course {
   backlog(): Promise<Backlog>
   due(limit: number): Promise<readonly Subscription[]>
   problems(limit: number): Promise<readonly Subscription[]>
-  find(identity: string): Promise<Subscription | undefined>
+  /** The enrolment of a person in a course; without one, the oldest. */
+  find(identity: string, course?: string): Promise<Subscription | undefined>
+  /** Every enrolment of a person. */
+  findPerson(identity: string): Promise<readonly Subscription[]>
   findById(id: string): Promise<Subscription | undefined>
   /** What happened to a subscription, oldest first. */
   history(id: string): Promise<readonly PastEntry[]>
   /** The Message-ID of the lesson in hand; undefined when there is none, or mail is not configured here. */
-  messageIdOf(subscription: Pick<Subscription, 'id' | 'enrolment' | 'sentDays'>): string | undefined
+  messageIdOf(
+    subscription: Pick<
+      Subscription,
+      'id' | 'course' | 'courseVersion' | 'enrolment' | 'sentDays' | 'lessons'
+    >,
+  ): Promise<string | undefined>
   /** `operator` stands in the audit log, here and below; default: the embedding program. */
   erase(identity: string, operator?: Operator): Promise<Erased>
   resolve(id: string, as: 'retry' | 'sent', operator?: Operator): Promise<boolean>

@@ -4,12 +4,14 @@ import type { Log } from '../log.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Outcome } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
+import type { Catalog } from './catalog.ts'
 import type { Course, DispatchResult } from './course.ts'
+import { type CoursePlan, FIRST_COURSE } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
 import { type About, createRefusals } from './refusals.ts'
-import { dueAt, KEY_LIFE_MS, release, settle } from './schedule.ts'
+import { finish, KEY_LIFE_MS, release, settle } from './schedule.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
@@ -30,9 +32,8 @@ export interface DispatcherOptions {
   readonly timer: Timer
   readonly random: Random
   readonly log: Log
+  readonly catalog: Catalog
   /** What a lesson's mail needs besides its template. */
-  /** Names of templates, in order. */
-  readonly lessons: readonly string[]
   /** Waits for a place within the pace that all dispatchers of the store share. */
   readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
   /** Are courses paused? Asked before the first lesson and every few seconds. */
@@ -45,7 +46,7 @@ export interface DispatcherOptions {
  * network I/O) → render → send → record. The hourly schedule, the endpoint and the CLI all enter here.
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
-  const { store, persistent, mailer, clock, timer, random, log, lessons, mailFor } = options
+  const { store, persistent, mailer, clock, timer, random, log, catalog, mailFor } = options
   const { turn = async () => {}, isPaused = async () => false } = options
   return async ({ limit, run, signal, onProgress }) => {
     if (!persistent)
@@ -102,7 +103,13 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         await mark(taken, release(claim, clock.now(), true))
         return feed.giveBack({ stale: false })
       }
-      const outcome = await inFlight(() => handOver(taken))
+      const plan = await catalog.plan(claim, store)
+      if (plan === undefined) return record(taken, undefined, gone(claim))
+      if (claim.day > plan.lessons.length) {
+        await mark(taken, finish(claim, clock.now()))
+        return feed.giveBack({ stale: false })
+      }
+      const outcome = await inFlight(() => handOver(taken, plan))
       if (outcome === 'untried') {
         await mark(taken, release(claim, clock.now(), false))
         feed.giveBack({ stale: true })
@@ -111,31 +118,35 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         unheard ??= outcome.reason
         await mark(taken, release(claim, clock.now(), true))
         tell(claim, outcome)
-      } else if (isRefusal(outcome)) undecided.push(refused(taken, outcome))
-      else await record(taken, outcome)
+      } else if (isRefusal(outcome)) undecided.push(refused(taken, plan, outcome))
+      else await record(taken, plan, outcome)
     }
 
-    async function record(taken: Taken, outcome: Outcome): Promise<void> {
+    /** The lesson after a claim's, when that is sent now. */
+    const following = (plan: CoursePlan, claim: Claim, now: number) =>
+      catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
+
+    async function record(taken: Taken, plan: CoursePlan | undefined, outcome: Outcome): Promise<void> {
       const { claim } = taken
-      await mark(taken, settle(claim, outcome, clock.now(), random.fraction(), messageIdOf(claim)))
+      const now = clock.now()
+      const next = plan && following(plan, claim, now)
+      const messageId = plan && mailer.messageId(lessonOf(plan, claim))
+      await mark(taken, settle(claim, outcome, { now, fraction: random.fraction(), next, messageId }))
       tell(claim, outcome)
     }
 
     /** What a refusal is about shows in what becomes of the others; its slot does not wait for that. */
-    async function refused(taken: Taken, outcome: Refusal): Promise<void> {
+    async function refused(taken: Taken, plan: CoursePlan, outcome: Refusal): Promise<void> {
       const { claim, lease } = taken
       const { reason } = outcome
       const unclear = aboutOf(outcome)
       // No later than the lease: whoever holds it next must not find a refusal that was never recorded.
       const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
-      if (about === 'message') return record(taken, { kind: 'permanent', hardBounce: false, reason })
+      if (about === 'message') return record(taken, plan, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
       await mark(taken, release(claim, clock.now(), true))
       tell(claim, outcome)
     }
-
-    const messageIdOf = (claim: Claim) =>
-      mailer.messageId({ template: templateOf(lessons, claim.day), about: aboutLesson(claim) })
 
     let pauseAskedAt = timer.monotonic()
     async function lookAtPause(): Promise<void> {
@@ -144,7 +155,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (await isPaused()) pause = PAUSED
     }
 
-    async function handOver({ claim, lease }: Taken): Promise<SendOutcome | 'untried' | 'gone'> {
+    async function handOver(
+      { claim, lease }: Taken,
+      plan: CoursePlan,
+    ): Promise<SendOutcome | 'untried' | 'gone'> {
       if (stopped()) return 'untried'
       try {
         await turn(signal)
@@ -154,16 +168,17 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       }
       await lookAtPause()
       // A lesson that was claimed under a clock that was ahead waits until it is due.
-      const early = clock.now() < dueAt(claim.confirmedAt, claim.day)
+      const early = clock.now() < claim.dueAt
       if (stopped() || early || !lease.mayBegin()) return 'untried'
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return 'gone'
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
       // What a transport has not answered by then may or may not have been delivered.
       const number = refusals.handOver()
-      if (dueAt(claim.confirmedAt, claim.day + 1) < clock.now() + SOON_MS) had.add(claim.subscription)
+      const next = following(plan, claim, clock.now())
+      if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
       lease.begin(claim)
-      const outcome = await Promise.race([send(claim, lease.signal), lease.expired.then(() => LATE)])
+      const outcome = await Promise.race([send(claim, plan, lease.signal), lease.expired.then(() => LATE)])
       // Here, in the order of the answers: what is in a row must not depend on what is recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
@@ -183,13 +198,12 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       reason: problem?.reason ?? 'the outcome is unknown',
     })
 
-    function send(claim: Claim, signal: AbortSignal): Promise<SendOutcome> {
+    function send(claim: Claim, plan: CoursePlan, signal: AbortSignal): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {
-        template: templateOf(lessons, claim.day),
+        ...lessonOf(plan, claim),
         slots,
         to: { name: undefined, address: claim.address },
-        about: aboutLesson(claim),
         date: new Date(claim.firstAttemptAt),
         unsubscribeUrl,
       }
@@ -268,13 +282,28 @@ const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as
 
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
-/** What a lesson's mail is about: the same for every attempt. */
-export function aboutLesson(lesson: Pick<Claim, 'subscription' | 'enrolment' | 'day'>): string {
-  return `course.${lesson.subscription}.${lesson.enrolment}.${lesson.day}`
+/** Which mail a lesson is, and the key that all its attempts share, whatever becomes of its template meanwhile. */
+export function lessonOf(
+  { lessons }: Pick<CoursePlan, 'lessons'>,
+  { course, subscription, enrolment, day }: Pick<Claim, 'course' | 'subscription' | 'enrolment' | 'day'>,
+): Pick<Mail, 'template' | 'label' | 'about'> {
+  const template = lessons[day - 1]
+  if (template === undefined) throw new RangeError(`there is no lesson for day ${day}`)
+  return {
+    template,
+    ...(course !== FIRST_COURSE && { label: `${course}-${day}` }),
+    about: `course.${subscription}.${enrolment}.${day}`,
+  }
 }
 
-export function templateOf(lessons: readonly string[], day: number): string {
-  const name = lessons[day - 1]
-  if (name === undefined) throw new RangeError(`there is no lesson for day ${day}`)
-  return name
+const HOUR_MS = 60 * 60 * 1000
+
+/** Not the message's fault: it waits until the definition has the course again. */
+function gone({ course }: Claim): Outcome {
+  return {
+    kind: 'transient',
+    scope: 'connection',
+    reason: `the platform has no course ${course}: put it back, or cancel its enrolments`,
+    retryAfterMs: HOUR_MS,
+  }
 }

@@ -1,4 +1,4 @@
-import { dueAt, LESSONS, nextDay } from './schedule.ts'
+import { DAY_MS, nextDay } from './schedule.ts'
 import type { Problem, SubscriptionState } from './store.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */
@@ -10,6 +10,11 @@ export interface StoredSubscription {
   readonly unsubscribedAt: number | null
   /** JSON. */
   readonly sentDays: string
+  /** How many lessons its course has. */
+  readonly lessons: number
+  /** When the lesson in hand is due; null: a day after the one before, from confirmation on. */
+  readonly dueAt: number | null
+  readonly lastSentAt: number | null
   readonly nextAttemptAt: number | null
   readonly problem: Problem['kind'] | null
 }
@@ -19,8 +24,8 @@ export interface StoredSubscription {
  * lessons in order, none before it was due, and a state that its times agree with. `now` in UTC milliseconds.
  */
 export function violations(row: StoredSubscription, now: number): readonly string[] {
-  const days = daysOf(row.sentDays)
-  if (days === undefined) return ['the days sent are not a list of days 1 to 7']
+  const days = daysOf(row.sentDays, row.lessons)
+  if (days === undefined) return [`the days sent are not a list of days 1 to ${row.lessons}`]
   const found: string[] = []
   const hold = (kept: boolean, sentence: string) => {
     if (!kept) found.push(sentence)
@@ -38,8 +43,10 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   hold(row.enrolment >= 1, `it is ${row.state} and was never enrolled`)
   if (row.confirmedAt === null) return [...found, `it is ${row.state} and has no time of confirmation`]
   const last = days.at(-1)
+  // Where a row says when its lessons are due, it says that of the next one only.
+  const sentDue = row.dueAt === null ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
   hold(
-    last === undefined || dueAt(row.confirmedAt, last) <= now,
+    last === undefined || sentDue === null || sentDue <= now,
     `day ${last} was sent before it was due (or this machine’s clock is behind)`,
   )
   if (row.state === 'unsubscribed') {
@@ -48,21 +55,24 @@ export function violations(row: StoredSubscription, now: number): readonly strin
     return found
   }
   hold(row.unsubscribedAt === null, 'it is confirmed and has a time of unsubscribing')
-  const next = nextDay(days)
+  const next = nextDay(days, row.lessons)
   if (next === undefined) {
     hold(row.nextAttemptAt === null, 'all lessons were sent and another is planned')
   } else if (row.nextAttemptAt === null) {
     hold(row.problem === 'parked' || row.problem === 'unknown', `day ${next} is never going to be tried`)
   } else {
-    hold(row.nextAttemptAt >= dueAt(row.confirmedAt, next), `day ${next} is planned before it is due`)
+    hold(
+      row.nextAttemptAt >= (row.dueAt ?? row.confirmedAt + (next - 1) * DAY_MS),
+      `day ${next} is planned before it is due`,
+    )
   }
   return found
 }
 
-function daysOf(json: string): readonly number[] | undefined {
+function daysOf(json: string, lessons: number): readonly number[] | undefined {
   try {
     const days: unknown = JSON.parse(json)
-    return Array.isArray(days) && days.every((day) => Number.isInteger(day) && day >= 1 && day <= LESSONS)
+    return Array.isArray(days) && days.every((day) => Number.isInteger(day) && day >= 1 && day <= lessons)
       ? (days as number[])
       : undefined
   } catch {

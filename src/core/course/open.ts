@@ -7,8 +7,10 @@ import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'
+import type { Catalog } from './catalog.ts'
 import type { Course } from './course.ts'
-import { aboutLesson, createDispatcher, type DispatcherOptions, templateOf } from './dispatcher.ts'
+import { FIRST_COURSE } from './definition.ts'
+import { createDispatcher, type DispatcherOptions, lessonOf } from './dispatcher.ts'
 import { outcomeFields } from './history.ts'
 import {
   confirmUrl,
@@ -21,7 +23,7 @@ import {
   unsubscribeUrl,
 } from './links.ts'
 import { nextDay } from './schedule.ts'
-import type { CourseStore, Erased } from './store.ts'
+import type { Claim, CourseStore, Erased, Subscription } from './store.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
@@ -48,8 +50,7 @@ export interface CourseOptions {
   readonly random: Random
   readonly log: Log
   readonly siteUrl: string
-  /** Names of templates, in order. */
-  readonly lessons: readonly string[]
+  readonly catalog: Catalog
   /** Confirmations that the whole platform mails in 24 hours. */
   readonly confirmationsPerDay?: number
   /** Told when that budget was found used up. */
@@ -74,7 +75,7 @@ export function openCourse({
   random,
   log,
   siteUrl,
-  lessons,
+  catalog,
   confirmationsPerDay: mostADay = Number.MAX_SAFE_INTEGER,
   onExhausted = () => {},
   linkKey,
@@ -101,6 +102,21 @@ export function openCourse({
     const known = await Promise.all(forms.map((form) => store.find(form)))
     return forms[known.findIndex((found) => found !== undefined)] ?? identity
   }
+  /** The page of a lesson; that of the first course needs no name. */
+  const lessonUrl = ({ course, day }: Claim) =>
+    `${siteUrl}${ROUTES.lesson.path.replace(':day', String(day))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
+  const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
+  const resolveOne = async (enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) => {
+    const plan = await catalog.plan(enrolment, store)
+    return store.resolve({
+      id: enrolment.id,
+      as,
+      now: clock.now(),
+      audit: audit('resolve', enrolment.id, operator, as),
+      next: ({ confirmedAt = 0, ...known }, day) =>
+        plan && catalog.next(plan, { ...known, confirmedAt }, day),
+    })
+  }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
   const run = createDispatcher({
@@ -111,14 +127,14 @@ export function openCourse({
     timer,
     random,
     log,
-    lessons,
+    catalog,
     ...(turn && { turn }),
     ...(isPaused && { isPaused }),
     mailFor: (claim) => {
       const link = unsubscribe(claim.subscription, claim.enrolment)
       return {
         slots: {
-          lessonUrl: `${siteUrl}${ROUTES.lesson.path.replace(':day', String(claim.day))}`,
+          lessonUrl: lessonUrl(claim),
           unsubscribeUrl: link,
         },
         unsubscribeUrl: link,
@@ -177,7 +193,7 @@ export function openCourse({
   }
 
   return {
-    async subscribe({ spelling, identity }) {
+    async subscribe({ spelling, identity, course = firstCourse, timeZone, language }) {
       const { token, hash } = newToken(random)
       const suppressed = await isSuppressed(identity)
       const id = newId(random)
@@ -186,6 +202,9 @@ export function openCourse({
         mailboxKey: mailboxKey(identity),
         mostADay,
         address: spelling,
+        course,
+        timeZone,
+        language,
         id,
         tokenHash: hash,
         now: clock.now(),
@@ -211,16 +230,17 @@ export function openCourse({
     },
     async confirmAgain(asked) {
       const identity = await storedForm(asked)
-      const found = await store.find(identity)
-      if (found?.state !== 'unconfirmed') return { kind: 'none' }
+      const found = (await store.findPerson(identity)).findLast(({ state }) => state === 'unconfirmed')
+      if (found === undefined) return { kind: 'none' }
       if (!mailer.configured) return { kind: 'not_sent', reason: mailer.reason ?? 'mail is not configured' }
       const { token, hash } = newToken(random)
-      const { id, address } = found
+      const { id, address, course } = found
       const request = await store.requestConfirmation({
         identity,
         mailboxKey: mailboxKey(identity),
         mostADay,
         address,
+        course,
         id,
         tokenHash: hash,
         now: clock.now(),
@@ -236,9 +256,32 @@ export function openCourse({
         ? { kind: 'sent', id: outcome.id }
         : { kind: 'not_sent', reason: outcome.reason }
     },
+    courses: catalog.courses,
+    async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }) {
+      if (catalog.find(course) === undefined) return { enrolled: false, reason: 'no_such_course' }
+      if (await isSuppressed(identity)) return { enrolled: false, reason: 'erased' }
+      return store.enrol({
+        begin: catalog.begin,
+        identity: await storedForm(identity),
+        mailboxKey: mailboxKey(identity),
+        address: spelling,
+        course,
+        timeZone,
+        language,
+        id: newId(random),
+        now: clock.now(),
+        key,
+      })
+    },
+    async cancel({ identity, course = firstCourse }) {
+      const found = await store.find(await storedForm(identity), course)
+      if (found?.state !== 'confirmed' || nextDay(found.sentDays, found.lessons) === undefined) return false
+      await store.unsubscribe({ id: found.id, enrolment: found.enrolment, now: clock.now() })
+      return true
+    },
     confirm: (token) =>
       TOKEN.test(token)
-        ? store.confirm({ tokenHash: hashToken(token), now: clock.now() })
+        ? store.confirm({ begin: catalog.begin, tokenHash: hashToken(token), now: clock.now() })
         : Promise.resolve('invalid'),
     checkToken: (token) =>
       TOKEN.test(token)
@@ -274,11 +317,13 @@ export function openCourse({
       }
       return sent
     },
-    counts: () => store.counts(clock.now()),
+    counts: () =>
+      store.counts(clock.now(), Math.max(0, ...catalog.courses.map(({ lessons }) => lessons.length))),
     backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
-    find: async (identity) => store.find(await storedForm(identity)),
+    find: async (identity, course) => store.find(await storedForm(identity), course),
+    findPerson: async (identity) => store.findPerson(await storedForm(identity)),
     async erase(identity, operator = PROGRAM) {
       const hash = suppressionHash(addressKey.reveal(), identity)
       let erased: Erased = { existed: false, related: 0, bytesGone: true }
@@ -302,28 +347,27 @@ export function openCourse({
     },
     history: (id) => store.history(id),
     findById: (id) => store.findById(id),
-    messageIdOf: ({ id, enrolment, sentDays }) => {
-      const day = nextDay(sentDays)
-      return day === undefined
-        ? undefined
-        : mailer.messageId({
-            template: templateOf(lessons, day),
-            about: aboutLesson({ subscription: id, enrolment, day }),
-          })
+    async messageIdOf({ id, course, courseVersion, enrolment, sentDays, lessons }) {
+      const day = nextDay(sentDays, lessons)
+      const plan = await catalog.plan({ course, courseVersion }, store)
+      if (plan === undefined || day === undefined || day > plan.lessons.length) return undefined
+      return mailer.messageId(lessonOf(plan, { course, subscription: id, enrolment, day }))
     },
-    resolve: (id, as, operator = PROGRAM) =>
-      store.resolve({ id, as, now: clock.now(), audit: audit('resolve', id, operator, as) }),
+    async resolve(id, as, operator = PROGRAM) {
+      const found = await store.findById(id)
+      return found !== undefined && (await resolveOne(found, as, operator))
+    },
     async resolveAll(as, reason, operator = PROGRAM) {
       let resolved = 0
       let after: { readonly since: number; readonly id: string } | undefined
       for (;;) {
         const page = await store.listProblems(RESOLVE_AT_ONCE, after)
-        for (const { id, problem, nextAttemptAt } of page) {
+        for (const one of page) {
+          const { id, problem, nextAttemptAt } = one
           after = { since: problem?.since ?? 0, id }
           const waits = nextAttemptAt === undefined && problem?.kind !== 'bounced'
           if (reason === undefined ? !waits : problem?.reason.includes(reason) !== true) continue
-          if (await store.resolve({ id, as, now: clock.now(), audit: audit('resolve', id, operator, as) }))
-            resolved += 1
+          if (await resolveOne(one, as, operator)) resolved += 1
         }
         if (page.length < RESOLVE_AT_ONCE) return resolved
       }

@@ -1,8 +1,8 @@
 import type { Outcome } from '../mail/transport.ts'
+import type { Cadence, CoursePlan } from './definition.ts'
 import { outcomeFields } from './history.ts'
-import type { Claim, Settlement } from './store.ts'
+import type { Claim, Next, Settlement } from './store.ts'
 
-export const LESSONS = 7
 export const DAY_MS = 24 * 60 * 60 * 1000
 const MINUTE_MS = 60 * 1000
 const HOUR_MS = 60 * MINUTE_MS
@@ -22,14 +22,82 @@ const MOST_FAILURES = 12
  */
 export const KEY_LIFE_MS = 20 * HOUR_MS
 
-/** Day N is due at confirmation + (N − 1) × 24 h, in UTC milliseconds: no calendar, so no daylight saving. */
-export function dueAt(confirmedAt: number, day: number): number {
-  return confirmedAt + (day - 1) * DAY_MS
+/** Local time, as the schedule needs it. A day is counted from 1 January 1970. */
+export interface Zones {
+  /** The day that it is in a time zone. */
+  dayAt(instant: number, zone: string): number
+  /** The moment of a local time, in UTC milliseconds. */
+  instantOf(day: number, minute: number, zone: string): number
 }
 
-/** The lowest unsent day, or undefined when all seven were sent. */
-export function nextDay(sentDays: readonly number[]): number | undefined {
-  for (let day = 1; day <= LESSONS; day += 1) if (!sentDays.includes(day)) return day
+/** What the schedule knows of an enrolment. */
+export interface Enrolment {
+  readonly confirmedAt: number
+  /** The subscriber's own; UTC when it is not known. */
+  readonly timeZone?: string | undefined
+  /** When the lesson before was sent. */
+  readonly lastSentAt?: number | undefined
+}
+
+/**
+ * When lesson `day` is due, in UTC milliseconds: a pure function of the course, the enrolment and nothing else. With
+ * `every`, no calendar is asked: confirmation + (day − 1) × every. With `at`, it is the day-th slot from confirmation on.
+ */
+export function dueAt(
+  { cadence, spacingMs }: Pick<CoursePlan, 'cadence' | 'spacingMs'>,
+  enrolment: Enrolment,
+  day: number,
+  zones: Zones | undefined,
+): number {
+  const due =
+    cadence.kind === 'every'
+      ? enrolment.confirmedAt + (day - 1) * cadence.ms
+      : slotAt(cadence, enrolment, day, zones)
+  return enrolment.lastSentAt === undefined || spacingMs === 0
+    ? due
+    : Math.max(due, enrolment.lastSentAt + spacingMs)
+}
+
+function slotAt(
+  { minute, zone: fixed, weekdays }: Extract<Cadence, { kind: 'at' }>,
+  { confirmedAt, timeZone }: Enrolment,
+  count: number,
+  zones: Zones | undefined,
+): number {
+  if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
+  const zone = fixed ?? timeZone ?? 'UTC'
+  const chosen = (day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
+  // A slot that a gap moved past midnight is still the slot of its own day.
+  let day = zones.dayAt(confirmedAt, zone) - 1
+  while (!chosen(day) || zones.instantOf(day, minute, zone) < confirmedAt) day += 1
+  const aWeek = weekdays.length || 7
+  day += Math.floor((count - 1) / aWeek) * 7
+  for (let left = (count - 1) % aWeek; left > 0; ) {
+    day += 1
+    if (chosen(day)) left -= 1
+  }
+  return zones.instantOf(day, minute, zone)
+}
+
+/** 1, Monday, to 7, Sunday: 1 January 1970 was a Thursday. */
+function weekdayOf(day: number): number {
+  return ((((day + 3) % 7) + 7) % 7) + 1
+}
+
+/** What follows a lesson that was sent; undefined after the last one. */
+export function nextLesson(
+  plan: CoursePlan,
+  enrolment: Enrolment,
+  sent: number,
+  zones: Zones | undefined,
+): Next | undefined {
+  const lessons = plan.lessons.length
+  return sent < lessons ? { dueAt: dueAt(plan, enrolment, sent + 1, zones), lessons } : undefined
+}
+
+/** The lowest unsent day, or undefined when all lessons were sent. */
+export function nextDay(sentDays: readonly number[], lessons: number): number | undefined {
+  for (let day = 1; day <= lessons; day += 1) if (!sentDays.includes(day)) return day
   return undefined
 }
 
@@ -38,13 +106,12 @@ export function nextDay(sentDays: readonly number[]): number | undefined {
  * has waited since it was due; tried, it goes to the end of the line.
  */
 export function release(claim: Claim, now: number, tried: boolean): Settlement {
-  const due = dueAt(claim.confirmedAt, claim.day)
   return {
     claim,
     now,
     sent: false,
     untried: !tried,
-    nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, due) : due,
+    nextAttemptAt: tried || claim.problem !== undefined ? Math.max(now, claim.dueAt) : claim.dueAt,
     failures: claim.failures,
     problem: claim.problem,
     end: false,
@@ -58,30 +125,66 @@ function backoffMs(failures: number, fraction: number): number {
 }
 
 /** The wall clock may have been stepped back since the claim: a lesson that is not due any more waits until it is. */
-function notBeforeDue({ confirmedAt, day }: Claim, at: number): number {
-  return Math.max(at, dueAt(confirmedAt, day))
+function notBeforeDue({ dueAt }: Claim, at: number): number {
+  return Math.max(at, dueAt)
 }
 
 /** What to record of a finished attempt: pure, so that the simulation and every store share it. */
 export function settle(
   claim: Claim,
   outcome: Outcome,
-  now: number,
-  fraction: number,
-  messageId?: string,
+  {
+    now,
+    fraction,
+    next,
+    messageId,
+  }: {
+    readonly now: number
+    readonly fraction: number
+    /** The lesson after this one; undefined: there is none. */
+    readonly next: Next | undefined
+    readonly messageId?: string | undefined
+  },
 ): Settlement {
   return {
-    ...consequence(claim, outcome, now, fraction),
+    ...consequence(claim, outcome, { now, fraction, next }),
     attempt: { ...outcomeFields(outcome), ...(messageId === undefined ? {} : { messageId }) },
   }
 }
 
-function consequence(claim: Claim, outcome: Outcome, now: number, fraction: number): Settlement {
+/** Ends a course that no longer has the lesson in hand: all that there are were sent. */
+export function finish(claim: Claim, now: number): Settlement {
+  return {
+    claim,
+    now,
+    sent: false,
+    untried: true,
+    lessons: claim.day - 1,
+    nextAttemptAt: undefined,
+    failures: 0,
+    problem: undefined,
+    end: false,
+  }
+}
+
+function consequence(
+  claim: Claim,
+  outcome: Outcome,
+  { now, fraction, next: following }: { now: number; fraction: number; next: Next | undefined },
+): Settlement {
   const unknownSince = claim.problem?.kind === 'unknown' ? claim.problem.since : undefined
   switch (outcome.kind) {
     case 'sent': {
-      const next = claim.day < LESSONS ? dueAt(claim.confirmedAt, claim.day + 1) : undefined
-      return { claim, now, sent: true, nextAttemptAt: next, failures: 0, problem: undefined, end: false }
+      return {
+        claim,
+        now,
+        sent: true,
+        lessons: following?.lessons ?? claim.day,
+        nextAttemptAt: following?.dueAt,
+        failures: 0,
+        problem: undefined,
+        end: false,
+      }
     }
     case 'permanent':
       return {

@@ -12,6 +12,7 @@ export interface Subscription {
   readonly id: string
   /** As the visitor spelt it. */
   readonly address: string
+  readonly course: string
   readonly state: SubscriptionState
   /** Rises each time that the course starts over (CONTRACT §5). */
   readonly enrolment: number
@@ -21,6 +22,18 @@ export interface Subscription {
   readonly unsubscribedAt: number | undefined
   /** Lowest first. */
   readonly sentDays: readonly number[]
+  /** How many lessons the course has, as this enrolment knows it. */
+  readonly lessons: number
+  /** When the lesson in hand is due; the next attempt of one that failed is later. */
+  readonly dueAt: number | undefined
+  /** When the last lesson was sent. */
+  readonly lastSentAt: number | undefined
+  /** The version of the course that it began with; undefined: it follows the newest. */
+  readonly courseVersion: string | undefined
+  /** IANA name; undefined: not known. */
+  readonly timeZone: string | undefined
+  /** A language tag; undefined: the platform's. */
+  readonly language: string | undefined
   /** When the next lesson is to be tried; undefined when none is. */
   readonly nextAttemptAt: number | undefined
   readonly failures: number
@@ -37,13 +50,42 @@ export interface Problem {
   readonly since: number
 }
 
+/** The lesson that follows one that was sent. */
+export interface Next {
+  readonly dueAt: number
+  /** How many lessons the course has by now. */
+  readonly lessons: number
+}
+
+/** How an enrolment begins. */
+export interface Start extends Next {
+  /** The plan that it keeps; undefined: it follows the newest. */
+  readonly pinned?: PinnedPlan | undefined
+}
+
+/** A course as it was when enrolments began with it, under a name made of its content. */
+export interface PinnedPlan {
+  readonly version: string
+  /** JSON. */
+  readonly plan: string
+}
+
+/** Says how an enrolment begins; undefined: the platform no longer has that course. */
+export type Begin = (enrolment: {
+  readonly course: string
+  readonly confirmedAt: number
+  readonly timeZone: string | undefined
+}) => Start | undefined
+
 /** One lesson taken for sending. Only an outcome with this `fence` is accepted. */
-export interface Claim {
+export interface Claim
+  extends Pick<Subscription, 'course' | 'courseVersion' | 'timeZone' | 'language' | 'lastSentAt'> {
   readonly subscription: string
   readonly address: string
   readonly enrolment: number
   readonly day: number
   readonly confirmedAt: number
+  readonly dueAt: number
   readonly fence: number
   /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
   readonly firstAttemptAt: number
@@ -59,6 +101,8 @@ export interface Settlement {
   readonly sent: boolean
   /** Nothing was handed over: the same dispatch call may take it again. */
   readonly untried?: boolean
+  /** How many lessons the course has by now; undefined: as many as before. */
+  readonly lessons?: number
   /** Next attempt, of this day or the one after; undefined: none. */
   readonly nextAttemptAt: number | undefined
   readonly failures: number
@@ -79,8 +123,9 @@ export interface Erased {
 }
 
 export interface CourseCounts {
+  readonly byCourse: Readonly<Record<string, Readonly<Record<SubscriptionState, number>>>>
   readonly byState: Readonly<Record<SubscriptionState, number>>
-  /** Confirmed subscriptions by the lessons they were sent, 0 to 7. */
+  /** Confirmed subscriptions by the lessons they were sent, from none to all of the longest course. */
   readonly byLessons: readonly number[]
   readonly dueNow: number
   /** What will be due in the next 24 hours, hour by hour, beyond what is due now. */
@@ -106,6 +151,13 @@ export interface Backlog {
   readonly oldestDueAt: number | undefined
 }
 
+/** What became of an enrolment that was asked for. */
+export type EnrolAnswer =
+  | { readonly enrolled: true; readonly id: string; readonly enrolment: number }
+  | { readonly enrolled: false; readonly reason: EnrolRefusal }
+/** `unsubscribed`: the person ended this course, and only they can begin it again. */
+export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
+
 export interface CourseStore {
   /**
    * Stores a new confirmation token for an address, unless its mailbox had one within the hour, three within the day,
@@ -117,6 +169,9 @@ export interface CourseStore {
     /** Of all spellings of the mailbox, for the caps; the identity when left out. */
     readonly mailboxKey?: string
     readonly address: string
+    readonly course: string
+    readonly timeZone?: string | undefined
+    readonly language?: string | undefined
     readonly id: string
     readonly tokenHash: string
     readonly now: number
@@ -141,9 +196,26 @@ export interface CourseStore {
   pruneUnconfirmed(before: number): Promise<void>
   /** Confirms by token hash; a second use of the same token says the same. */
   confirm(input: {
+    readonly begin: Begin
     readonly tokenHash: string
     readonly now: number
   }): Promise<'confirmed' | 'invalid' | 'expired'>
+  /**
+   * Begins a course for a person without a confirmation, once for each `key`: the same key again answers the same and
+   * changes nothing.
+   */
+  enrol(input: {
+    readonly begin: Begin
+    readonly identity: string
+    readonly mailboxKey: string
+    readonly address: string
+    readonly course: string
+    readonly timeZone?: string | undefined
+    readonly language?: string | undefined
+    readonly id: string
+    readonly now: number
+    readonly key?: string | undefined
+  }): Promise<EnrolAnswer>
   unsubscribe(input: { readonly id: string; readonly enrolment: number; readonly now: number }): Promise<void>
   undoUnsubscribe(input: {
     readonly id: string
@@ -181,8 +253,14 @@ export interface CourseStore {
   /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
   backlog(now: number): Promise<Backlog>
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
-  counts(now: number): Promise<CourseCounts>
-  find(identity: string): Promise<Subscription | undefined>
+  /** `lessons`: of the longest course. */
+  counts(now: number, lessons?: number): Promise<CourseCounts>
+  /** Every enrolment of a person, by course. */
+  findPerson(identity: string): Promise<readonly Subscription[]>
+  /** The enrolment of a person in a course; without one, the oldest. */
+  find(identity: string, course?: string): Promise<Subscription | undefined>
+  /** A plan that enrolments began with. */
+  pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
   findById(id: string): Promise<Subscription | undefined>
   /** Oldest first, those after one that was listed before. */
   listProblems(
@@ -226,5 +304,7 @@ export interface CourseStore {
     readonly now: number
     /** Written in the same transaction, if it changes anything. */
     readonly audit?: AuditEntry
+    /** What follows the lesson, when it counts as sent. */
+    readonly next: (enrolment: Subscription, day: number) => Next | undefined
   }): Promise<boolean>
 }

@@ -1,7 +1,7 @@
 import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
-import { DAY_MS, dueAt, KEY_LIFE_MS, LESSONS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
-import type { Claim, Settlement, Subscription } from './store.ts'
+import { DAY_MS, KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
+import type { Claim, EnrolRefusal, Next, Settlement, Start, Subscription } from './store.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 const CONFIRMATIONS_A_DAY = 3
@@ -33,19 +33,27 @@ export function newSubscription(input: {
   readonly id: string
   readonly identity: string
   readonly address: string
+  readonly course: string
   readonly now: number
 }): SubscriptionRecord {
-  const { id, identity, address, now } = input
+  const { id, identity, address, course, now } = input
   return {
     id,
     identity,
     address,
+    course,
     state: 'unconfirmed',
     enrolment: 0,
     createdAt: now,
     confirmedAt: undefined,
     unsubscribedAt: undefined,
     sentDays: [],
+    lessons: 0,
+    dueAt: undefined,
+    lastSentAt: undefined,
+    courseVersion: undefined,
+    timeZone: undefined,
+    language: undefined,
     nextAttemptAt: undefined,
     firstAttemptAt: undefined,
     claimedAt: undefined,
@@ -73,10 +81,18 @@ export function wantsConfirmation(
   now: number,
 ): boolean {
   if (isSuppressed(record)) return false
-  if (record.state === 'confirmed' && nextDay(record.sentDays) !== undefined) return false
+  if (record.state === 'confirmed' && dayInHand(record) !== undefined) return false
   return (
     recent.count < CONFIRMATIONS_A_DAY && (recent.newestAt === undefined || recent.newestAt <= now - HOUR_MS)
   )
+}
+
+/** Why a program cannot begin a course for somebody; undefined: it can. */
+export function enrolRefusal(record: SubscriptionRecord): EnrolRefusal | undefined {
+  if (isSuppressed(record)) return 'suppressed'
+  if (record.state === 'unsubscribed') return 'unsubscribed'
+  if (record.state === 'confirmed' && dayInHand(record) !== undefined) return 'already_enrolled'
+  return undefined
 }
 
 export interface Confirmation {
@@ -97,23 +113,35 @@ export function readConfirmation(
   return now - found.createdAt >= TOKEN_LIFE_MS ? 'expired' : 'use'
 }
 
+/** The lesson to send next; undefined when all were sent. */
+function dayInHand({ sentDays, lessons }: SubscriptionRecord): number | undefined {
+  return nextDay(sentDays, lessons)
+}
+
+interface Beginning extends Pick<SubscriptionRecord, 'timeZone' | 'language'> {
+  readonly now: number
+  readonly start: Start
+}
+
 /**
  * Confirmed: the course starts, or starts over under the next enrolment number. On a suppressed address it ends at once,
  * so that no dispatch has to ask whether an address may be mailed.
  */
 export function enrol(
   record: SubscriptionRecord,
-  now: number,
-  suppression: Suppression | undefined,
+  { suppression, ...beginning }: Beginning & { readonly suppression: Suppression | undefined },
 ): SubscriptionRecord {
-  const enrolled = started(record, now)
+  const enrolled = started(record, beginning)
   if (suppression === undefined) return enrolled
   const { cause, at, reason } = suppression
   const effect = cause === 'hard-bounce' ? 'end-dead' : 'end-suppressed'
-  return endByFeedback(enrolled, effect, { at, reason, now }) ?? enrolled
+  return endByFeedback(enrolled, effect, { at, reason, now: beginning.now }) ?? enrolled
 }
 
-function started(record: SubscriptionRecord, now: number): SubscriptionRecord {
+function started(
+  record: SubscriptionRecord,
+  { now, start, timeZone, language }: Beginning,
+): SubscriptionRecord {
   return {
     ...record,
     state: 'confirmed',
@@ -123,7 +151,13 @@ function started(record: SubscriptionRecord, now: number): SubscriptionRecord {
     unsubscribedAt: undefined,
     sentDays: [],
     unreadableDays: undefined,
-    nextAttemptAt: now,
+    lessons: start.lessons,
+    dueAt: start.dueAt,
+    lastSentAt: undefined,
+    courseVersion: start.pinned?.version,
+    timeZone,
+    language,
+    nextAttemptAt: start.dueAt,
     firstAttemptAt: undefined,
     claimedAt: undefined,
     leaseUntil: undefined,
@@ -164,14 +198,14 @@ export function undoUnsubscribe(
   const { state, confirmedAt, problem } = record
   if (state !== 'unsubscribed' || enrolment > record.enrolment || confirmedAt === undefined) return undefined
   if (isSuppressed(record)) return undefined
-  const day = nextDay(record.sentDays)
+  const day = dayInHand(record)
   const waits =
     problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
   return {
     ...record,
     state: 'confirmed',
     unsubscribedAt: undefined,
-    nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, dueAt(confirmedAt, day)),
+    nextAttemptAt: day === undefined || waits ? undefined : Math.max(now, record.dueAt ?? now),
     fence: record.fence + 1,
   }
 }
@@ -232,10 +266,17 @@ function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): 
 /** An operator's decision about a delivery that waits; undefined when none does. */
 export function resolve(
   record: SubscriptionRecord,
-  as: 'retry' | 'sent',
-  now: number,
+  {
+    as,
+    now,
+    next,
+  }: {
+    readonly as: 'retry' | 'sent'
+    readonly now: number
+    readonly next: (record: SubscriptionRecord, day: number) => Next | undefined
+  },
 ): SubscriptionRecord | undefined {
-  const day = nextDay(record.sentDays)
+  const day = dayInHand(record)
   const { problem, confirmedAt } = record
   if (!(record.state === 'confirmed' || endedByBounce(record)) || problem === undefined || day === undefined)
     return undefined
@@ -246,10 +287,19 @@ export function resolve(
     unsubscribedAt: undefined,
     problem: undefined,
   }
-  if (as === 'sent') return afterSent(revived, day)
+  if (as === 'sent') {
+    // Nobody knows when it arrived; it left at the earliest when it was first tried.
+    const sentAt = record.firstAttemptAt ?? now
+    const following = next({ ...revived, lastSentAt: sentAt }, day)
+    return afterSent(revived, day, {
+      sentAt,
+      nextAttemptAt: following?.dueAt,
+      lessons: following?.lessons ?? day,
+    })
+  }
   return {
     ...revived,
-    nextAttemptAt: Math.max(now, dueAt(confirmedAt, day)),
+    nextAttemptAt: Math.max(now, record.dueAt ?? now),
     // An attempt that is out keeps its lease; if it was lost, that counts from now.
     ...(record.claimedAt !== undefined && { claimedAt: now }),
     failures: 0,
@@ -296,7 +346,7 @@ export function take(
 
 /** The attempt that `take` found lost, for the history: it began with the claim before this one. */
 export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecord): HistoryEntry | undefined {
-  const day = nextDay(before.sentDays)
+  const day = dayInHand(before)
   if (before.claimedAt === undefined || day === undefined) return undefined
   const { enrolment, problem } = taken
   return {
@@ -316,14 +366,21 @@ export function inTurn(a: Claim, b: Claim): number {
 
 /** What a dispatcher needs of a record that was taken; undefined when there is no day to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
-  const day = nextDay(record.sentDays)
+  const day = dayInHand(record)
   if (day === undefined || record.confirmedAt === undefined) return undefined
+  const { course, courseVersion, timeZone, language, lastSentAt } = record
   return {
     subscription: record.id,
     address: record.address,
+    course,
+    courseVersion,
+    timeZone,
+    language,
     enrolment: record.enrolment,
     day,
     confirmedAt: record.confirmedAt,
+    dueAt: record.dueAt ?? record.confirmedAt,
+    lastSentAt,
     fence: record.fence,
     firstAttemptAt: record.firstAttemptAt ?? record.confirmedAt,
     failures: record.failures,
@@ -337,16 +394,17 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
  */
 export function record(
   current: SubscriptionRecord,
-  { claim, now, sent, untried, nextAttemptAt, failures, problem, end }: Settlement,
+  { claim, now, sent, untried, lessons = current.lessons, nextAttemptAt, failures, problem, end }: Settlement,
 ): SubscriptionRecord | undefined {
   const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
   if (sent) {
     if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined
-    return afterSent(current, claim.day)
+    return afterSent(current, claim.day, { sentAt: now, nextAttemptAt, lessons })
   }
   if (!holds) return undefined
   return {
     ...current,
+    lessons,
     nextAttemptAt,
     claimedAt: undefined,
     leaseUntil: undefined,
@@ -359,20 +417,38 @@ export function record(
 }
 
 /** What a day that was sent leaves of a claim that still holds: the row need not be read to be written. */
-export function sentBy({ day, confirmedAt }: Claim): Pick<SubscriptionRecord, 'sentDays' | 'nextAttemptAt'> {
+export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settlement): Pick<
+  SubscriptionRecord,
+  'sentDays' | 'nextAttemptAt' | 'dueAt' | 'lastSentAt'
+> & {
+  readonly lessons: number | undefined
+} {
   return {
     // Lowest unsent day first: whoever holds a claim of day N knows that the days before were sent, and no other.
     sentDays: Array.from({ length: day }, (_, index) => index + 1),
-    nextAttemptAt: day < LESSONS ? dueAt(confirmedAt, day + 1) : undefined,
+    nextAttemptAt,
+    dueAt: nextAttemptAt,
+    lessons,
+    lastSentAt: now,
   }
 }
 
-function afterSent(current: SubscriptionRecord, day: number): SubscriptionRecord {
-  const goesOn = current.state === 'confirmed' && current.confirmedAt !== undefined && day < LESSONS
+function afterSent(
+  current: SubscriptionRecord,
+  day: number,
+  {
+    sentAt,
+    nextAttemptAt,
+    lessons,
+  }: Pick<SubscriptionRecord, 'nextAttemptAt' | 'lessons'> & { readonly sentAt: number },
+): SubscriptionRecord {
   return {
     ...current,
     sentDays: [...current.sentDays, day],
-    nextAttemptAt: goesOn ? dueAt(current.confirmedAt ?? 0, day + 1) : undefined,
+    lessons,
+    dueAt: nextAttemptAt,
+    lastSentAt: sentAt,
+    nextAttemptAt: current.state === 'confirmed' ? nextAttemptAt : undefined,
     firstAttemptAt: undefined,
     claimedAt: undefined,
     leaseUntil: undefined,

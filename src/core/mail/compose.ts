@@ -32,7 +32,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
   if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(mail.to.name ?? ''))
     throw new Error('a header field holds a line end')
   return {
-    key: `${mail.template}.${digest}`,
+    key: `${mail.label ?? mail.template}.${digest}`,
     messageId: messageIdOf(mail, from),
     date: mail.date,
     from,
@@ -47,8 +47,8 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
 }
 
 /** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
-function digestOf({ template, about }: Pick<Mail, 'template' | 'about'>): string {
-  return hash('sha256', `${template} ${about}`, 'base64url').slice(0, 32)
+function digestOf({ template, label = template, about }: Pick<Mail, 'template' | 'label' | 'about'>): string {
+  return hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
 }
 
 function domainOf({ address }: Mailbox): string {
@@ -57,6 +57,6 @@ function domainOf({ address }: Mailbox): string {
 }
 
 /** The Message-ID of a mail, without angle brackets: the same for every attempt. */
-export function messageIdOf(mail: Pick<Mail, 'template' | 'about'>, from: Mailbox): string {
+export function messageIdOf(mail: Pick<Mail, 'template' | 'label' | 'about'>, from: Mailbox): string {
   return `${digestOf(mail)}@${domainOf(from)}`
 }

@@ -6,6 +6,8 @@ export interface Mail {
   readonly template: string
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
+  /** Stands for the template in the key, where that may be renamed between two attempts. */
+  readonly label?: string
   /** What this message is about (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string
   /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
@@ -34,7 +36,7 @@ export interface Mailer {
   /** Loads everything that sending needs, without connecting: a file that is missing is found now and not at the first mail. */
   prepare(): Promise<void>
   /** The Message-ID that such a mail has, without angle brackets; undefined when not configured. */
-  messageId(mail: Pick<Mail, 'template' | 'about'>): string | undefined
+  messageId(mail: Pick<Mail, 'template' | 'label' | 'about'>): string | undefined
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. */

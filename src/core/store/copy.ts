@@ -3,6 +3,8 @@ export const TABLES = [
   'subscription',
   'confirmation',
   'subscription_event',
+  'course_plan',
+  'enrol_request',
   'suppression',
   'handled_hour',
   'meta',

@@ -1,11 +1,23 @@
+import { FIRST_COURSE } from '../course/definition.ts'
+import { DAY_MS } from '../course/schedule.ts'
 import type { Problem, SubscriptionState } from '../course/store.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
 
 /** The table `subscription` as every SQL store has it; times are UTC milliseconds. */
 export interface Row {
   readonly id: string
+  /** One a person and course (`enrolmentKey`). */
   readonly identity: string
+  /** The identity of the person, where `identity` names a course as well. */
+  readonly person: string | null
   readonly address: string
+  readonly course: string
+  readonly course_version: string | null
+  readonly lessons: number
+  readonly due_at: number | null
+  readonly last_sent_at: number | null
+  readonly time_zone: string | null
+  readonly language: string | null
   readonly state: SubscriptionState
   readonly enrolment: number
   readonly created_at: number
@@ -25,6 +37,21 @@ export interface Row {
   readonly problem_since: number | null
 }
 
+/** The oldest schema whose builds know of other courses; to an earlier one their enrolments would be of the first course. */
+export const COURSES_FROM = 14
+
+/**
+ * The unique key of an enrolment. Where the table has one row a person it was their identity, and so it still is in the
+ * first course; in others it names the course as well.
+ */
+export function enrolmentKey(identity: string, course: string): string {
+  return course === FIRST_COURSE ? identity : `${identity} ${course}`
+}
+
+/** When the lesson in hand is due, where the row does not say: in the first course a lesson follows a day after the other. */
+const plainDueAt = (confirmedAt: number | null, sent: number) =>
+  confirmedAt === null ? null : confirmedAt + sent * DAY_MS
+
 /** The earliest of some times; undefined when there is none. */
 export function earliest(times: readonly (number | null)[]): number | undefined {
   const known = times.filter((time) => time !== null)
@@ -35,8 +62,19 @@ export function recordOf(row: Row): SubscriptionRecord {
   const sentDays = daysOf(row.sent_days)
   return {
     id: row.id,
-    identity: row.identity,
+    identity: row.person ?? row.identity,
     address: row.address,
+    course: row.course,
+    courseVersion: row.course_version ?? undefined,
+    lessons: row.lessons,
+    dueAt:
+      row.due_at ??
+      (sentDays && sentDays.length < row.lessons
+        ? (plainDueAt(row.confirmed_at, sentDays.length) ?? undefined)
+        : undefined),
+    lastSentAt: row.last_sent_at ?? undefined,
+    timeZone: row.time_zone ?? undefined,
+    language: row.language ?? undefined,
     state: row.state,
     enrolment: row.enrolment,
     createdAt: row.created_at,
@@ -63,9 +101,17 @@ function daysOf(value: unknown): readonly number[] | undefined {
 }
 
 /** What a change may set, by column; the rest of a row is set when it is made. */
-export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'address' | 'created_at'> {
+export function columnsOf(
+  record: SubscriptionRecord,
+): Omit<Row, 'identity' | 'person' | 'address' | 'course' | 'created_at'> {
   return {
     id: record.id,
+    course_version: record.courseVersion ?? null,
+    lessons: record.lessons,
+    due_at: dueColumn(record),
+    last_sent_at: record.lastSentAt ?? null,
+    time_zone: record.timeZone ?? null,
+    language: record.language ?? null,
     state: record.state,
     enrolment: record.enrolment,
     confirmed_at: record.confirmedAt ?? null,
@@ -82,6 +128,15 @@ export function columnsOf(record: SubscriptionRecord): Omit<Row, 'identity' | 'a
     problem_reason: record.problem === undefined ? null : storableText(record.problem.reason),
     problem_since: record.problem?.since ?? null,
   }
+}
+
+/** Nothing where it follows from the row, so that what a build from before the column changes there stays right. */
+export function dueColumn({
+  dueAt,
+  confirmedAt,
+  sentDays,
+}: Pick<SubscriptionRecord, 'dueAt' | 'confirmedAt' | 'sentDays'>): number | null {
+  return dueAt === undefined || dueAt === plainDueAt(confirmedAt ?? null, sentDays.length) ? null : dueAt
 }
 
 /** The text as every store can keep it: without NUL and halves of surrogate pairs, which PostgreSQL refuses. */

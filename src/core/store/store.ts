@@ -19,7 +19,13 @@ export interface StoreSchema {
 }
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
-export const READABLE_FROM = 1
+const READABLE_FROM = 1
+
+/** What the next schema says of itself: a step never makes readable again what a store was closed to for its content. */
+export function readableFrom(said: string | undefined): number {
+  const from = Number(said?.split(':')[1])
+  return Number.isInteger(from) ? Math.max(from, READABLE_FROM) : READABLE_FROM
+}
 
 /** `said` is `VERSION:OLDEST`, written by the build that made this version of the schema. */
 export function isReadable(said: string, version: number, known: number): boolean {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { hasBearer } from '../../core/access/bearer.ts'
 import type { Challenge } from '../../core/access/challenge.ts'
 import type { Course } from '../../core/course/course.ts'
+import type { CourseDefinition } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/mail/address.ts'
 import { fill } from '../../core/mail/render.ts'
@@ -14,6 +15,7 @@ import type { Handler, RouteRequest } from '../http/route.ts'
 import { isScanner } from '../http/scanner.ts'
 import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
 
+const DAY_MS = 86_400_000
 const SMALL_BODY_BYTES = 8 * 1024
 
 export const SubscribeBody = z.strictObject({
@@ -45,7 +47,12 @@ export function subscribeRoute(course: () => Promise<Course>, challenge?: Challe
  * The link of a confirmation mail. A person's browser confirms by opening it; a scanner, and with `button` everybody,
  * gets a page with a button that confirms by POST.
  */
-export function confirmRoute(course: () => Promise<Course>, by: 'link' | 'button', everyMs: number): Handler {
+export function confirmRoute(
+  course: () => Promise<Course>,
+  by: 'link' | 'button',
+  confirmed: CourseDefinition | undefined,
+): Handler {
+  const everyMs = confirmed?.cadence.kind === 'every' ? confirmed.cadence.ms : DAY_MS
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const token = asked.url.searchParams.get('token') ?? ''

@@ -10,7 +10,6 @@ const courseRoutes = () => import('../routes/course.ts')
 const paymentRoutes = () => import('../routes/payments.ts')
 const statusRoutes = () => import('../routes/status.ts')
 
-const DAY_MS = 86_400_000
 const SECRETS = { dispatch: 'EMAIL_DISPATCH_SECRET', health: 'HEALTH_DEEP_TOKEN' } as const
 
 /** The web service's routes, without those that the platform has nothing for. */
@@ -40,11 +39,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
     lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
     subscribe: later(async () => (await courseRoutes()).subscribeRoute(course, parts.challenge)),
     confirm: later(async () =>
-      (await courseRoutes()).confirmRoute(
-        course,
-        parts.confirmation,
-        parts.platform.courses[0]?.everyMs ?? DAY_MS,
-      ),
+      (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses[0]),
     ),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
     email: later(async () =>

@@ -19,7 +19,10 @@ export const learning: Platform = {
       id: 'quantum',
       title: 'Quantum, from the beginning',
       lessons: learningLessons,
-      everyMs: 24 * 60 * 60 * 1000,
+      cadence: { kind: 'every', ms: 24 * 60 * 60 * 1000 },
+      spacingMs: 0,
+      // The lessons come with the package: an upgrade improves them for everybody.
+      follow: 'latest',
     },
   ],
   events: learningEvents,

@@ -9,7 +9,7 @@ import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import type { Store } from '../../../src/core/store/store.ts'
-import { compiledMails, LESSONS } from '../../support/learning.ts'
+import { begin, catalog, compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore, STORES, type StoreKind } from '../../support/stores.ts'
 
 const START = Date.UTC(2026, 2, 28)
@@ -43,7 +43,7 @@ async function course(kind: StoreKind, { persistent = true, mail = true } = {}) 
   }
   const open = (on: Pick<Store, 'course'>) =>
     openCourse({
-      lessons: LESSONS,
+      catalog,
       store: on.course,
       // The fallback runs the suite too; that dispatch refuses it is a test of its own.
       persistent,
@@ -607,8 +607,15 @@ test('10,000 rows that keep failing do not hold up 1,000 good ones: all are sent
   const it = await course('memory')
   const confirmed = async (name: string) => {
     const [address, tokenHash] = [`${name}@example.com`, `hash-${name}`]
-    await it.store.course.requestConfirmation({ identity: address, address, id: name, tokenHash, now: START })
-    await it.store.course.confirm({ tokenHash, now: START })
+    await it.store.course.requestConfirmation({
+      course: 'quantum',
+      identity: address,
+      address,
+      id: name,
+      tokenHash,
+      now: START,
+    })
+    await it.store.course.confirm({ begin, tokenHash, now: START })
   }
   for (let n = 0; n < 10_000; n += 1) await confirmed(`poisoned-${n}`)
   it.answer((message) =>

@@ -6,6 +6,7 @@ import { DAY_MS, settle } from '../../../src/core/course/schedule.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { openCare, openStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin, nextAfter, nextOf } from '../../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 const kept = {
@@ -15,6 +16,9 @@ const kept = {
   confirmedAt: NOW - 2 * DAY_MS,
   unsubscribedAt: null,
   sentDays: '[1,2]',
+  lessons: 7,
+  dueAt: null,
+  lastSentAt: NOW - DAY_MS,
   nextAttemptAt: NOW,
   problem: null,
 } as const
@@ -79,7 +83,9 @@ test('whatever happens to subscriptions, in whatever order, a store verifies', a
             call: `call${now}`,
           })
           await course.settle(
-            claims.map((claim) => settle(claim, OUTCOMES[one.outcome] as Outcome, now, 0.5)),
+            claims.map((claim) =>
+              settle(claim, OUTCOMES[one.outcome] as Outcome, { now, fraction: 0.5, next: nextOf(claim) }),
+            ),
           )
         } else {
           const id = `id${one.who}`
@@ -87,6 +93,7 @@ test('whatever happens to subscriptions, in whatever order, a store verifies', a
           if (one.do === 'subscribe') {
             tokens += 1
             const { mail } = await course.requestConfirmation({
+              course: 'quantum',
               identity: id,
               address: id,
               id,
@@ -94,10 +101,11 @@ test('whatever happens to subscriptions, in whatever order, a store verifies', a
               now,
             })
             if (mail) newest[one.who] = `${tokens}`
-          } else if (one.do === 'confirm') await course.confirm({ tokenHash: newest[one.who] ?? '', now })
+          } else if (one.do === 'confirm')
+            await course.confirm({ begin, tokenHash: newest[one.who] ?? '', now })
           else if (one.do === 'unsubscribe') await course.unsubscribe({ id, enrolment, now })
           else if (one.do === 'undo') await course.undoUnsubscribe({ id, enrolment, now })
-          else await course.resolve({ id, as: one.do as 'retry' | 'sent', now })
+          else await course.resolve({ id, as: one.do as 'retry' | 'sent', now, next: nextAfter })
         }
       }
       await close()

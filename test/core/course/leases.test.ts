@@ -5,6 +5,7 @@ import { PlatformError } from '../../../src/core/errors.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'
+import { begin } from '../../support/learning.ts'
 import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
@@ -211,13 +212,14 @@ test('a link of an earlier enrolment still ends the course, and undoes it', asyn
   await it.course.unsubscribe(old)
   it.pass(DAY_MS)
   await it.store.course.requestConfirmation({
+    course: 'quantum',
     identity: 'p0@example.com',
     address: 'p0@example.com',
     id: 'unused',
     tokenHash: 'again',
     now: it.now(),
   })
-  await it.store.course.confirm({ tokenHash: 'again', now: it.now() })
+  await it.store.course.confirm({ begin, tokenHash: 'again', now: it.now() })
   expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
   await it.course.unsubscribe(old)
   expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed' })

@@ -19,7 +19,21 @@ const SECOND = 1000
 const HOUR_MS = 60 * 60 * SECOND
 const NOW = 100 * DAY_MS
 
-const ada = newSubscription({ id: 'ada', identity: 'ada@example.com', address: 'ada@example.com', now: 0 })
+const ada = newSubscription({
+  course: 'quantum',
+  id: 'ada',
+  identity: 'ada@example.com',
+  address: 'ada@example.com',
+  now: 0,
+})
+
+const enrolled = enrol(ada, {
+  now: NOW,
+  start: { dueAt: NOW, lessons: 7 },
+  timeZone: undefined,
+  language: undefined,
+  suppression: undefined,
+})
 
 test('a confirmation is mailed when the last one is an hour old and fewer than three are of this day', () => {
   const wants = (count: number, newestAt: number | undefined) =>
@@ -42,7 +56,7 @@ test('a link works for seven days to the millisecond, once used says so for ever
 test('undoing an unsubscribe puts an unknown lesson back in line until its key is 20 hours old', () => {
   const since = NOW
   const left = unsubscribe(
-    { ...enrol(ada, NOW, undefined), problem: { kind: 'unknown', reason: 'the line broke', since } },
+    { ...enrolled, problem: { kind: 'unknown', reason: 'the line broke', since } },
     1,
     NOW,
   )
@@ -51,10 +65,7 @@ test('undoing an unsubscribe puts an unknown lesson back in line until its key i
   expect(nextAt(20 * HOUR_MS - 1)).toBe(since + 20 * HOUR_MS - 1)
   expect(nextAt(20 * HOUR_MS)).toBeUndefined()
   // A link of an enrolment that is still to come is no link of ours.
-  expect([unsubscribe(enrol(ada, NOW, undefined), 2, NOW), undoUnsubscribe(left, 2, NOW)]).toEqual([
-    undefined,
-    undefined,
-  ])
+  expect([unsubscribe(enrolled, 2, NOW), undoUnsubscribe(left, 2, NOW)]).toEqual([undefined, undefined])
 })
 
 test('the fifth equal refusal in a row stops a call; four, another reason or a message taken between do not', async () => {

@@ -9,7 +9,7 @@ import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
-import { compiledMails, LESSONS } from '../../support/learning.ts'
+import { catalog, compiledMails } from '../../support/learning.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -221,7 +221,7 @@ test('whatever is done to a subscription, in whatever order, it is what the spec
         links: new Map(),
         lessons: 0,
         course: openCourse({
-          lessons: LESSONS,
+          catalog,
           store: store.course,
           persistent: true,
           mailer: openMailer({

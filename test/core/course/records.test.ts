@@ -11,7 +11,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { openPlatform } from '../../../src/daemon/platform.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
-import { compiledMails } from '../../support/learning.ts'
+import { begin, catalog, compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
 
 /** Reads or changes a row by hand, past all that the store promises. */
@@ -138,7 +138,7 @@ test('an address that was erased under a secret before is still recognized under
     clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
     random: systemRandom,
     log: silentLog,
-    lessons: [],
+    catalog,
     siteUrl: 'https://www.example.com',
   }
   // As builds did that had no key of their own for addresses.
@@ -153,13 +153,14 @@ test('somebody whose address an earlier build kept in decomposed letters is one 
   const composed = 'j\u00f6rg@example.com'
   const decomposed = composed.normalize('NFD')
   await it.store.course.requestConfirmation({
+    course: 'quantum',
     identity: decomposed,
     address: decomposed,
     id: 'joerg',
     tokenHash: 'hash',
     now: it.now(),
   })
-  await it.store.course.confirm({ tokenHash: 'hash', now: it.now() })
+  await it.store.course.confirm({ begin, tokenHash: 'hash', now: it.now() })
   it.pass(2 * DAY_MS)
   const subscribe = async () => {
     await it.course.subscribe({ spelling: composed, identity: composed })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DAY_MS, dueAt, LESSONS, nextDay, release, settle } from '../../../src/core/course/schedule.ts'
+import { DAY_MS, dueAt, nextDay, release, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
+import { zones } from '../../../src/core/course/zones.ts'
 
 const MINUTE_MS = 60_000
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })
@@ -9,6 +10,12 @@ const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 const claimOf = (parts: Partial<Claim> = {}): Claim => ({
   subscription: 'sub',
   address: 'a@example.com',
+  course: 'pottery',
+  courseVersion: undefined,
+  timeZone: undefined,
+  language: undefined,
+  lastSentAt: undefined,
+  dueAt: 0,
   enrolment: 1,
   day: 1,
   confirmedAt: 0,
@@ -19,24 +26,131 @@ const claimOf = (parts: Partial<Claim> = {}): Claim => ({
   ...parts,
 })
 
-test('day N is due N − 1 times 24 hours after the confirmation, whatever the calendar does', () => {
+const anyEvery = fc.integer({ min: 15 * MINUTE_MS, max: 90 * DAY_MS })
+const ZONES = [
+  'UTC',
+  'Europe/Berlin',
+  'America/New_York',
+  'America/St_Johns',
+  'Australia/Lord_Howe',
+  'Pacific/Chatham',
+  'America/Havana',
+  'Africa/Casablanca',
+  'Asia/Kathmandu',
+]
+const anyLocal = fc.record({
+  kind: fc.constant('at' as const),
+  minute: fc.integer({ min: 0, max: 1439 }),
+  zone: fc.constantFrom(undefined, ...ZONES),
+  weekdays: fc.uniqueArray(fc.integer({ min: 1, max: 7 })).map((days) => days.sort()),
+})
+const between2000And2040 = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2040, 0, 1) })
+
+test('with every, lesson N is due N − 1 times that long after the confirmation, whatever the calendar does', () => {
   fc.assert(
-    fc.property(time, fc.integer({ min: 1, max: LESSONS }), (confirmedAt, day) => {
-      expect(dueAt(confirmedAt, day) - confirmedAt).toBe((day - 1) * DAY_MS)
+    fc.property(time, anyEvery, fc.integer({ min: 1, max: 365 }), (confirmedAt, ms, day) => {
+      const cadence = { kind: 'every', ms } as const
+      expect(dueAt({ cadence, spacingMs: 0 }, { confirmedAt }, day, undefined) - confirmedAt).toBe(
+        (day - 1) * ms,
+      )
     }),
+  )
+})
+
+test('at a local hour, lessons come on chosen days, each on a later one, and the first at the first slot', () => {
+  const local = (at: number, timeZone: string) => {
+    const parts = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      weekday: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    }).formatToParts(at)
+    const of = (type: string) => parts.find((part) => part.type === type)?.value ?? ''
+    return {
+      weekday: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'].indexOf(of('weekday')) + 1,
+      minute: Number(of('hour')) * 60 + Number(of('minute')),
+    }
+  }
+  fc.assert(
+    fc.property(
+      anyLocal,
+      between2000And2040,
+      fc.constantFrom(undefined, ...ZONES),
+      (cadence, confirmedAt, timeZone) => {
+        const zone = cadence.zone ?? timeZone ?? 'UTC'
+        const due = (day: number) => dueAt({ cadence, spacingMs: 0 }, { confirmedAt, timeZone }, day, zones)
+        let before = confirmedAt
+        for (let day = 1; day <= 9; day += 1) {
+          const at = due(day)
+          const { weekday, minute } = local(at, zone)
+          // A slot in a gap comes later by the length of the gap, and never on another day in these zones.
+          const late = minute - cadence.minute
+          expect(late === 0 || late === 60 || late === 30).toBe(true)
+          if (cadence.weekdays.length > 0) expect(cadence.weekdays).toContain(weekday)
+          expect(at).toBeGreaterThanOrEqual(before)
+          // Nothing between two slots, or before the first, was left out.
+          expect(at - before).toBeLessThanOrEqual(
+            (cadence.weekdays.length === 0 ? 1 : 7) * DAY_MS + 2 * 3_600_000,
+          )
+          before = at + 1
+        }
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test.each([
+  // The clock goes from 02:00 to 03:00: read with the offset before the gap.
+  ['Europe/Berlin', '02:30', '2026-03-28T12:00Z', '2026-03-29T01:30:00.000Z'],
+  ['America/New_York', '02:30', '2026-03-08T05:00Z', '2026-03-08T07:30:00.000Z'],
+  ['Australia/Lord_Howe', '02:10', '2026-10-03T12:00Z', '2026-10-03T15:40:00.000Z'],
+  // It goes from 03:00 back to 02:00: the first of the two.
+  ['Europe/Berlin', '02:30', '2026-10-24T12:00Z', '2026-10-25T00:30:00.000Z'],
+  ['America/New_York', '01:30', '2026-11-01T04:00Z', '2026-11-01T05:30:00.000Z'],
+])('in %s, a lesson at %s after %s is due at %s, as RFC 5545 reads it', (zone, at, confirmed, expected) => {
+  const [hours = 0, minutes = 0] = at.split(':').map(Number)
+  const cadence = { kind: 'at', minute: hours * 60 + minutes, zone, weekdays: [] } as const
+  const confirmedAt = Date.parse(confirmed)
+  const due = dueAt({ cadence, spacingMs: 0 }, { confirmedAt }, 1, zones)
+  expect(new Date(due).toISOString()).toBe(expected)
+})
+
+test('a lesson keeps its distance from the one before, however late that one was', () => {
+  fc.assert(
+    fc.property(
+      between2000And2040,
+      anyEvery,
+      fc.nat(90 * DAY_MS),
+      fc.nat(400 * DAY_MS),
+      (confirmedAt, ms, spacingMs, late) => {
+        const lastSentAt = confirmedAt + late
+        const plan = { cadence: { kind: 'every', ms }, spacingMs } as const
+        const due = dueAt(plan, { confirmedAt, lastSentAt }, 2, undefined)
+        expect(due).toBe(Math.max(confirmedAt + ms, spacingMs === 0 ? 0 : lastSentAt + spacingMs))
+      },
+    ),
   )
 })
 
 test('the lowest unsent day is next, in whatever order days were recorded', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(fc.integer({ min: 1, max: LESSONS })), (sent) => {
-      const day = nextDay(sent)
-      if (day === undefined) expect(sent).toHaveLength(LESSONS)
-      else {
-        expect(sent).not.toContain(day)
-        for (let lower = 1; lower < day; lower += 1) expect(sent).toContain(lower)
-      }
-    }),
+    fc.property(
+      fc
+        .integer({ min: 1, max: 365 })
+        .chain((lessons) =>
+          fc.tuple(fc.constant(lessons), fc.uniqueArray(fc.integer({ min: 1, max: lessons }))),
+        ),
+      ([lessons, sent]) => {
+        const day = nextDay(sent, lessons)
+        if (day === undefined) expect(sent).toHaveLength(lessons)
+        else {
+          expect(sent).not.toContain(day)
+          for (let lower = 1; lower < day; lower += 1) expect(sent).toContain(lower)
+        }
+      },
+    ),
   )
 })
 
@@ -46,8 +160,7 @@ test('no retry comes within five minutes, and none later than six hours', () => 
       const { nextAttemptAt } = settle(
         claimOf({ failures }),
         { kind: 'transient', scope: 'message', reason: 'x' },
-        now,
-        jitter,
+        { now, fraction: jitter, next: undefined },
       )
       expect(nextAttemptAt).toBeGreaterThanOrEqual(now + 5 * MINUTE_MS)
       expect(nextAttemptAt).toBeLessThanOrEqual(now + 6 * 60 * MINUTE_MS)
@@ -59,8 +172,7 @@ test('a provider’s own waiting time is respected', () => {
   const { nextAttemptAt } = settle(
     claimOf(),
     { kind: 'transient', scope: 'connection', reason: 'x', retryAfterMs: 3_600_000 },
-    1000,
-    0,
+    { now: 1000, fraction: 0, next: undefined },
   )
   expect(nextAttemptAt).toBe(3_601_000)
 })
@@ -71,15 +183,18 @@ test('faults of the connection burn no attempt; faults of the message park it af
     const { failures, problem } = settle(
       claim,
       { kind: 'transient', scope: 'connection', reason: 'x' },
-      attempt,
-      0,
+      { now: attempt, fraction: 0, next: undefined },
     )
     expect(problem?.kind).toBe('failed')
     claim = claimOf({ failures })
   }
   expect(claim.failures).toBe(0)
   for (let attempt = 1; attempt <= 12; attempt += 1) {
-    const settled = settle(claim, { kind: 'transient', scope: 'message', reason: 'x' }, attempt, 0)
+    const settled = settle(
+      claim,
+      { kind: 'transient', scope: 'message', reason: 'x' },
+      { now: attempt, fraction: 0, next: undefined },
+    )
     expect(settled.problem?.kind).toBe(attempt < 12 ? 'failed' : 'parked')
     claim = claimOf({ failures: settled.failures })
   }
@@ -88,11 +203,19 @@ test('faults of the connection burn no attempt; faults of the message park it af
 test('once unknown, a lesson stays unknown through later faults and through being given back, until it is sent', () => {
   const unknown = claimOf({ problem: { kind: 'unknown', reason: 'the line broke', since: 5 } })
   expect(release(unknown, 10, false).problem).toEqual(unknown.problem)
-  expect(settle(unknown, { kind: 'transient', scope: 'message', reason: 'x' }, 10, 0).problem).toMatchObject({
+  expect(
+    settle(
+      unknown,
+      { kind: 'transient', scope: 'message', reason: 'x' },
+      { now: 10, fraction: 0, next: undefined },
+    ).problem,
+  ).toMatchObject({
     kind: 'unknown',
     since: 5,
   })
-  expect(settle(unknown, { kind: 'sent', id: 'x' }, 10, 0).problem).toBeUndefined()
+  expect(
+    settle(unknown, { kind: 'sent', id: 'x' }, { now: 10, fraction: 0, next: undefined }).problem,
+  ).toBeUndefined()
 })
 
 test('an unknown outcome is never retried 20 hours after it arose', () => {
@@ -108,7 +231,11 @@ test('an unknown outcome is never retried 20 hours after it arose', () => {
           { kind: 'unknown', reason: 'x' } as const,
           { kind: 'transient', scope: 'message', reason: 'x' } as const,
         ]) {
-          const { nextAttemptAt } = settle(claim, outcome, since + later, jitter)
+          const { nextAttemptAt } = settle(claim, outcome, {
+            now: since + later,
+            fraction: jitter,
+            next: undefined,
+          })
           if (nextAttemptAt !== undefined) expect(nextAttemptAt - since).toBeLessThan(20 * 60 * MINUTE_MS)
         }
       },

@@ -6,6 +6,7 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin, nextAfter } from '../../support/learning.ts'
 import { addressOf, openTestStore, postgresServer, STORES } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -23,8 +24,15 @@ const entry = (action: 'erase' | 'resolve' | 'restore' | 'suppress', at = NOW, d
 
 async function subscribed({ course }: Store): Promise<void> {
   const address = 'ada@example.com'
-  await course.requestConfirmation({ identity: address, address, id: 'id-ada', tokenHash: 'hash', now: NOW })
-  await course.confirm({ tokenHash: 'hash', now: NOW })
+  await course.requestConfirmation({
+    course: 'quantum',
+    identity: address,
+    address,
+    id: 'id-ada',
+    tokenHash: 'hash',
+    now: NOW,
+  })
+  await course.confirm({ begin, tokenHash: 'hash', now: NOW })
 }
 
 const erasure = {
@@ -57,7 +65,13 @@ describe.each(STORES)('%s', (kind) => {
   test('an erasure leaves an entry, and a decision only when there was something to decide', async () => {
     const store = await openTestStore(await addressOf(kind))
     await subscribed(store)
-    await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW, audit: entry('resolve') })
+    await store.course.resolve({
+      id: 'id-ada',
+      as: 'retry',
+      now: NOW,
+      next: nextAfter,
+      audit: entry('resolve'),
+    })
     expect(await store.audit.list(10)).toEqual([])
     const [claim] = await store.course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 1000, call: 'c' })
     if (claim === undefined) throw new Error('nothing was due')
@@ -72,7 +86,13 @@ describe.each(STORES)('%s', (kind) => {
         end: false,
       },
     ])
-    await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW, audit: entry('resolve', NOW, 'retry') })
+    await store.course.resolve({
+      id: 'id-ada',
+      as: 'retry',
+      now: NOW,
+      next: nextAfter,
+      audit: entry('resolve', NOW, 'retry'),
+    })
     await store.course.erase({ ...erasure, audit: entry('erase', NOW + 1) })
     expect((await store.audit.list(10)).map(({ action, details }) => [action, details])).toEqual([
       ['erase', undefined],

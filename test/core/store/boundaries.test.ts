@@ -8,6 +8,7 @@ import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
 
 const LEASE_MS = 90_000
@@ -23,8 +24,15 @@ async function storeWith(kind: 'sqlite' | 'postgres', ids: readonly string[]) {
 
 async function enrol({ course }: Pick<Store, 'course'>, id: string, now = 0) {
   const address = `${id}@example.com`
-  await course.requestConfirmation({ identity: address, address, id, tokenHash: `${id}.${now}`, now })
-  expect(await course.confirm({ tokenHash: `${id}.${now}`, now })).toBe('confirmed')
+  await course.requestConfirmation({
+    course: 'quantum',
+    identity: address,
+    address,
+    id,
+    tokenHash: `${id}.${now}`,
+    now,
+  })
+  expect(await course.confirm({ begin, tokenHash: `${id}.${now}`, now })).toBe('confirmed')
 }
 
 const claim = (course: CourseStore, call: string, { now = 1, limit = 10, retries = 0 } = {}) =>
@@ -128,6 +136,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const { course } = await storeWith(kind, [])
     const ask = (address: string) =>
       course.requestConfirmation({
+        course: 'quantum',
         identity: address,
         mailboxKey: 'ada@example.com',
         address,
@@ -143,7 +152,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('a confirmation that failed is found between two moments, both included, and renewed for seven days', async () => {
     const { course } = await storeWith(kind, [])
-    const input = { identity: 'a@example.com', address: 'a@example.com', id: 'a', tokenHash: 'one', now: 100 }
+    const input = {
+      course: 'quantum',
+      identity: 'a@example.com',
+      address: 'a@example.com',
+      id: 'a',
+      tokenHash: 'one',
+      now: 100,
+    }
     await course.requestConfirmation(input)
     await course.remember('a', {
       at: 200,
@@ -190,7 +206,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       ['young', 100],
     ] as const) {
       const address = `${id}@example.com`
-      await course.requestConfirmation({ identity: address, address, id, tokenHash: id, now })
+      await course.requestConfirmation({
+        course: 'quantum',
+        identity: address,
+        address,
+        id,
+        tokenHash: id,
+        now,
+      })
     }
     await course.pruneUnconfirmed(100)
     const left = await Promise.all(['old', 'young', 'confirmed'].map((id) => course.findById(id)))
@@ -305,6 +328,7 @@ test('what was never confirmed is removed however many steps that takes', async 
   for (let n = 0; n < 501; n += 1) {
     const address = `p${n}@example.com`
     await inMemory.course.requestConfirmation({
+      course: 'quantum',
       identity: address,
       address,
       id: address,

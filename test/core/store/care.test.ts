@@ -10,6 +10,7 @@ import { openCare, openStore, restoreStore } from '../../../src/core/store/open.
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
@@ -20,13 +21,14 @@ async function stored() {
   const address = { kind: 'sqlite', file } as const
   const store = await openStore(address)
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity: 'ada@example.com',
     address: 'ada@example.com',
     id: 'ada',
     tokenHash: 'hash',
     now: NOW,
   })
-  await store.course.confirm({ tokenHash: 'hash', now: NOW })
+  await store.course.confirm({ begin, tokenHash: 'hash', now: NOW })
   await store.close()
   const care = await openCare(address)
   onTestFinished(() => care.close())

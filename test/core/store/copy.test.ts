@@ -8,6 +8,7 @@ import { openAnalyticsStore, openStore } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -19,13 +20,14 @@ async function stores() {
   const { course, close } = await openStore({ kind: 'sqlite', file })
   for (const name of ['ada', 'grace']) {
     await course.requestConfirmation({
+      course: 'quantum',
       identity: name,
       address: `${name}@example.com`,
       id: name,
       tokenHash: name,
       now: NOW,
     })
-    await course.confirm({ tokenHash: name, now: NOW })
+    await course.confirm({ begin, tokenHash: name, now: NOW })
   }
   await close()
   const database = new Database(file)
@@ -39,6 +41,7 @@ async function stores() {
     INSERT INTO exam_attempt VALUES ('e', 'ada', 'Gates', 90, 'https://x', 7);
     INSERT INTO sent_mail (key, first_attempt_at) VALUES ('m', 1);
     INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);
+    INSERT INTO course_plan VALUES ('pottery', 'v', '{}'); INSERT INTO enrol_request VALUES ('order.1', 'ada', 1);
     INSERT INTO audit VALUES (1, 'a', 'erase', 'ops', 'box-1', 's', NULL);
     INSERT INTO feedback_event VALUES ('f', 1);
     INSERT INTO mailbox (identity, soft_bounces, soft_since, soft_until) VALUES ('x@example.com', 1, 2, 3);
@@ -76,7 +79,7 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   const { secret } = await import('../../../src/core/secret.ts')
   const store = await openStore({ kind: 'postgres', url: secret(url) })
   expect(await store.course.find('ada')).toMatchObject({ sentDays: [1], address: 'ada@example.com' })
-  expect(await store.course.confirm({ tokenHash: 'grace', now: NOW })).toBe('confirmed')
+  expect(await store.course.confirm({ begin, tokenHash: 'grace', now: NOW })).toBe('confirmed')
   await store.close()
 })
 

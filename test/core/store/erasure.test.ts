@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
@@ -22,13 +23,14 @@ async function store() {
     const address = `${name}@example.com`
     const tokenHash = `hash-${name}`
     await opened.course.requestConfirmation({
+      course: 'quantum',
       identity: address,
       address,
       id: `id-${name}`,
       tokenHash,
       now: NOW,
     })
-    await opened.course.confirm({ tokenHash, now: NOW })
+    await opened.course.confirm({ begin, tokenHash, now: NOW })
   }
   const erase = (name: string) =>
     opened.course.erase({

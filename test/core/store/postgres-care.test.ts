@@ -8,6 +8,7 @@ import { openCare } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 import { openTestStore, postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -30,13 +31,14 @@ test('a store on PostgreSQL is planned, migrated, described and verified, and it
   expect(await care.pending()).toEqual([])
   const { course } = await openTestStore(address)
   await course.requestConfirmation({
+    course: 'quantum',
     identity: 'a',
     address: 'a@example.com',
     id: 'ada',
     tokenHash: 'h',
     now: NOW,
   })
-  await course.confirm({ tokenHash: 'h', now: NOW })
+  await course.confirm({ begin, tokenHash: 'h', now: NOW })
   expect(await care.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
   const status = await care.status()
   expect(status).toMatchObject({ kind: 'postgres', version: MIGRATIONS.length, verifiedAt: NOW })
@@ -48,8 +50,8 @@ test('on a server the command promises nothing about a file, and says when a per
   const { url, address } = await cared()
   const { course } = await openTestStore(address)
   const ada = { identity: 'ada@example.com', address: 'ada@example.com', id: 'ada', tokenHash: 'h' }
-  await course.requestConfirmation({ ...ada, now: NOW })
-  await course.confirm({ tokenHash: 'h', now: NOW })
+  await course.requestConfirmation({ course: 'quantum', ...ada, now: NOW })
+  await course.confirm({ begin, tokenHash: 'h', now: NOW })
   const run = async (...args: string[]) => {
     const { context, stdout } = testContext({ env: { STORE_URL: url } })
     return { code: await runProgram(args, context), stdout: stdout() }
@@ -93,13 +95,14 @@ test('verify names the rows on PostgreSQL that break a promise of the course', a
   const { care, address, query } = await cared()
   const { course } = await openTestStore(address)
   await course.requestConfirmation({
+    course: 'quantum',
     identity: 'a',
     address: 'a@example.com',
     id: 'ada',
     tokenHash: 'h',
     now: NOW,
   })
-  await course.confirm({ tokenHash: 'h', now: NOW })
+  await course.confirm({ begin, tokenHash: 'h', now: NOW })
   await query(`UPDATE platformctl.subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
   expect((await care.verify(NOW)).faults[0]).toBe('subscription ada: the days sent are not in order: 1, 3')
 })

@@ -5,6 +5,7 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
 import { openCare, openStore } from '../../../src/core/store/open.ts'
+import { begin } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
@@ -19,8 +20,15 @@ test('after an older dump was restored into PostgreSQL, what people and operator
   const { course } = store
   for (const name of ['ada', 'grace', 'joan', 'mary']) {
     const identity = `${name}@example.com`
-    await course.requestConfirmation({ identity, address: identity, id: name, tokenHash: name, now: NOW })
-    await course.confirm({ tokenHash: name, now: NOW })
+    await course.requestConfirmation({
+      course: 'quantum',
+      identity,
+      address: identity,
+      id: name,
+      tokenHash: name,
+      now: NOW,
+    })
+    await course.confirm({ begin, tokenHash: name, now: NOW })
   }
   await course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW })
   await sql(`INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`)

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
 import { createPool, transaction } from '../../../src/core/store/postgres/connection.ts'
+import { begin } from '../../support/learning.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
 
 const urlOf = (address: Awaited<ReturnType<typeof addressOf>>) =>
@@ -91,9 +92,16 @@ test('a claim finds its rows by the index of what is due, however many subscript
 test('while a message is out no transaction is open', async () => {
   const address = await addressOf('postgres')
   const store = await openTestStore(address)
-  const input = { identity: 'a@example.com', address: 'a@example.com', id: 'id-1', tokenHash: 'h', now: 0 }
+  const input = {
+    course: 'quantum',
+    identity: 'a@example.com',
+    address: 'a@example.com',
+    id: 'id-1',
+    tokenHash: 'h',
+    now: 0,
+  }
   await store.course.requestConfirmation(input)
-  await store.course.confirm({ tokenHash: 'h', now: 0 })
+  await store.course.confirm({ begin, tokenHash: 'h', now: 0 })
   const claims = await store.course.claimDue({ now: 1, limit: 1, retries: 0, leaseMs: 1000, call: 'c' })
   expect(claims).toHaveLength(1)
   const server = await postgresServer()

@@ -11,6 +11,7 @@ import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { storeFault } from '../../../src/core/store-fault.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
 import { openTestStore } from '../../support/stores.ts'
 
 async function fileStore() {
@@ -24,13 +25,14 @@ async function fileStore() {
 async function confirm(store: Pick<Store, 'course'>, n: number) {
   const address = `p${n}@example.com`
   await store.course.requestConfirmation({
+    course: 'quantum',
     identity: address,
     address,
     id: `id-${n}`,
     tokenHash: `h${n}`,
     now: 0,
   })
-  return store.course.confirm({ tokenHash: `h${n}`, now: 0 })
+  return store.course.confirm({ begin, tokenHash: `h${n}`, now: 0 })
 }
 
 const DUE = { now: 1, limit: 10, retries: 0, leaseMs: 90_000, call: 'c' } as const

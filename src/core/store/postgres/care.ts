@@ -77,7 +77,7 @@ async function verify(pool: Pool, now: number): Promise<VerifyResult> {
   for (;;) {
     const { rows } = await pool.query<StoredSubscription>(
       `SELECT id, state, enrolment, confirmed_at AS "confirmedAt", unsubscribed_at AS "unsubscribedAt",
-         sent_days::text AS "sentDays", next_attempt_at AS "nextAttemptAt", problem_kind AS problem
+         sent_days::text AS "sentDays", lessons, due_at AS "dueAt", last_sent_at AS "lastSentAt", next_attempt_at AS "nextAttemptAt", problem_kind AS problem
        FROM platformctl.subscription WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
       [after],
     )

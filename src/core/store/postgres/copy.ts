@@ -3,6 +3,7 @@ import { StoreCareError } from '../care.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
+import { SAY_COURSES_FROM } from './course.ts'
 import { sentence } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -19,6 +20,7 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
         await assertSameColumns(connection, table, source.columns(table))
         counts[table] = await fill(connection, table, source)
       }
+      if (await hasOtherCourses(connection)) await connection.query(SAY_COURSES_FROM)
       return { counts }
     })
   } catch (error) {
@@ -41,6 +43,13 @@ async function assertEmpty(connection: Queryable): Promise<void> {
         `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
       )
   }
+}
+
+async function hasOtherCourses(connection: Queryable): Promise<boolean> {
+  const { rowCount } = await connection.query(
+    'SELECT 1 FROM platformctl.subscription WHERE person IS NOT NULL LIMIT 1',
+  )
+  return rowCount === 1
 }
 
 async function assertSameColumns(

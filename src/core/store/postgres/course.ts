@@ -1,10 +1,19 @@
 import type { AuditEntry } from '../../audit.ts'
+import { FIRST_COURSE } from '../../course/definition.ts'
 import { attemptEntry, type HistoryEntry } from '../../course/history.ts'
 import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
-import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
+import type {
+  Backlog,
+  Claim,
+  CourseStore,
+  EnrolAnswer,
+  Problem,
+  SubscriptionState,
+} from '../../course/store.ts'
 import {
   claimOf,
   enrol,
+  enrolRefusal,
   inTurn,
   lostAttempt,
   newSubscription,
@@ -22,7 +31,7 @@ import {
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
-import { columnsOf, earliest, type Row, recordOf } from '../rows.ts'
+import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
 import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
@@ -56,12 +65,21 @@ const interrupted = (leaseNow: string) => `
 
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
-    sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, lease_until = r.lease_until, claimed_by = r.claimed_by, fence = r.fence,
+    course_version = r.course_version, lessons = r.lessons, due_at = r.due_at, last_sent_at = r.last_sent_at,
+    time_zone = r.time_zone, language = r.language, sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, lease_until = r.lease_until, claimed_by = r.claimed_by, fence = r.fence,
     failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
   FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
-    sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, lease_until bigint, claimed_by text, fence integer, failures integer,
+    course_version text, lessons integer, due_at bigint, last_sent_at bigint, time_zone text, language text, sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, lease_until bigint, claimed_by text, fence integer, failures integer,
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
+
+const INSERT = `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key, person, course) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (identity) DO NOTHING`
+const KEEP_PLAN =
+  'INSERT INTO platformctl.course_plan (course, version, plan) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
+/** Closes the store to builds that know one course only. */
+export const SAY_COURSES_FROM = `
+  INSERT INTO platformctl.meta (name, value) SELECT 'readable_from', version || ':${COURSES_FROM}' FROM platformctl.schema_version
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
 export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
@@ -77,8 +95,10 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       used_at: number | null
       replaced: boolean
       subscription: string
+      time_zone: string | null
+      language: string | null
     }>(
-      `SELECT created_at, used_at, replaced, subscription FROM platformctl.confirmation WHERE token_hash = $1 ${lock}`,
+      `SELECT created_at, used_at, replaced, subscription, time_zone, language FROM platformctl.confirmation WHERE token_hash = $1 ${lock}`,
       [tokenHash],
     )
     const [token] = rows
@@ -87,7 +107,19 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       usedAt: token.used_at ?? undefined,
       replaced: token.replaced,
     }
-    return { verdict: readConfirmation(known, now), subscription: token?.subscription }
+    return {
+      verdict: readConfirmation(known, now),
+      subscription: token?.subscription,
+      timeZone: token?.time_zone ?? undefined,
+      language: token?.language ?? undefined,
+    }
+  }
+  const suppressionOf = async (on: Queryable, identity: string) => {
+    const { rows } = await on.query<MailboxRow>(
+      'SELECT * FROM platformctl.mailbox WHERE identity = $1 AND cause IS NOT NULL',
+      [identity],
+    )
+    return rows[0] && mailboxOf(rows[0]).suppression
   }
   const save = (on: Queryable, changed: readonly SubscriptionRecord[]) =>
     on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
@@ -127,7 +159,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       `SELECT count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS waiting,
          count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at <= $1) AS retries,
          min(next_attempt_at) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS next,
-         min(confirmed_at + ${DAY_MS} * (${LESSONS_SENT})::bigint) AS oldest
+         min(coalesce(due_at, confirmed_at + ${DAY_MS} * (${LESSONS_SENT})::bigint)) AS oldest
        FROM (
          SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL
          UNION ALL SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL
@@ -143,6 +175,14 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       oldestDueAt: earliest([due?.oldest ?? null, hand?.oldest ?? null]),
     }
   }
+  const findPerson = (identity: string) =>
+    guarded(async () => {
+      const { rows } = await pool.query<Row>(
+        `SELECT * FROM ${TABLE} WHERE identity = $1 OR person = $1 ORDER BY created_at, course`,
+        [identity],
+      )
+      return rows.map(recordOf)
+    })
   const holds = together<Claim, boolean>(async (claims) => {
     const { rows } = await pool.query<{ id: string; fence: number }>(
       `SELECT id, fence FROM ${TABLE} WHERE id = ANY($1) AND state = 'confirmed'`,
@@ -157,6 +197,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       identity,
       mailboxKey = identity,
       address,
+      course,
+      timeZone,
+      language,
       id,
       tokenHash,
       now,
@@ -166,12 +209,19 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       write(async (on) => {
         // One at a time for a mailbox: two spellings at once would each find room for one more.
         await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [mailboxKey])
-        const created = newSubscription({ id, identity, address, now })
-        const inserted = await on.query(
-          `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity) DO NOTHING`,
-          [id, identity, address, created.state, now, mailboxKey],
-        )
-        const current = (await one(on, 'identity', identity, 'FOR UPDATE')) ?? created
+        const created = newSubscription({ id, identity, address, course, now })
+        const key = enrolmentKey(identity, course)
+        const inserted = await on.query(INSERT, [
+          id,
+          key,
+          address,
+          created.state,
+          now,
+          mailboxKey,
+          key === identity ? null : identity,
+          course,
+        ])
+        const current = (await one(on, 'identity', key, 'FOR UPDATE')) ?? created
         // Rows of earlier builds have no key until they are asked for again.
         await on.query(
           `UPDATE ${TABLE} SET mailbox_key = $1 WHERE id = $2 AND mailbox_key IS DISTINCT FROM $1`,
@@ -196,8 +246,8 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           [current.id, wanted],
         )
         await on.query(
-          'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at) VALUES ($1, $2, $3)',
-          [tokenHash, current.id, now],
+          'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at, time_zone, language) VALUES ($1, $2, $3, $4, $5)',
+          [tokenHash, current.id, now, timeZone ?? null, language ?? null],
         )
         // Written and taken back in the same transaction: it costs the commit that a kept one costs.
         await on.query('DELETE FROM platformctl.confirmation WHERE token_hash = $1 AND NOT $2', [
@@ -205,7 +255,8 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           wanted,
         ])
         if (!wanted && inserted.rowCount === 1)
-          await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
+          await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [key])
+        if (wanted && course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
         return wanted ? { mail: true, address: current.address, id: current.id } : { mail: false, exhausted }
       }),
     checkToken: ({ tokenHash, now }) => guarded(async () => (await readToken(pool, tokenHash, now)).verdict),
@@ -222,26 +273,79 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
       while ((await step()).rowCount === ROWS_A_STEP);
     },
-    confirm: ({ tokenHash, now }) =>
+    confirm: ({ begin, tokenHash, now }) =>
       write(async (on) => {
-        const { verdict, subscription } = await readToken(on, tokenHash, now, 'FOR UPDATE')
+        const { verdict, subscription, timeZone, language } = await readToken(
+          on,
+          tokenHash,
+          now,
+          'FOR UPDATE',
+        )
         if (verdict !== 'use') return verdict
         const current = await one(on, 'id', subscription, 'FOR UPDATE')
-        if (current === undefined) return 'invalid'
+        const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
+        if (current === undefined || start === undefined) return 'invalid'
+        if (start.pinned) await on.query(KEEP_PLAN, [current.course, start.pinned.version, start.pinned.plan])
         await on.query('UPDATE platformctl.confirmation SET used_at = $1 WHERE token_hash = $2', [
           now,
           tokenHash,
         ])
-        const mailbox = await on.query<MailboxRow>(
-          'SELECT * FROM platformctl.mailbox WHERE identity = $1 AND cause IS NOT NULL',
-          [current.identity],
-        )
-        const enrolled = enrol(current, now, mailbox.rows[0] && mailboxOf(mailbox.rows[0]).suppression)
+        const suppression = await suppressionOf(on, current.identity)
+        const enrolled = enrol(current, { now, start, timeZone, language, suppression })
         await save(on, [enrolled])
         await remember(on, [
           [enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 }],
         ])
         return 'confirmed'
+      }),
+    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key }) =>
+      write(async (on): Promise<EnrolAnswer> => {
+        // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
+        await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [mailboxKey])
+        if (key !== undefined) {
+          await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 2))', [key])
+          const { rows } = await on.query<{ id: string; enrolment: number }>(
+            'SELECT subscription AS id, enrolment FROM platformctl.enrol_request WHERE key = $1',
+            [key],
+          )
+          if (rows[0]) return { enrolled: true, ...rows[0] }
+        }
+        const rowKey = enrolmentKey(identity, course)
+        const known = await one(on, 'identity', rowKey, 'FOR UPDATE')
+        const suppressed = (await suppressionOf(on, identity)) !== undefined
+        const reason = suppressed ? 'suppressed' : known && enrolRefusal(known)
+        if (reason !== undefined) return { enrolled: false, reason }
+        const start = begin({ course, confirmedAt: now, timeZone })
+        if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
+        const current = known ?? newSubscription({ id, identity, address, course, now })
+        if (known === undefined)
+          await on.query(INSERT, [
+            id,
+            rowKey,
+            address,
+            current.state,
+            now,
+            mailboxKey,
+            rowKey === identity ? null : identity,
+            course,
+          ])
+        if (course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
+        if (start.pinned) await on.query(KEEP_PLAN, [course, start.pinned.version, start.pinned.plan])
+        const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
+        await save(on, [enrolled])
+        await on.query(
+          'UPDATE platformctl.confirmation SET replaced = true WHERE subscription = $1 AND used_at IS NULL',
+          [enrolled.id],
+        )
+        if (key !== undefined)
+          await on.query(
+            'INSERT INTO platformctl.enrol_request (key, subscription, enrolment) VALUES ($1, $2, $3)',
+            [key, enrolled.id, enrolled.enrolment],
+          )
+        await remember(on, [
+          [enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 }],
+        ])
+        return { enrolled: true, id: enrolled.id, enrolment: enrolled.enrolment }
       }),
     unsubscribe: async ({ id, enrolment, now }) => {
       await change(
@@ -351,10 +455,15 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
         return rows.map(recordOf)
       }),
-    counts: (now) =>
+    counts: (now, lessons) =>
       guarded(async () => {
-        const states = await pool.query<{ state: SubscriptionState; lessons: number; count: number }>(
-          `SELECT state, ${LESSONS_SENT} AS lessons, count(*) AS count FROM ${TABLE} GROUP BY 1, 2`,
+        const states = await pool.query<{
+          course: string
+          state: SubscriptionState
+          lessons: number
+          count: number
+        }>(
+          `SELECT course, state, ${LESSONS_SENT} AS lessons, count(*) AS count FROM ${TABLE} GROUP BY 1, 2, 3`,
         )
         const problems = await pool.query<{ kind: Problem['kind']; count: number }>(
           `SELECT problem_kind AS kind, count(*) AS count FROM ${TABLE} WHERE problem_kind IS NOT NULL GROUP BY 1`,
@@ -368,9 +477,20 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           problems: problems.rows,
           hours: hours.rows,
           backlog: await backlog(pool, now),
+          lessons,
         })
       }),
-    find: (identity) => guarded(() => one(pool, 'identity', identity)),
+    find: async (identity, course) =>
+      (await findPerson(identity)).find((one) => course === undefined || one.course === course),
+    findPerson,
+    pinnedPlan: ({ course, version }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ plan: string }>(
+          'SELECT plan FROM platformctl.course_plan WHERE course = $1 AND version = $2',
+          [course, version],
+        )
+        return rows[0]?.plan
+      }),
     findById: (id) => guarded(() => one(pool, 'id', id)),
     listProblems: (limit, { since, id } = FIRST) =>
       guarded(async () => {
@@ -415,7 +535,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           'INSERT INTO platformctl.suppression (hash, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING',
           [suppressionHash, now],
         )
-        const { rowCount } = await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [identity])
+        const { rowCount } = await on.query(`DELETE FROM ${TABLE} WHERE identity = $1 OR person = $1`, [
+          identity,
+        ])
         let related = 0
         for (const table of ['organisation_invite', 'login_request']) {
           const removed = await on.query(`DELETE FROM platformctl.${table} WHERE lower(address) = ANY ($1)`, [
@@ -436,15 +558,15 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const { rowCount } = await pool.query('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash])
         return rowCount === 1
       }),
-    resolve: ({ id, as, now, audit }) =>
+    resolve: ({ id, as, now, next, audit }) =>
       change(
         id,
-        (current) => resolve(current, as, now),
+        (current) => resolve(current, { as, now, next }),
         (current) => ({
           at: now,
           kind: 'resolved',
           enrolment: current.enrolment,
-          day: nextDay(current.sentDays) ?? 0,
+          day: nextDay(current.sentDays, current.lessons) ?? 0,
           outcome: as,
         }),
         audit,

@@ -148,7 +148,7 @@ async function lockMailboxes(on: Queryable, identities: readonly string[]) {
 
 async function lockSubscriptions(on: Queryable, identities: readonly string[]) {
   const { rows } = await on.query<Row>(
-    'SELECT * FROM platformctl.subscription WHERE identity = ANY ($1) ORDER BY id FOR UPDATE',
+    'SELECT * FROM platformctl.subscription WHERE identity = ANY ($1) OR person = ANY ($1) ORDER BY id FOR UPDATE',
     [identities],
   )
   return new Map<string, SubscriptionRecord>(rows.map((row) => [row.id, recordOf(row)]))

@@ -1,4 +1,4 @@
-import { isReadable, READABLE_FROM, StoreOpenError } from '../store.ts'
+import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
 import { type Pool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { sentence } from './faults.ts'
 
@@ -42,7 +42,7 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
   await connection.query(
     `INSERT INTO platformctl.meta (name, value) VALUES ('readable_from', $1)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    [`${version + 1}:${READABLE_FROM}`],
+    [`${version + 1}:${readableFrom(await saidOf(connection))}`],
   )
   return false
 }
@@ -50,10 +50,14 @@ async function step(connection: Queryable, steps: readonly string[]): Promise<bo
 /** Whether this build runs on a schema: on a newer one only if that says so of itself. */
 export async function runsOn(connection: Queryable, version: number, known: number): Promise<boolean> {
   if (version <= known) return true
+  return isReadable((await saidOf(connection)) ?? '', version, known)
+}
+
+async function saidOf(connection: Queryable): Promise<string | undefined> {
   const { rows } = await connection.query<{ said: string }>(
     `SELECT value AS said FROM platformctl.meta WHERE name = 'readable_from'`,
   )
-  return isReadable(rows[0]?.said ?? '', version, known)
+  return rows[0]?.said
 }
 
 export async function assertReadable(connection: Queryable, version: number, known: number): Promise<void> {

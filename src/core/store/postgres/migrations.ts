@@ -158,4 +158,25 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE platformctl.breaker (name text PRIMARY KEY, paused_at bigint, reason text, resumed_at bigint);
   CREATE TABLE platformctl.pace (name text PRIMARY KEY, next_us bigint NOT NULL);
   `,
+  // Several courses: a row an enrolment. Those from before are of the one course that there was, seven lessons a day apart.
+  `
+  ALTER TABLE platformctl.subscription ADD COLUMN course text NOT NULL DEFAULT 'quantum';
+  ALTER TABLE platformctl.subscription ADD COLUMN person text;
+  ALTER TABLE platformctl.subscription ADD COLUMN course_version text;
+  ALTER TABLE platformctl.subscription ADD COLUMN lessons integer NOT NULL DEFAULT 7;
+  ALTER TABLE platformctl.subscription ADD COLUMN due_at bigint;
+  ALTER TABLE platformctl.subscription ADD COLUMN last_sent_at bigint;
+  ALTER TABLE platformctl.subscription ADD COLUMN time_zone text;
+  ALTER TABLE platformctl.subscription ADD COLUMN language text;
+  CREATE INDEX subscription_person ON platformctl.subscription (person) WHERE person IS NOT NULL;
+  ALTER TABLE platformctl.confirmation ADD COLUMN time_zone text;
+  ALTER TABLE platformctl.confirmation ADD COLUMN language text;
+  CREATE TABLE platformctl.course_plan (course text NOT NULL, version text NOT NULL, plan text NOT NULL, PRIMARY KEY (course, version));
+  CREATE TABLE platformctl.enrol_request (
+    key text PRIMARY KEY,
+    subscription text NOT NULL REFERENCES platformctl.subscription (id) ON DELETE CASCADE,
+    enrolment integer NOT NULL
+  );
+  CREATE INDEX enrol_request_subscription ON platformctl.enrol_request (subscription);
+  `,
 ]

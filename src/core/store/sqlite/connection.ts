@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { PlatformError } from '../../errors.ts'
-import { isReadable, READABLE_FROM, StoreOpenError } from '../store.ts'
+import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -145,7 +145,7 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
         if (hasMeta(database))
           database
             .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
-            .run(`${version + 1}:${READABLE_FROM}`)
+            .run(`${version + 1}:${readableFrom(saidOf(database))}`)
       })
       .immediate()
   }
@@ -158,10 +158,12 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
 export function runsOn(database: SqliteDatabase, known: number): boolean {
   const version = schemaVersion(database)
   if (version <= known) return true
-  const said = hasMeta(database)
-    ? String(database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get() ?? '')
-    : ''
-  return isReadable(said, version, known)
+  return isReadable(hasMeta(database) ? (saidOf(database) ?? '') : '', version, known)
+}
+
+function saidOf(database: SqliteDatabase): string | undefined {
+  const said = database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get()
+  return said === undefined ? undefined : String(said)
 }
 
 export function assertReadable(database: SqliteDatabase, file: string, known: number): void {

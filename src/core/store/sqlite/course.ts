@@ -1,10 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
+import { FIRST_COURSE } from '../../course/definition.ts'
 import { attemptEntry } from '../../course/history.ts'
 import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
-import type { Backlog, Claim, CourseStore, Problem, SubscriptionState } from '../../course/store.ts'
+import type {
+  Backlog,
+  Claim,
+  CourseStore,
+  EnrolAnswer,
+  Problem,
+  Settlement,
+  SubscriptionState,
+} from '../../course/store.ts'
 import {
   claimOf,
   enrol,
+  enrolRefusal,
   inTurn,
   lostAttempt,
   newSubscription,
@@ -22,7 +32,7 @@ import {
 } from '../../course/subscription.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
-import { columnsOf, earliest } from '../rows.ts'
+import { COURSES_FROM, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
 import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
@@ -37,8 +47,8 @@ const ROWS_A_STEP = 500
 /** Before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
-/** When the lesson in hand became due (`dueAt` of the schedule). */
-const LESSON_DUE = `confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END`
+/** When the lesson in hand became due, as `recordOf` reads it. */
+const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END)`
 /** Both halves of the one index: lessons that never failed, and those that did. */
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
@@ -59,15 +69,26 @@ export function sqliteCourse(
   const history = sqliteHistory(database)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
-    byIdentity: prepare('SELECT * FROM subscription WHERE identity = ?'),
+    byKey: prepare('SELECT * FROM subscription WHERE identity = ?'),
+    byPerson: prepare(
+      'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
+    ),
+    sayCoursesFrom: prepare(
+      `INSERT OR REPLACE INTO meta (name, value) SELECT 'readable_from', user_version || ':${COURSES_FROM}' FROM pragma_user_version`,
+    ),
+    requested: prepare('SELECT subscription AS id, enrolment FROM enrol_request WHERE key = ?'),
+    keepRequest: prepare('INSERT INTO enrol_request (key, subscription, enrolment) VALUES (?, ?, ?)'),
+    keepPlan: prepare('INSERT OR IGNORE INTO course_plan (course, version, plan) VALUES (?, ?, ?)'),
+    plan: prepare('SELECT plan FROM course_plan WHERE course = ? AND version = ?').pluck(),
     byId: prepare('SELECT * FROM subscription WHERE id = ?'),
     insert: prepare(
-      'INSERT INTO subscription (id, identity, mailbox_key, address, state, created_at) VALUES (@id, @identity, @mailboxKey, @address, @state, @createdAt)',
+      'INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at) VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt)',
     ),
     // Rows of earlier builds have no key until they are asked for again.
     setMailboxKey: prepare('UPDATE subscription SET mailbox_key = ? WHERE id = ? AND mailbox_key IS NOT ?'),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
+        course_version = @course_version, lessons = @lessons, due_at = @due_at, last_sent_at = @last_sent_at, time_zone = @time_zone, language = @language,
         sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, lease_until = @lease_until, claimed_by = @claimed_by, fence = @fence, failures = @failures,
         problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
@@ -89,14 +110,14 @@ export function sqliteCourse(
       'UPDATE confirmation SET replaced = 1 WHERE subscription = ? AND used_at IS NULL AND replaced = 0',
     ),
     insertConfirmation: prepare(
-      'INSERT INTO confirmation (token_hash, subscription, created_at) VALUES (?, ?, ?)',
+      'INSERT INTO confirmation (token_hash, subscription, created_at, time_zone, language) VALUES (?, ?, ?, ?, ?)',
     ),
     dropConfirmation: prepare('DELETE FROM confirmation WHERE token_hash = ?'),
     dropOldConfirmations: prepare(
       'DELETE FROM confirmation WHERE subscription = ? AND created_at < ? AND used_at IS NULL',
     ),
     confirmation: prepare(
-      'SELECT created_at, used_at, replaced, subscription FROM confirmation WHERE token_hash = ?',
+      'SELECT created_at, used_at, replaced, subscription, time_zone, language FROM confirmation WHERE token_hash = ?',
     ),
     failedConfirmations: prepare(`
       SELECT s.id, s.address FROM subscription_event e JOIN subscription s ON s.id = e.subscription
@@ -121,7 +142,7 @@ export function sqliteCourse(
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, claimed_by = ?, fence = ?
       WHERE rowid = ?`),
     markSent: prepare(`
-      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
+      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
     // One that has no next attempt is of a subscriber who left: it gets none.
@@ -146,7 +167,7 @@ export function sqliteCourse(
       `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)}) ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
     ),
     byState: prepare(
-      'SELECT state, CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2',
+      'SELECT course, state, CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3',
     ),
     byProblem: prepare(
       'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY problem_kind',
@@ -154,7 +175,7 @@ export function sqliteCourse(
     problems: prepare(
       'SELECT * FROM subscription WHERE problem_kind IS NOT NULL AND (problem_since, id) > (@since, @id) ORDER BY problem_since, id LIMIT @limit',
     ),
-    dropSubscription: prepare('DELETE FROM subscription WHERE identity = ?'),
+    dropSubscription: prepare('DELETE FROM subscription WHERE id = ?'),
     mailbox: prepare('SELECT * FROM mailbox WHERE identity = ? AND cause IS NOT NULL'),
     releaseMailbox: prepare(
       "UPDATE mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL WHERE identity = ? AND cause = 'hard-bounce'",
@@ -187,10 +208,19 @@ export function sqliteCourse(
       rowid,
     )
   /** The way of nearly every mark: the claim still holds, and says all that is to be written. */
-  const markSent = (claim: Claim) => {
-    const { sentDays, nextAttemptAt } = sentBy(claim)
-    const { subscription, fence } = claim
-    const { changes } = sql.markSent.run(JSON.stringify(sentDays), nextAttemptAt ?? null, subscription, fence)
+  const markSent = (settlement: Settlement) => {
+    const { sentDays, nextAttemptAt, dueAt, lessons, lastSentAt } = sentBy(settlement)
+    const { subscription, fence, confirmedAt } = settlement.claim
+    const due = dueColumn({ dueAt, confirmedAt, sentDays })
+    const { changes } = sql.markSent.run(
+      JSON.stringify(sentDays),
+      nextAttemptAt ?? null,
+      due,
+      lessons ?? null,
+      lastSentAt,
+      subscription,
+      fence,
+    )
     return changes === 1
   }
   /** IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it. */
@@ -227,14 +257,26 @@ export function sqliteCourse(
   }
   const readToken = (tokenHash: string, now: number) => {
     const token = sql.confirmation.get(tokenHash) as
-      | { created_at: number; used_at: number | null; replaced: 0 | 1; subscription: string }
+      | {
+          created_at: number
+          used_at: number | null
+          replaced: 0 | 1
+          subscription: string
+          time_zone: string | null
+          language: string | null
+        }
       | undefined
     const known = token && {
       createdAt: token.created_at,
       usedAt: token.used_at ?? undefined,
       replaced: token.replaced === 1,
     }
-    return { verdict: readConfirmation(known, now), subscription: token?.subscription }
+    return {
+      verdict: readConfirmation(known, now),
+      subscription: token?.subscription,
+      timeZone: token?.time_zone ?? undefined,
+      language: token?.language ?? undefined,
+    }
   }
   const change = (id: string, transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined) =>
     write(() => {
@@ -247,6 +289,9 @@ export function sqliteCourse(
       identity,
       mailboxKey = identity,
       address,
+      course,
+      timeZone,
+      language,
       id,
       tokenHash,
       now,
@@ -254,11 +299,14 @@ export function sqliteCourse(
       suppressed = false,
     }) =>
       write(() => {
-        let current = found(sql.byIdentity.get(identity))
+        const key = enrolmentKey(identity, course)
+        let current = found(sql.byKey.get(key))
         const isNew = current === undefined
         if (current === undefined) {
-          current = newSubscription({ id, identity, address, now })
-          sql.insert.run({ id, identity, mailboxKey, address, state: current.state, createdAt: now })
+          current = newSubscription({ id, identity, address, course, now })
+          const person = key === identity ? null : identity
+          const { state } = current
+          sql.insert.run({ id, key, person, course, mailboxKey, address, state, createdAt: now })
         }
         sql.setMailboxKey.run(mailboxKey, current.id, mailboxKey)
         const { count, newest } = sql.recentConfirmations.get({ mailboxKey, ...recentWindow(now) }) as {
@@ -274,13 +322,14 @@ export function sqliteCourse(
           sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
           sql.replaceConfirmations.run(current.id)
         }
-        sql.insertConfirmation.run(tokenHash, current.id, now)
+        sql.insertConfirmation.run(tokenHash, current.id, now, timeZone ?? null, language ?? null)
         if (!wanted) {
           // Written and taken back in the same transaction: it costs the commit that a kept one costs.
           sql.dropConfirmation.run(tokenHash)
-          if (isNew) sql.dropSubscription.run(identity)
+          if (isNew) sql.dropSubscription.run(id)
           return { mail: false, exhausted }
         }
+        if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
         return { mail: true, address: current.address, id: current.id }
       }),
     checkToken: ({ tokenHash, now }) => read(() => readToken(tokenHash, now).verdict),
@@ -288,17 +337,46 @@ export function sqliteCourse(
       while ((await write(() => sql.pruneUnconfirmed.run({ before }).changes)) === ROWS_A_STEP)
         await setImmediate()
     },
-    confirm: ({ tokenHash, now }) =>
+    confirm: ({ begin, tokenHash, now }) =>
       write(() => {
-        const { verdict, subscription } = readToken(tokenHash, now)
+        const { verdict, subscription, timeZone, language } = readToken(tokenHash, now)
         if (verdict !== 'use') return verdict
         const current = found(sql.byId.get(subscription))
-        if (current === undefined) return 'invalid'
+        const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
+        if (current === undefined || start === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
-        const enrolled = enrol(current, now, suppressionOf(current.identity))
+        if (start.pinned) sql.keepPlan.run(current.course, start.pinned.version, start.pinned.plan)
+        const suppression = suppressionOf(current.identity)
+        const enrolled = enrol(current, { now, start, timeZone, language, suppression })
         save(enrolled)
         history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
         return 'confirmed'
+      }),
+    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key }) =>
+      write((): EnrolAnswer => {
+        const before = key === undefined ? undefined : sql.requested.get(key)
+        if (before !== undefined) return { enrolled: true, ...(before as { id: string; enrolment: number }) }
+        const rowKey = enrolmentKey(identity, course)
+        const known = found(sql.byKey.get(rowKey))
+        const suppressed = suppressionOf(identity) !== undefined
+        const reason = suppressed ? 'suppressed' : known && enrolRefusal(known)
+        if (reason !== undefined) return { enrolled: false, reason }
+        const start = begin({ course, confirmedAt: now, timeZone })
+        if (start === undefined) return { enrolled: false, reason: 'no_such_course' }
+        const current = known ?? newSubscription({ id, identity, address, course, now })
+        if (known === undefined) {
+          const person = rowKey === identity ? null : identity
+          const { state } = current
+          sql.insert.run({ id, key: rowKey, person, course, mailboxKey, address, state, createdAt: now })
+        }
+        if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
+        if (start.pinned) sql.keepPlan.run(course, start.pinned.version, start.pinned.plan)
+        const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
+        save(enrolled)
+        sql.replaceConfirmations.run(enrolled.id)
+        if (key !== undefined) sql.keepRequest.run(key, enrolled.id, enrolled.enrolment)
+        history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
+        return { enrolled: true, id: enrolled.id, enrolment: enrolled.enrolment }
       }),
     unsubscribe: async ({ id, enrolment, now }) => {
       await change(id, (current) => {
@@ -368,7 +446,7 @@ export function sqliteCourse(
         for (const settlement of settlements) {
           const { subscription } = settlement.claim
           const entry = attemptEntry(settlement)
-          if (settlement.sent && markSent(settlement.claim)) {
+          if (settlement.sent && markSent(settlement)) {
             if (entry) history.add(subscription, entry)
             continue
           }
@@ -388,16 +466,29 @@ export function sqliteCourse(
       }),
     backlog: (now) => read(() => backlog(now)),
     listDue: (now, limit) => read(() => recordsOf(sql.listDue.all({ now, limit }))),
-    counts: (now) =>
+    counts: (now, lessons) =>
       read(() =>
         countsOf({
-          states: sql.byState.all() as { state: SubscriptionState; lessons: number; count: number }[],
+          states: sql.byState.all() as {
+            course: string
+            state: SubscriptionState
+            lessons: number
+            count: number
+          }[],
           problems: sql.byProblem.all() as { kind: Problem['kind']; count: number }[],
           hours: sql.dueByHour.all({ now }) as { hour: number; count: number }[],
           backlog: backlog(now),
+          lessons,
         }),
       ),
-    find: (identity) => read(() => found(sql.byIdentity.get(identity))),
+    find: (identity, course) =>
+      read(() =>
+        recordsOf(sql.byPerson.all({ identity })).find(
+          (one) => course === undefined || one.course === course,
+        ),
+      ),
+    findPerson: (identity) => read(() => recordsOf(sql.byPerson.all({ identity }))),
+    pinnedPlan: ({ course, version }) => read(() => sql.plan.get(course, version) as string | undefined),
     findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit, after = FIRST) => read(() => recordsOf(sql.problems.all({ limit, ...after }))),
     erase: async ({ suppressionHash, now, audit, ...person }) => {
@@ -421,10 +512,10 @@ export function sqliteCourse(
     remember: (subscription, entry) => write(() => history.add(subscription, entry)),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
-    resolve: ({ id, as, now, audit }) =>
+    resolve: ({ id, as, now, next, audit }) =>
       change(id, (current) => {
-        const resolved = resolve(current, as, now)
-        const day = nextDay(current.sentDays) ?? 0
+        const resolved = resolve(current, { as, now, next })
+        const day = nextDay(current.sentDays, current.lessons) ?? 0
         if (resolved) {
           history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })
           addAudit(database, journal, audit)

@@ -5,6 +5,8 @@ import type { SqliteDatabase } from './connection.ts'
 /** What the erasure of a person takes from the store, by the ids of the rows. */
 export interface ErasedRows {
   readonly subscription: string | undefined
+  /** Enrolments in further courses; builds that knew one course wrote none. */
+  readonly others?: readonly string[]
   readonly invites: readonly string[]
   readonly logins: readonly string[]
 }
@@ -20,9 +22,11 @@ export function eraseRows(
 ): { readonly rows: ErasedRows; readonly sentMail: number; readonly written: readonly string[] } {
   const spellings = JSON.stringify(person.spellings)
   database.prepare('DELETE FROM mailbox WHERE identity = ?').run(person.identity)
-  const subscription = database
-    .prepare('DELETE FROM subscription WHERE identity = ? RETURNING id, address')
-    .get(person.identity) as { id: string; address: string } | undefined
+  const subscriptions = database
+    .prepare(
+      'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
+    )
+    .all({ identity: person.identity }) as { id: string; address: string }[]
   const related = (table: 'organisation_invite' | 'login_request') =>
     database
       .prepare(
@@ -36,16 +40,13 @@ export function eraseRows(
     .run(JSON.stringify(person.recipients))
   return {
     rows: {
-      subscription: subscription?.id,
+      subscription: subscriptions[0]?.id,
+      others: subscriptions.slice(1).map(({ id }) => id),
       invites: invites.map(({ id }) => id),
       logins: logins.map(({ id }) => id),
     },
     sentMail: changes,
-    written: [
-      person.identity,
-      ...(subscription ? [subscription.address] : []),
-      ...[...invites, ...logins].map(({ address }) => address),
-    ],
+    written: [person.identity, ...[...subscriptions, ...invites, ...logins].map(({ address }) => address)],
   }
 }
 

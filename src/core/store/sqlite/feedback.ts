@@ -27,7 +27,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
     save: prepare(`
       INSERT OR REPLACE INTO mailbox (identity, soft_bounces, soft_since, soft_until, delivered_at, cause, suppressed_at, source, reason)
       VALUES (@identity, @soft_bounces, @soft_since, @soft_until, @delivered_at, @cause, @suppressed_at, @source, @reason)`),
-    subscriptions: prepare('SELECT * FROM subscription WHERE identity = ?'),
+    subscriptions: prepare('SELECT * FROM subscription WHERE identity = @identity OR person = @identity'),
     end: prepare(`
       UPDATE subscription SET state = ?, unsubscribed_at = ?, next_attempt_at = ?, fence = ?, problem_kind = ?, problem_reason = ?, problem_since = ?
       WHERE id = ?`),
@@ -57,7 +57,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
     const { mailbox, effect } = change(before)
     if (mailbox !== before) sql.save.run(mailboxRow(mailbox))
     let changed = mailbox !== before
-    for (const row of sql.subscriptions.all(identity) as SqliteRow[]) {
+    for (const row of sql.subscriptions.all({ identity }) as SqliteRow[]) {
       const record = recordOfRow(row)
       const { id, enrolment, state } = record
       const after = effect === 'none' ? undefined : endByFeedback(record, effect, { at, reason, now })

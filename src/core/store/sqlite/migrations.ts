@@ -162,4 +162,25 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE breaker (name TEXT PRIMARY KEY, paused_at INTEGER, reason TEXT, resumed_at INTEGER) STRICT, WITHOUT ROWID;
   CREATE TABLE pace (name TEXT PRIMARY KEY, next_us INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
+  // Several courses: a row an enrolment. Those from before are of the one course that there was, seven lessons a day apart.
+  `
+  ALTER TABLE subscription ADD COLUMN course TEXT NOT NULL DEFAULT 'quantum';
+  ALTER TABLE subscription ADD COLUMN person TEXT;
+  ALTER TABLE subscription ADD COLUMN course_version TEXT;
+  ALTER TABLE subscription ADD COLUMN lessons INTEGER NOT NULL DEFAULT 7;
+  ALTER TABLE subscription ADD COLUMN due_at INTEGER;
+  ALTER TABLE subscription ADD COLUMN last_sent_at INTEGER;
+  ALTER TABLE subscription ADD COLUMN time_zone TEXT;
+  ALTER TABLE subscription ADD COLUMN language TEXT;
+  CREATE INDEX subscription_person ON subscription (person) WHERE person IS NOT NULL;
+  ALTER TABLE confirmation ADD COLUMN time_zone TEXT;
+  ALTER TABLE confirmation ADD COLUMN language TEXT;
+  CREATE TABLE course_plan (course TEXT NOT NULL, version TEXT NOT NULL, plan TEXT NOT NULL, PRIMARY KEY (course, version)) STRICT, WITHOUT ROWID;
+  CREATE TABLE enrol_request (
+    key TEXT PRIMARY KEY,
+    subscription TEXT NOT NULL REFERENCES subscription (id) ON DELETE CASCADE,
+    enrolment INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX enrol_request_subscription ON enrol_request (subscription);
+  `,
 ]

@@ -35,7 +35,13 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
     }
     let changes = suppress.run(entry.hash, entry.at).changes
     for (const [table, ids] of [
-      ['subscription', entry.rows.subscription === undefined ? [] : [entry.rows.subscription]],
+      [
+        'subscription',
+        [
+          ...(entry.rows.subscription === undefined ? [] : [entry.rows.subscription]),
+          ...(entry.rows.others ?? []),
+        ],
+      ],
       ['organisation_invite', entry.rows.invites],
       ['login_request', entry.rows.logins],
     ] as const)

@@ -47,6 +47,7 @@ export function verifyDatabase(
 function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription> {
   const page = database.prepare(`
     SELECT id, state, enrolment, confirmed_at AS confirmedAt, unsubscribed_at AS unsubscribedAt, sent_days AS sentDays,
+      lessons, due_at AS dueAt, last_sent_at AS lastSentAt,
       next_attempt_at AS nextAttemptAt, problem_kind AS problem
     FROM subscription WHERE id > ? ORDER BY id LIMIT ${PAGE}`)
   let after = ''

@@ -8,6 +8,7 @@ import {
 } from '../../../../src/core/mail/feedback/changes.ts'
 import type { FeedbackEvent } from '../../../../src/core/mail/feedback/event.ts'
 import type { Store } from '../../../../src/core/store/store.ts'
+import { begin, nextAfter } from '../../../support/learning.ts'
 import { addressOf, openTestStore, STORES } from '../../../support/stores.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
@@ -47,6 +48,7 @@ async function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW
 function subscribe(store: Store, name: string, { now = NOW - DAY, token = `token-${name}` } = {}) {
   const address = `${name}@example.com`
   return store.course.requestConfirmation({
+    course: 'quantum',
     identity: address,
     address,
     id: `id-${name}`,
@@ -57,7 +59,7 @@ function subscribe(store: Store, name: string, { now = NOW - DAY, token = `token
 
 async function confirmed(store: Store, name = 'ada') {
   await subscribe(store, name)
-  await store.course.confirm({ tokenHash: `token-${name}`, now: NOW - DAY })
+  await store.course.confirm({ begin, tokenHash: `token-${name}`, now: NOW - DAY })
 }
 
 let calls = 0
@@ -122,8 +124,10 @@ describe.each(STORES)('on the store %s', (kind) => {
     await subscribe(store, 'grace')
     await apply(store, [eventOf('complaint'), eventOf('complaint', { name: 'grace' })])
     await store.course.undoUnsubscribe({ id: 'id-ada', enrolment: 1, now: NOW + 1 })
-    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + 2 })).toBe(false)
-    expect(await store.course.confirm({ tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
+    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + 2, next: nextAfter })).toBe(
+      false,
+    )
+    expect(await store.course.confirm({ begin, tokenHash: 'token-grace', now: NOW + 3 })).toBe('confirmed')
     expect(await due(store, NOW + 2 * DAY)).toEqual([])
     for (const id of ['id-ada', 'id-grace'])
       expect(await store.course.findById(id)).toMatchObject({
@@ -146,7 +150,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await subscribe(store, 'ada', { token: 'anew', now: NOW + 2 * HOUR })).toMatchObject({
       mail: true,
     })
-    expect(await store.course.confirm({ tokenHash: 'anew', now: NOW + 3 * HOUR })).toBe('confirmed')
+    expect(await store.course.confirm({ begin, tokenHash: 'anew', now: NOW + 3 * HOUR })).toBe('confirmed')
     expect(await due(store, NOW + 4 * HOUR)).toMatchObject([{ day: 1, enrolment: 2 }])
     expect((await store.course.history('id-ada')).map(({ kind }) => kind)).toEqual([
       'confirmed',
@@ -160,7 +164,9 @@ describe.each(STORES)('on the store %s', (kind) => {
     const store = await open()
     await confirmed(store)
     await apply(store, [eventOf('hard-bounce')])
-    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + HOUR })).toBe(true)
+    expect(await store.course.resolve({ id: 'id-ada', as: 'retry', now: NOW + HOUR, next: nextAfter })).toBe(
+      true,
+    )
     expect(await store.feedback.listSuppressed(10)).toEqual([])
     expect(await due(store, NOW + 2 * HOUR)).toHaveLength(1)
   })

@@ -1,0 +1,193 @@
+import Database from 'better-sqlite3'
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { CourseDefinition } from '../../../src/core/course/definition.ts'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { zones } from '../../../src/core/course/zones.ts'
+import { runsOn } from '../../../src/core/store/sqlite/connection.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseWith, START } from '../../support/course.ts'
+
+const HOUR_MS = 3_600_000
+const lessons = (count: number) => Array.from({ length: count }, (_, index) => `course-day-${index + 1}`)
+const pottery: CourseDefinition = {
+  id: 'pottery',
+  title: 'Pottery',
+  lessons: lessons(3),
+  cadence: { kind: 'every', ms: 2 * DAY_MS },
+  spacingMs: 0,
+  follow: 'start',
+}
+/** On Mondays at nine, wherever the subscriber is. */
+const drawing: CourseDefinition = {
+  id: 'drawing',
+  title: 'Drawing',
+  lessons: lessons(2),
+  cadence: { kind: 'at', minute: 9 * 60, zone: undefined, weekdays: [1] },
+  spacingMs: 0,
+  follow: 'start',
+}
+const catalogOf = (...courses: CourseDefinition[]) => createCatalog([...learning.courses, ...courses], zones)
+const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com' }
+const day = (message: { key: string }) => message.key.slice(0, message.key.lastIndexOf('.'))
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('a person takes three courses at once, each at its own pace, and ends one of them', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery, drawing) })
+    const sentAt = new Map<string, string>()
+    for (const course of ['quantum', 'pottery', 'drawing']) {
+      const answer = await it.course.enrol({
+        ...ADA,
+        course,
+        timeZone: 'America/New_York',
+        key: `order-${course}`,
+      })
+      expect(answer).toMatchObject({ enrolled: true, enrolment: 1 })
+      // The same order again is the same enrolment.
+      expect(await it.course.enrol({ ...ADA, course, key: `order-${course}` })).toEqual(answer)
+    }
+    expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toEqual({
+      enrolled: false,
+      reason: 'already_enrolled',
+    })
+    for (let hour = 0; hour < 24 * 18; hour += 1) {
+      const before = it.messages.length
+      await it.course.dispatch({ limit: 10 })
+      for (const message of it.messages.slice(before)) {
+        expect(sentAt.has(message.key)).toBe(false)
+        sentAt.set(message.key, new Date(it.now()).toISOString().slice(0, 16))
+      }
+      it.pass(HOUR_MS)
+    }
+    const times = Object.fromEntries(it.messages.map((message) => [day(message), sentAt.get(message.key)]))
+    expect(it.messages).toHaveLength(7 + 3 + 2)
+    // START is a Saturday; New York has summer time by then.
+    expect(times).toMatchObject({
+      'course-day-1': '2026-03-28T00:00',
+      'course-day-7': '2026-04-03T00:00',
+      'pottery-1': '2026-03-28T00:00',
+      'pottery-3': '2026-04-01T00:00',
+      'drawing-1': '2026-03-30T13:00',
+      'drawing-2': '2026-04-06T13:00',
+    })
+    expect((await it.course.counts()).byCourse).toMatchObject({ drawing: { confirmed: 1 } })
+    // Finished: it may begin again, in the same course alone.
+    expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toMatchObject({ enrolment: 2 })
+    expect(await it.course.cancel({ ...ADA, course: 'pottery' })).toBe(true)
+    expect(await it.course.cancel({ ...ADA, course: 'pottery' })).toBe(false)
+    expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toEqual({
+      enrolled: false,
+      reason: 'unsubscribed',
+    })
+    expect((await it.course.findPerson(ADA.identity)).map(({ course, state }) => [course, state])).toEqual(
+      expect.arrayContaining([
+        ['quantum', 'confirmed'],
+        ['pottery', 'unsubscribed'],
+        ['drawing', 'confirmed'],
+      ]),
+    )
+    expect(await it.course.erase(ADA.identity)).toMatchObject({ existed: true })
+    expect(await it.course.findPerson(ADA.identity)).toEqual([])
+    expect(await it.course.enrol({ ...ADA, course: 'pottery' })).toEqual({
+      enrolled: false,
+      reason: 'erased',
+    })
+  })
+
+  test('a course that changes is the old one for those in it, the new one for those who follow', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
+    await it.course.enrol({ ...ADA, course: 'pottery' })
+    await it.course.dispatch({ limit: 10 })
+    const edited = { ...pottery, lessons: ['course-day-7', 'course-day-6'] }
+    const later = (catalog: ReturnType<typeof catalogOf>) => it.open(it.store.course, { catalog })
+    const subject = async (catalog: ReturnType<typeof catalogOf>) => {
+      await later(catalog).dispatch({ limit: 10 })
+      return it.messages.at(-1)?.subject
+    }
+    const first = it.messages[0]?.subject
+    await it.course.enrol({ spelling: 'bob@example.com', identity: 'bob@example.com', course: 'quantum' })
+    await it.course.dispatch({ limit: 10 })
+    expect(it.messages.at(-1)?.subject).toBe(first)
+    it.pass(2 * DAY_MS)
+    await it.course.cancel({ identity: 'bob@example.com' })
+    // Without the course in the definition, nothing is sent and nothing is lost.
+    const without = await later(catalogOf()).dispatch({ limit: 10 })
+    expect(without.results).toMatchObject([
+      { sent: false, reason: expect.stringContaining('no course pottery') },
+    ])
+    it.pass(HOUR_MS + 1)
+    const second = await subject(catalogOf(edited))
+    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({ sentDays: [1, 2], lessons: 3 })
+    it.pass(2 * DAY_MS)
+    const grace = { spelling: 'grace@example.com', identity: 'grace@example.com', course: 'pottery' }
+    await later(catalogOf(edited)).enrol(grace)
+    expect(await later(catalogOf(edited)).find(grace.identity, 'pottery')).toMatchObject({ lessons: 2 })
+    // The third lesson is gone for those who follow: Ada's course is over, and nobody gets what does not exist.
+    const sent = it.messages.length
+    await later(catalogOf({ ...edited, follow: 'latest' })).dispatch({ limit: 10 })
+    expect(it.messages.slice(sent).map((message) => message.to.address)).toEqual(['grace@example.com'])
+    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({
+      sentDays: [1, 2],
+      lessons: 2,
+      nextAttemptAt: undefined,
+    })
+    expect(second).not.toBe(first)
+  })
+
+  test('with spacing, a backlog of days is not caught up in a minute', async () => {
+    const spaced = { ...pottery, spacingMs: DAY_MS }
+    const it = await courseWith(0, { kind, catalog: catalogOf(spaced) })
+    await it.course.enrol({ ...ADA, course: 'pottery' })
+    it.pass(20 * DAY_MS)
+    for (let call = 0; call < 3; call += 1) await it.course.dispatch({ limit: 10 })
+    expect(it.messages).toHaveLength(1)
+    it.pass(DAY_MS - 1)
+    await it.course.dispatch({ limit: 10 })
+    expect(it.messages).toHaveLength(1)
+    it.pass(1)
+    await it.course.dispatch({ limit: 10 })
+    expect(it.messages).toHaveLength(2)
+  })
+
+  test('a subscription names its course, its time zone and its language, and begins when it is confirmed', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery, drawing) })
+    await it.course.subscribe({ ...ADA, course: 'drawing', timeZone: 'Asia/Tokyo', language: 'de' })
+    await new Promise((resolve) => setImmediate(resolve))
+    await it.course.close()
+    const token = /token=([\w-]+)/.exec(it.messages[0]?.text ?? '')?.[1] ?? ''
+    expect(await it.course.find(ADA.identity, 'drawing')).toMatchObject({ timeZone: undefined })
+    expect(await it.course.confirm(token)).toBe('confirmed')
+    expect(await it.course.find(ADA.identity, 'drawing')).toMatchObject({
+      state: 'confirmed',
+      lessons: 2,
+      timeZone: 'Asia/Tokyo',
+      language: 'de',
+      nextAttemptAt: Date.UTC(2026, 2, 30),
+    })
+    expect(START).toBeLessThan(Date.UTC(2026, 2, 30))
+  })
+
+  test('a store is closed to earlier builds once somebody is in another course, and not before', async () => {
+    const it = await courseWith(1, { kind, catalog: catalogOf(pottery) })
+    const said = async () => {
+      const { address } = it
+      if (address?.kind === 'postgres') {
+        const client = new pg.Client({ connectionString: address.url.reveal() })
+        await client.connect()
+        const { rows } = await client.query(`SELECT value FROM platformctl.meta WHERE name = 'readable_from'`)
+        await client.end()
+        return String(rows[0]?.value)
+      }
+      if (address?.kind !== 'sqlite') throw new TypeError('this is its address')
+      const database = new Database(address.file)
+      const value = database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get()
+      expect(runsOn(database, 13)).toBe(String(value).endsWith(':1'))
+      database.close()
+      return String(value)
+    }
+    expect(await said()).toMatch(/^\d+:1$/)
+    await it.course.enrol({ ...ADA, course: 'pottery' })
+    expect(await said()).toMatch(/^\d+:14$/)
+  })
+})
