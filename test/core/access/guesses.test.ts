@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest'
+import { createGuesses } from '../../../src/core/access/limit/guesses.ts'
+import { rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
+import { localLimiter } from '../../../src/core/access/limit/local.ts'
+import { withFallback } from '../../../src/core/access/limit/open.ts'
+import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
+import { sharedCounter } from '../../../src/core/access/limit/shared.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { ROUTES, type RouteName } from '../../../src/core/routes.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { REST_TOKEN, restStore } from '../../support/rest-store.ts'
+
+const THREE: Policy = { name: 'three', quota: 3, windowSeconds: 60 }
+
+function guesses() {
+  let now = 0
+  const it = createGuesses({ local: localLimiter({ monotonic: () => now }), policy: THREE })
+  const begin = async (client = 'a') => {
+    const attempt = await it.admit(client)
+    if (!('settle' in attempt)) throw new Error('refused')
+    return attempt
+  }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { ...it, begin, pass }
+}
+
+/** Whether a promise has settled once everything that was ready has run. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false
+  void promise.then(() => {
+    done = true
+  })
+  for (let n = 0; n < 10; n += 1) await Promise.resolve()
+  return done
+}
+
+test('as many are looked at as may be wrong, the next waits, and a right one lets it in', async () => {
+  const it = guesses()
+  const first = await it.begin()
+  await it.begin()
+  await it.begin()
+  const fourth = it.admit('a')
+  expect(await isDone(fourth)).toBe(false)
+  expect(await isDone(it.begin('b'))).toBe(true)
+  first.settle(false)
+  expect(await isDone(fourth)).toBe(true)
+  expect(await fourth).toMatchObject({ allowed: true })
+})
+
+test('a wrong one takes its place for good: who waited is refused when no more may be wrong', async () => {
+  const it = guesses()
+  const attempts = [await it.begin(), await it.begin(), await it.begin()]
+  const waiting = [it.admit('a'), it.admit('a')]
+  for (const attempt of attempts) attempt.settle(true)
+  for (const verdict of await Promise.all(waiting))
+    expect(verdict).toMatchObject({ allowed: false, retry: 20_000_000, policy: THREE })
+  it.pass(19_999)
+  expect(it.look('a').allowed).toBe(false)
+  it.pass(1)
+  expect(it.look('a').allowed).toBe(true)
+})
+
+test('what is said of an attempt twice counts once, in whichever order', async () => {
+  const it = guesses()
+  const wrong = await it.begin()
+  wrong.settle(true)
+  wrong.settle(true)
+  wrong.settle(false)
+  const right = await it.begin()
+  right.settle(false)
+  right.settle(true)
+  expect(it.look('a')).toMatchObject({ allowed: true, remaining: 1 })
+})
+
+test('every place comes back: a thousand right ones after each other wait for nothing', async () => {
+  const it = guesses()
+  for (let n = 0; n < 1000; n += 1) (await it.begin()).settle(false)
+  expect(it.look('a')).toMatchObject({ allowed: true, remaining: 2 })
+})
+
+test('a look counts nothing, however often', () => {
+  const it = guesses()
+  for (let n = 0; n < 10; n += 1) expect(it.look('a')).toMatchObject({ allowed: true, remaining: 2 })
+})
+
+test.each(Object.keys(ROUTES) as RouteName[])('the route %s has its documented limit', (route) => {
+  const unlimited = ['webHealth', 'metrics']
+  const expected = unlimited.includes(route)
+    ? undefined
+    : route === 'subscribe'
+      ? 30
+      : route === 'feedback'
+        ? 6000
+        : 300
+  expect(policiesOf(undefined).policyOf(route)?.quota).toBe(expected)
+  expect(policiesOf(29).policyOf(route)?.quota).toBe(
+    expected === undefined ? undefined : route === 'feedback' ? 6000 : 29,
+  )
+  expect(policiesOf(31).policyOf(route)?.quota).toBe(
+    expected === undefined ? undefined : route === 'feedback' ? 6000 : route === 'subscribe' ? 30 : 31,
+  )
+})
+
+test('wrong secrets have limits of their own, which no configured threshold raises', () => {
+  for (const [perMinute, client, proxy] of [
+    [undefined, 20, 200],
+    [19, 19, 19],
+    [20, 20, 20],
+    [200, 20, 200],
+    [1000, 20, 200],
+  ] as const) {
+    const policies = policiesOf(perMinute)
+    expect([policies.authFailure.quota, policies.authFailureOfProxy.quota]).toEqual([client, proxy])
+    expect(policies.authFailure.windowSeconds).toBe(60)
+  }
+  expect(policiesOf(undefined).policyOf('serviceHealth')).toBeUndefined()
+})
+
+test('what is given back can be spent again, and giving back for a stranger changes nothing', () => {
+  const limiter = localLimiter({ monotonic: () => 0 })
+  for (let n = 0; n < 3; n += 1) limiter.take(THREE, 'a')
+  expect(limiter.take(THREE, 'a').allowed).toBe(false)
+  limiter.giveBack(THREE, 'a')
+  expect(limiter.take(THREE, 'a').allowed).toBe(true)
+  expect(limiter.take(THREE, 'a').allowed).toBe(false)
+  limiter.giveBack(THREE, 'b')
+  expect(limiter.size()).toBe(1)
+  expect(limiter.take(THREE, 'b')).toMatchObject({ allowed: true, remaining: 2 })
+})
+
+test('policies of two names are counted apart', () => {
+  const limiter = localLimiter({ monotonic: () => 0 })
+  for (let n = 0; n < 3; n += 1) limiter.take(THREE, 'a')
+  expect(limiter.take({ ...THREE, name: 'other' }, 'a').allowed).toBe(true)
+})
+
+test('the fields round up: nobody is told to come back too early', () => {
+  const fields = (retry: number, reset: number) =>
+    rateLimitFields({ allowed: false, remaining: 0, reset, retry, policy: THREE })
+  expect(fields(1, 1_000_001)).toEqual({
+    RateLimit: '"three";r=0;t=2',
+    'RateLimit-Policy': '"three";q=3;w=60',
+    'Retry-After': '1',
+  })
+  expect(fields(1_000_000, 1_000_000)['Retry-After']).toBe('1')
+  expect(fields(1_000_001, 0)['Retry-After']).toBe('2')
+  expect(
+    rateLimitFields({ allowed: true, remaining: 2, reset: 0, retry: 0, policy: THREE }),
+  ).not.toHaveProperty('Retry-After')
+})
+
+test.each([
+  [1, 1],
+  [2, 1],
+  [3, 1],
+  [4, 2],
+  [11, 5],
+])(
+  'with the shared store down a quota of %i counts as %i here, and one warning says so',
+  async (quota, half) => {
+    const warned: string[] = []
+    const limiter = withFallback({
+      shared: {
+        take: () => Promise.reject(new Error('down')),
+        ping: () => Promise.reject(new Error('down')),
+        close: async () => {},
+      },
+      ahead: localLimiter({ monotonic: () => 0 }),
+      local: localLimiter({ monotonic: () => 0 }),
+      clock: {
+        ...systemClock,
+        sleep: (_, signal) =>
+          new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+      },
+      log: { ...silentLog, warn: (event) => void warned.push(event) },
+    })
+    let passed = 0
+    while ((await limiter.take({ ...THREE, quota }, 'a')).allowed) passed += 1
+    expect([passed, limiter.counting(), warned]).toEqual([half, 'fallback', ['limiter_fallback']])
+    await limiter.close()
+  },
+)
+
+test('what the shared store refuses costs the count ahead of it nothing', async () => {
+  const ahead = localLimiter({ monotonic: () => 0 })
+  const limiter = withFallback({
+    shared: {
+      take: async (policy) => ({ allowed: false, remaining: 0, reset: 0, retry: 1, policy }),
+      ping: async () => {},
+      close: async () => {},
+    },
+    ahead,
+    local: localLimiter({ monotonic: () => 0 }),
+    clock: systemClock,
+    log: silentLog,
+  })
+  for (let n = 0; n < 10; n += 1)
+    expect(await limiter.take(THREE, 'a')).toMatchObject({ allowed: false, retry: 1 })
+  expect(ahead.look(THREE, 'a').remaining).toBe(2)
+  await limiter.close()
+})
+
+test('an answer of the shared store leaves no timer behind', async () => {
+  const store = await restStore(async () => ({ result: 'PONG' }))
+  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 60_000 })
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  await counter.ping()
+  const before = timers()
+  for (let n = 0; n < 20; n += 1) await counter.ping()
+  expect(timers()).toBeLessThan(before + 10)
+  await counter.close()
+})

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { localLimiter } from '../../src/core/access/limit/local.ts'
+import { policiesOf } from '../../src/core/access/limit/policy.ts'
+import { PlatformError } from '../../src/core/errors.ts'
+import { bodyMemory } from '../../src/daemon/http/body-memory.ts'
+import { createGate } from '../../src/daemon/http/gate.ts'
+import type { Handler, RouteRequest } from '../../src/daemon/http/route.ts'
+
+function gate() {
+  const local = localLimiter({ monotonic: () => 0 })
+  const through = createGate({ limiter: local, local, policies: policiesOf(undefined) })
+  /** A request with a secret to a route of the default policy; only what the gate reads of it is there. */
+  const ask = (handler: Handler, client = 'a') => {
+    const asked = {
+      request: new Request('http://x/api', { headers: { Authorization: 'Bearer x' } }),
+      url: new URL('http://x/api'),
+      client,
+      behind: undefined,
+      requestId: 'request-1',
+      wantsHtml: false,
+      passed: () => {},
+    }
+    return through('dispatch', asked as unknown as RouteRequest, handler)
+  }
+  return { ask }
+}
+
+const fine: Handler = async () => new Response('ok')
+
+test('a place among the secrets being looked at comes back when the work throws, whatever it throws', async () => {
+  const { ask } = gate()
+  for (let n = 0; n < 50; n += 1)
+    await expect(
+      ask(async () => {
+        throw new TypeError('a fault')
+      }),
+    ).rejects.toThrow('a fault')
+  for (let n = 0; n < 50; n += 1)
+    expect(
+      (
+        await ask(async () => {
+          throw new PlatformError('unavailable', 'not now')
+        })
+      ).status,
+    ).toBe(503)
+  expect((await ask(fine)).status).toBe(200)
+})
+
+test('a 401 counts, thrown or answered, and the twenty-first request is refused with the fields', async () => {
+  const { ask } = gate()
+  for (let n = 0; n < 10; n += 1)
+    expect((await ask(async () => new Response('', { status: 401 }))).status).toBe(401)
+  for (let n = 0; n < 10; n += 1)
+    expect(
+      (
+        await ask(async () => {
+          throw new PlatformError('unauthenticated', 'no')
+        })
+      ).status,
+    ).toBe(401)
+  const refused = await ask(fine)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('retry-after')).toBe('3')
+  expect(refused.headers.get('ratelimit-policy')).toBe('"auth-failure";q=20;w=60')
+  expect((await ask(fine, 'b')).status).toBe(200)
+})
+
+test('a right secret gives its place back before its work ends', async () => {
+  const { ask } = gate()
+  const held: (() => void)[] = []
+  const slow: Handler = async (asked) => {
+    asked.passed()
+    await new Promise<void>((resolve) => held.push(resolve))
+    return new Response('ok')
+  }
+  const running = Array.from({ length: 40 }, () => ask(slow))
+  await expect.poll(() => held.length).toBe(40)
+  for (const release of held) release()
+  for (const response of await Promise.all(running)) expect(response.status).toBe(200)
+})
+
+test('memory for bodies is given back whole, and once', () => {
+  const memory = bodyMemory(800)
+  const first = memory('a')
+  first.take(100)
+  expect(() => first.take(1)).toThrow(PlatformError)
+  first.release()
+  first.release()
+  const again = memory('a')
+  again.take(100)
+  expect(() => memory('a').take(1)).toThrow('Too many large requests')
+  for (const client of ['b', 'c', 'd', 'e', 'f', 'g', 'h']) memory(client).take(100)
+  expect(() => memory('i').take(1)).toThrow(
+    expect.objectContaining({ code: 'unavailable', retryAfterSeconds: 1 }),
+  )
+  again.release()
+  memory('i').take(100)
+  expect(() => memory('embedded').take(1)).toThrow(PlatformError)
+})
+
+test('where clients cannot be told apart one of them may hold all the memory', () => {
+  const memory = bodyMemory(800)
+  memory('embedded').take(800)
+  expect(() => memory('embedded').take(1)).toThrow(PlatformError)
+})
