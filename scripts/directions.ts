@@ -25,7 +25,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   // Configuration holds a sender's address and names a provider of feedback; both are the mail room's to say.
   env: ['mail/address.ts', 'mail/feedback/provider-names.ts'],
   health: ['env'],
-  live: ['env'],
+  live: ['env', 'mail/dkim-key.ts'],
   mail: ['env', 'messages', 'access/directory.ts', 'access/identity.ts'],
   course: ['mail', 'env'],
   store: [
@@ -55,7 +55,7 @@ const ONE_HOME: Record<string, string> = {
   'age-encryption': 'src/core/store/sqlite/age.ts',
   jose: 'src/core/access/identity.ts',
   pg: 'src/core/store/postgres/connection.ts',
-  nodemailer: 'src/core/mail/transports/smtp-session.ts',
+  nodemailer: 'src/core/mail/transports/',
   mjml: 'src/core/mail/compile/',
   caniemail: 'src/core/mail/lint/support.ts',
   htmlparser2: 'src/core/mail/lint/',

@@ -97,6 +97,14 @@ export function readSettings({ contract, services }: Described, env: Environment
     const parsed = parseMailbox(text(name) ?? '')
     return parsed.ok ? parsed.mailbox : undefined
   }
+  const dkim = () => {
+    const [domain, selector, key] = [
+      text('MAILER_DKIM_DOMAIN'),
+      text('MAILER_DKIM_SELECTOR'),
+      hidden('MAILER_DKIM_KEY'),
+    ]
+    return domain !== undefined && selector !== undefined && key ? { domain, selector, key } : undefined
+  }
   /** A group that is half-configured is off as a whole: half an integration is worse than none. */
   const whole = <T>(group: string, read: () => T | undefined): T | undefined =>
     groups.get(group) === 'half-configured' ? undefined : read()
@@ -175,6 +183,7 @@ export function readSettings({ contract, services }: Described, env: Environment
           route,
           replyTo: mailbox('MAILER_REPLY_TO'),
           bounceAddress: mailbox('MAILER_BOUNCE_ADDRESS')?.address,
+          dkim: whole('dkim', dkim),
         }
       )
     }),

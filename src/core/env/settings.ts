@@ -19,6 +19,13 @@ export type TokenVerification =
   | { readonly kind: 'secret'; readonly secret: SecretPair }
   | { readonly kind: 'jwks'; readonly url: string }
 
+export interface DkimSettings {
+  readonly domain: string
+  readonly selector: string
+  /** A private RSA key as PEM. */
+  readonly key: Secret
+}
+
 /**
  * The environment parsed once into types that cannot be wrong afterwards. A half-configured group is
  * undefined here and `half-configured` in `groups`; a malformed value behaves as absent.
@@ -75,6 +82,8 @@ export interface Settings {
         readonly replyTo: Mailbox | undefined
         /** Bounces come back to it, with a token after a plus sign; SMTP only. */
         readonly bounceAddress?: string | undefined
+        /** Signs mail that goes by SMTP. */
+        readonly dkim?: DkimSettings | undefined
       }
     | undefined
   /** Whose webhook is believed; undefined: nobody's. */

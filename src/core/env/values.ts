@@ -75,6 +75,9 @@ const reader = (parse: Reader['parse'], expected: string | Reader['expected']): 
 })
 const matching = (pattern: RegExp) => (value: string) => (pattern.test(value) ? value : undefined)
 const uncontrolled = (value: string) => (hasControl(value) ? undefined : value)
+/** A key file in PEM is the one secret that holds line ends. */
+const PEM = /^-----BEGIN [A-Z ]+-----[\sA-Za-z0-9+/=]+-----END [A-Z ]+-----$/
+const secretText = (value: string) => (PEM.test(value) ? value : uncontrolled(value))
 const bounded =
   (what: string, unit = '') =>
   ({ range }: Reading) =>
@@ -82,7 +85,7 @@ const bounded =
 
 const READERS: Readonly<Record<Kind, Reader>> = {
   text: reader(uncontrolled, 'text without control characters'),
-  secret: reader(uncontrolled, 'a key without control characters'),
+  secret: reader(secretText, 'a key without control characters'),
   path: reader(uncontrolled, 'a path without control characters'),
   url: reader(parseHttpUrl, 'an http:// or https:// address'),
   // At least as strict as the SDK, which prints what it cannot take for one.

@@ -6,7 +6,7 @@ const LEAST_RSA_BITS = 1024
 
 /** What receivers make of a DKIM key record (RFC 6376 §3.6.1). */
 export type DkimReading =
-  | { readonly kind: 'usable' }
+  | { readonly kind: 'usable'; readonly key: KeyObject }
   | { readonly kind: 'revoked' }
   | { readonly kind: 'broken'; readonly fault: string }
 
@@ -32,7 +32,7 @@ export function readDkim(text: string): DkimReading | undefined {
   if (key === undefined) return { kind: 'broken', fault: 'its key (p=) cannot be read' }
   return type === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) < LEAST_RSA_BITS
     ? { kind: 'broken', fault: `its RSA key has fewer than ${LEAST_RSA_BITS} bits` }
-    : { kind: 'usable' }
+    : { kind: 'usable', key }
 }
 
 /** An RSA key is a SubjectPublicKeyInfo, or as RFC 6376 says an RSAPublicKey; an Ed25519 key is 32 bytes (RFC 8463). */

@@ -1,4 +1,7 @@
+import { createPublicKey } from 'node:crypto'
 import { domainToASCII } from 'node:url'
+import type { DkimSettings } from '../env/settings.ts'
+import { dkimPrivateKey } from '../mail/dkim-key.ts'
 import { type DkimReading, readDkim } from './dkim.ts'
 import { type DmarcReading, readDmarc } from './dmarc.ts'
 import type { Step, Verdict } from './live.ts'
@@ -10,18 +13,39 @@ interface Looks {
   readonly dkimSelectors: readonly string[]
 }
 
+/** What a message is sent as. */
+export interface SenderIdentity {
+  /** Of its From field. */
+  readonly address: string
+  /** Of its envelope, where that is another. */
+  readonly bounceAddress?: string | undefined
+  readonly dkim?: DkimSettings | undefined
+}
+
 const VARIABLES = ['MAILER_FROM']
 
 /**
  * The domain that mail comes from: whether it exists, then its SPF (RFC 7208), DKIM (RFC 6376) and DMARC (RFC 7489)
  * records. An absent record is a warning; one that receivers count as an error fails.
  */
-export function senderSteps({ network, dkimSelectors }: Looks, address: string): Step[] {
-  const domain = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
+export function senderSteps(
+  { network, dkimSelectors }: Looks,
+  { address, bounceAddress, dkim: signing }: SenderIdentity,
+): Step[] {
+  const domain = domainOf(address)
+  const envelope = bounceAddress === undefined ? domain : domainOf(bounceAddress)
   return [
     { check: 'domain', variables: VARIABLES, run: (signal) => existence(network, domain, signal) },
-    { check: 'SPF', variables: VARIABLES, run: (signal) => spf(network, domain, signal) },
-    { check: 'DKIM', variables: VARIABLES, run: (signal) => dkim(network, domain, dkimSelectors, signal) },
+    // Receivers look at the domain of the envelope (RFC 7208 §2.4).
+    { check: 'SPF', variables: VARIABLES, run: (signal) => spf(network, { domain, envelope }, signal) },
+    {
+      check: 'DKIM',
+      variables: VARIABLES,
+      run: (signal) =>
+        signing === undefined
+          ? dkim(network, domain, dkimSelectors, signal)
+          : ownDkim(network, { from: domain, signing }, signal),
+    },
     { check: 'DMARC', variables: VARIABLES, run: (signal) => dmarc(network, domain, signal) },
   ]
 }
@@ -36,8 +60,17 @@ async function existence(network: Network, domain: string, signal: AbortSignal):
     : { state: 'passed', detail: 'exists' }
 }
 
-async function spf(network: Network, domain: string, signal: AbortSignal): Promise<Verdict> {
-  const reading = await readSpf(network, (await network.txt(domain, signal)) ?? [], signal)
+async function spf(
+  network: Network,
+  { domain, envelope }: { readonly domain: string; readonly envelope: string },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  if (!isAligned(domain, envelope))
+    return warning(
+      'sender-spf',
+      `has no part in ${envelope}, the domain of MAILER_BOUNCE_ADDRESS: DMARC does not count its SPF`,
+    )
+  const reading = await readSpf(network, (await network.txt(envelope, signal)) ?? [], signal)
   if (reading.kind === 'absent') return warning('sender-spf', 'has no SPF record')
   if (reading.kind === 'broken') return failed('sender-spf', reading.fault)
   return reading.openToAll
@@ -97,6 +130,41 @@ async function dkim(
   return (await network.txt(`_domainkey.${domain}`, signal)) === undefined
     ? warning('sender-dkim', 'has no DKIM key')
     : { state: 'skipped', detail: 'there are keys under another selector; name it with --dkim-selector' }
+}
+
+/** The key that signs our mail, and the one that receivers read. */
+async function ownDkim(
+  network: Network,
+  { from, signing }: { readonly from: string; readonly signing: DkimSettings },
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const name = `${signing.selector}._domainkey.${domainToASCII(signing.domain)}`
+  const reading = ((await network.txt(name, signal)) ?? []).map(readDkim).find((one) => one !== undefined)
+  if (reading === undefined) return failed('sender-dkim', `has no DKIM key at ${name}: every signature fails`)
+  if (reading.kind === 'revoked') return failed('sender-dkim', `has a revoked DKIM key at ${name}`)
+  if (reading.kind === 'broken')
+    return failed('sender-dkim', `has an unusable DKIM key at ${name}: ${reading.fault}`)
+  const key = dkimPrivateKey(signing.key.reveal())
+  if (key === undefined || !createPublicKey(key).equals(reading.key))
+    return failed('sender-dkim', `publishes another key at ${name} than that of MAILER_DKIM_KEY`)
+  if (!isAligned(from, domainToASCII(signing.domain)))
+    return warning(
+      'sender-dkim',
+      `has no part in ${signing.domain}, which MAILER_DKIM_DOMAIN signs for: DMARC does not count the signature`,
+    )
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  return bits < GOOD_RSA_BITS
+    ? warning('sender-dkim', `signs with an RSA key of ${bits} bits: make one of ${GOOD_RSA_BITS}`)
+    : { state: 'passed', detail: `${name} publishes the key of MAILER_DKIM_KEY` }
+}
+
+const GOOD_RSA_BITS = 2048
+
+const domainOf = (address: string) => domainToASCII(address.slice(address.lastIndexOf('@') + 1))
+
+/** The relaxed alignment of DMARC (RFC 7489 §3.1), where one domain is within the other. */
+function isAligned(a: string, b: string): boolean {
+  return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }
 
 async function dmarc(network: Network, domain: string, signal: AbortSignal): Promise<Verdict> {

@@ -66,7 +66,13 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     ),
     {
       ...target('sender', [WEB], 'MAILER_FROM', absent(settings, 'mail', mail), () =>
-        mail === undefined ? [] : senderSteps(dependencies, mail.from.address),
+        mail === undefined
+          ? []
+          : senderSteps(dependencies, {
+              address: mail.from.address,
+              bounceAddress: mail.route.kind === 'smtp' ? mail.bounceAddress : undefined,
+              dkim: mail.route.kind === 'smtp' ? mail.dkim : undefined,
+            }),
       ),
       order: 'fan',
     },

@@ -27,6 +27,11 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     headers['List-Unsubscribe'] = `<${mail.unsubscribeUrl}>`
     headers['List-Unsubscribe-Post'] = 'List-Unsubscribe=One-Click'
   }
+  // Vacation responders answer no such mail (RFC 3834 §5).
+  headers['Auto-Submitted'] = 'auto-generated'
+  // Gmail gives complaint rates for each of these, of the sender that the last part names.
+  if (mail.unsubscribeUrl !== undefined)
+    headers['Feedback-ID'] = `${mail.template}:course:mail:${senderId(domain)}`
   headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
   // Slots, addresses and the link above are checked where they are parsed; these are the rest of what headers hold.
   if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(mail.to.name ?? ''))
@@ -49,6 +54,11 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
 /** A hash, because what a mail is about may hold more characters than a Message-ID or a provider's key allows. */
 function digestOf({ template, label = template, about }: Pick<Mail, 'template' | 'label' | 'about'>): string {
   return hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
+}
+
+/** 5 to 15 characters that stay the same for a sender. */
+function senderId(domain: string): string {
+  return hash('sha256', domain, 'hex').slice(0, 12)
 }
 
 function domainOf({ address }: Mailbox): string {

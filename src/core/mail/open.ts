@@ -1,10 +1,12 @@
 import type { Settings } from '../env/settings.ts'
 import type { Mailbox } from './address.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
+import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import type { CompiledMail, CompiledMails } from './template.ts'
 import { LINES, type Message, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
+import type { DkimSigner } from './transports/dkim.ts'
 
 function templateIn(compiled: CompiledMails, name: string): CompiledMail {
   const mail = Object.hasOwn(compiled, name) ? compiled[name] : undefined
@@ -128,8 +130,18 @@ async function openTransport(
       key: mail.key,
       // The store, which holds the key of the tokens, is opened only if they are needed.
       bounceAddresses: mail.bounceAddress === undefined ? undefined : await bounceAddresses(),
+      dkim: await signerOf(mail.dkim),
     })
   return (await import('./transports/api.ts')).openApi({ url: mail.route.url, key: mail.key })
+}
+
+/** Unsigned mail in place of signed would lose the domain's good name: a key that cannot be used is a fault. */
+async function signerOf(dkim: NonNullable<Settings['mail']>['dkim']): Promise<DkimSigner | undefined> {
+  if (dkim === undefined) return undefined
+  const key = dkimPrivateKey(dkim.key.reveal())
+  if (key === undefined) throw new Error('MAILER_DKIM_KEY is not a private RSA key')
+  const { createDkimSigner } = await import('./transports/dkim.ts')
+  return createDkimSigner({ domain: dkim.domain, selector: dkim.selector, key })
 }
 
 /** Faults of ours have a sentence of their own; a stranger's message could quote an address. */

@@ -1,4 +1,16 @@
-import type { GroupDefinition } from '../../core/env/definition.ts'
+import type { GroupDefinition, StandardSchema } from '../../core/env/definition.ts'
+import { dkimPrivateKey } from '../../core/mail/dkim-key.ts'
+
+const privateRsaKey: StandardSchema = {
+  '~standard': {
+    version: 1,
+    vendor: 'platformctl',
+    validate: (value) =>
+      dkimPrivateKey(String(value)) === undefined
+        ? { issues: [{ message: 'is not a private RSA key of at least 1024 bits, as PEM' }] }
+        : { value },
+  },
+}
 
 const site = {
   services: ['web'],
@@ -369,6 +381,38 @@ const feedback = {
   ],
 } as const satisfies GroupDefinition
 
+const dkim = {
+  services: ['web'],
+  unlocks: 'DKIM signatures on mail that goes by SMTP',
+  absent: 'the mail server signs, or nobody does',
+  variables: {
+    MAILER_DKIM_DOMAIN: {
+      kind: 'host',
+      example: 'example.com',
+      summary: 'The domain to sign for: that of MAILER_FROM, or one above it.',
+    },
+    MAILER_DKIM_SELECTOR: {
+      kind: 'text',
+      pattern: '[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?',
+      example: 's2026',
+      summary: 'The name of the key: its DNS record stands at SELECTOR._domainkey.DOMAIN.',
+    },
+    MAILER_DKIM_KEY: {
+      kind: 'secret',
+      schema: privateRsaKey,
+      summary: 'The private RSA key as PEM; on one line, write its line ends as \\n.',
+    },
+  },
+  rules: [
+    {
+      id: 'dkim-all',
+      allOrNone: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
+      cause: 'DKIM needs its domain, its selector and its key together.',
+      fix: 'Set all three, or none to leave signing to the mail server.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
 const errortrack = {
   services: 'all',
   unlocks: 'error reporting',
@@ -533,4 +577,5 @@ export const baseGroups = {
   identity,
   budgets,
   feedback,
+  dkim,
 } as const

@@ -262,4 +262,5 @@ export const learningGroups = {
   identity: base.identity,
   budgets: base.budgets,
   feedback: base.feedback,
+  dkim: base.dkim,
 } as const satisfies Readonly<Record<string, GroupDefinition>>

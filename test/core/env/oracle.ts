@@ -80,6 +80,7 @@ export const GROUP_VARIABLES = {
   identity: ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER'],
   budgets: ['ANALYTICS_TOTAL_MB', 'ANALYTICS_DAILY_MB', 'EMAIL_CONFIRMATIONS_PER_DAY', 'BODY_MEMORY_MB'],
   feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
+  dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {
@@ -134,5 +135,7 @@ export function brokenRules(set: ReadonlySet<string>): string[] {
     if (on('DATASTORE_JWT_ISSUER')) broken.push('identity-issuer-without-verifier')
   }
   if (on('MAILER_FEEDBACK_PROVIDER') !== on('MAILER_FEEDBACK_SECRET')) broken.push('feedback-pair')
+  const signing = ['DOMAIN', 'SELECTOR', 'KEY'].filter((part) => on(`MAILER_DKIM_${part}`)).length
+  if (signing === 1 || signing === 2) broken.push('dkim-all')
   return broken
 }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { validate } from '../../../src/core/env/validate.ts'
 import { contract, GROUPS, SERVICES, VARIABLES } from '../../support/learning.ts'
@@ -13,6 +14,10 @@ const VALUES: Record<string, string> = {
   MAILER_REPLY_TO: 'help@example.com',
   MAILER_FEEDBACK_PROVIDER: 'postmark',
   MAILER_RATE: '14',
+  MAILER_DKIM_DOMAIN: 'example.com',
+  MAILER_DKIM_KEY: String(
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  ),
   MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
   EMAIL_DISPATCH_LIMIT: '50',
   RATE_LIMIT_PER_MINUTE: '60',
@@ -37,7 +42,7 @@ const errorIds = (env: Record<string, string>) =>
     .sort()
 
 test('the contract holds 66 variables in thirteen groups, and what was added in groups of its own', () => {
-  const added = new Set(['identity', 'budgets', 'feedback'])
+  const added = new Set(['identity', 'budgets', 'feedback', 'dkim'])
   expect(VARIABLES.filter(({ group }) => !added.has(group))).toHaveLength(66)
   expect(GROUPS.filter((group) => !added.has(group))).toHaveLength(13)
   expect(new Set(VARIABLES.map(({ name }) => name)).size).toBe(VARIABLES.length)

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openNetwork } from '../../../src/core/live/network.ts'
-import { senderSteps } from '../../../src/core/live/sender.ts'
+import { type SenderIdentity, senderSteps } from '../../../src/core/live/sender.ts'
+import { secret } from '../../../src/core/secret.ts'
 import { nameServer } from '../../support/outside.ts'
 
 const publicKey = (type: 'spki' | 'pkcs1', modulusLength = 2048) =>
@@ -21,12 +22,15 @@ const SOUND = {
 
 async function look(
   records: Parameters<typeof nameServer>[0],
-  { address = 'course@example.com', dkimSelectors = [] as string[] } = {},
+  {
+    dkimSelectors = [] as string[],
+    ...sender
+  }: Partial<SenderIdentity> & { readonly dkimSelectors?: string[] } = {},
 ) {
   const network = openNetwork({ nameServers: [await nameServer(records)] })
   const { signal } = new AbortController()
   const results = await Promise.all(
-    senderSteps({ network, dkimSelectors }, address).map(
+    senderSteps({ network, dkimSelectors }, { address: 'course@example.com', ...sender }).map(
       async (step) => [step.check, await step.run(signal)] as const,
     ),
   )
@@ -175,4 +179,55 @@ test('a sub-domain follows the DMARC record above it, and an internationalised d
     { address: 'a@bücher.example' },
   )
   expect(other.DMARC).toBe('passed: policy reject')
+})
+
+const pair = (modulusLength: number) => {
+  const { publicKey: published, privateKey } = generateKeyPairSync('rsa', { modulusLength })
+  return {
+    record: `v=DKIM1; k=rsa; p=${published.export({ type: 'spki', format: 'der' }).toString('base64')}`,
+    key: secret(String(privateKey.export({ type: 'pkcs8', format: 'pem' }))),
+  }
+}
+const OURS = pair(2048)
+const SHORT = pair(1024)
+
+test.each([
+  [
+    'the same key',
+    OURS.record,
+    OURS.key,
+    'example.com',
+    /^passed: s7\._domainkey\.example\.com publishes the key/,
+  ],
+  ['another key', SHORT.record, OURS.key, 'example.com', /^failed: publishes another key/],
+  ['no key', undefined, OURS.key, 'example.com', /^failed: has no DKIM key at s7/],
+  ['a revoked key', 'v=DKIM1; p=', OURS.key, 'example.com', /^failed: has a revoked/],
+  [
+    'a key of 1024 bits',
+    SHORT.record,
+    SHORT.key,
+    'example.com',
+    /^warning: signs with an RSA key of 1024 bits/,
+  ],
+  [
+    'a domain that is not the sender’s',
+    OURS.record,
+    OURS.key,
+    'other.example',
+    /^warning: has no part in other/,
+  ],
+] as const)('the key that signs our mail is compared with DNS: %s', async (_, record, key, domain, told) => {
+  const records = { ...SOUND, ...(record && { [`s7._domainkey.${domain}`]: record }) }
+  const { DKIM } = await look(records, { dkim: { domain, selector: 's7', key } })
+  expect(DKIM).toMatch(told)
+})
+
+test('SPF is looked up at the domain of the envelope, which DMARC must be able to count', async () => {
+  const records = { ...SOUND, 'bounces.example.com': 'v=spf1 -all' }
+  expect((await look(records, { bounceAddress: 'b@bounces.example.com' })).SPF).toMatch(
+    /^passed: published, 0/,
+  )
+  expect((await look(records, { bounceAddress: 'b@other.example' })).SPF).toMatch(
+    /^warning: has no part in other/,
+  )
 })

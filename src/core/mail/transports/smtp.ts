@@ -5,6 +5,7 @@ import type { BounceAddresses } from '../feedback/bounce-address.ts'
 import { mimeOf } from '../mime/mime.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'
 import { LINES, PATIENCE_MS, type Transport } from '../transport.ts'
+import type { DkimSigner } from './dkim.ts'
 import { smtpPool } from './smtp-pool.ts'
 
 const CONNECT_MS = 10_000
@@ -22,12 +23,14 @@ export function openSmtp({
   url,
   key,
   bounceAddresses,
+  dkim,
   silenceMs = SILENCE_MS,
   finalReplyMs = FINAL_REPLY_MS,
 }: {
   readonly url: Secret
   readonly key: Secret
   readonly bounceAddresses?: BounceAddresses | undefined
+  readonly dkim?: DkimSigner | undefined
   readonly silenceMs?: number
   readonly finalReplyMs?: number
 }): Transport {
@@ -55,7 +58,8 @@ export function openSmtp({
     kind: 'smtp',
     patienceMs: PATIENCE_MS.smtp,
     async send(message, signal) {
-      const bytes = mimeOf(message)
+      const plain = mimeOf(message)
+      const bytes = dkim === undefined ? plain : await dkim.sign(plain)
       const fault = await pool.send(
         {
           from: bounceAddresses?.senderFor(message.to.address) ?? asciiAddress(message.from.address),

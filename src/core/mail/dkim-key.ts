@@ -1,0 +1,18 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+
+/** Receivers ignore signatures of shorter keys (RFC 8301 §3.2). */
+const LEAST_BITS = 1024
+
+/**
+ * The private RSA key of a PEM text; undefined for anything that receivers would not accept. An env file holds the text
+ * on one line, with `\n` for its line ends.
+ */
+export function dkimPrivateKey(text: string): KeyObject | undefined {
+  try {
+    const key = createPrivateKey(text.replaceAll('\\n', '\n'))
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+    return key.asymmetricKeyType === 'rsa' && bits >= LEAST_BITS ? key : undefined
+  } catch {
+    return undefined
+  }
+}
