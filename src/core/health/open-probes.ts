@@ -1,5 +1,5 @@
 import type { ProbeDefinition, ProbeParts } from './definition.ts'
-import type { Probe, ProbeResult } from './probe.ts'
+import type { Probe } from './probe.ts'
 
 /** The probes of one service, ready to run. */
 export function openProbes(
@@ -7,18 +7,14 @@ export function openProbes(
   service: string,
   parts: ProbeParts,
 ): readonly Probe[] {
-  return definitions.flatMap(({ open, optional = false, ...definition }) => {
-    if (definition.service !== service) return []
-    const check = open(parts)
-    const { name, deadlineMs } = definition
-    return {
-      name,
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
-      run: optional ? async (context) => notRed(await check(context)) : check,
-    } satisfies Probe
-  })
-}
-
-function notRed(result: ProbeResult): ProbeResult {
-  return result.state === 'failing' ? { ...result, state: 'degraded' } : result
+  return definitions.flatMap(({ open, name, deadlineMs, optional, service: of }) =>
+    of === service
+      ? {
+          name,
+          ...(deadlineMs === undefined ? {} : { deadlineMs }),
+          ...(optional === undefined ? {} : { optional }),
+          run: open(parts),
+        }
+      : [],
+  )
 }

@@ -24,6 +24,8 @@ export interface Probe {
   readonly name: string
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
   readonly deadlineMs?: number
+  /** Never red: degraded where it would be failing, also when it rejects or is late. */
+  readonly optional?: boolean
   readonly run: (context: ProbeContext) => Promise<ProbeResult>
 }
 

@@ -102,7 +102,9 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
         reason: controller.signal.aborted ? reason : 'the check failed',
       }),
     )
-  const result = await Promise.race([answer, late])
+  const raced = await Promise.race([answer, late])
+  const result: ProbeResult =
+    probe.optional && raced.state === 'failing' ? { ...raced, state: 'degraded' } : raced
   clearTimeout(timer)
   return result.checked ? { ...result, latencyMs: since(clock, began) } : result
 }

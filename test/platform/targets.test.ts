@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { readSettings } from '../../src/core/env/read-settings.ts'
+import type { ProbeParts } from '../../src/core/health/definition.ts'
+import { openProbes } from '../../src/core/health/open-probes.ts'
+import { createHealth } from '../../src/core/health/runner.ts'
+import type { PlatformDefinition } from '../../src/platform/definition.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { serve, serveTcp, serveTls } from '../support/servers.ts'
+
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
+const CERTIFICATE = { cert: fixture('loopback.crt'), key: fixture('loopback.key') }
+
+type Target = Partial<Record<'http' | 'tcp' | 'tls' | 'dns' | 'smtp' | 'postgres' | 'redis', string>>
+
+/** What the health of a platform with this one probe says of it. */
+async function probed(
+  probe: Target & { readonly optional?: boolean; readonly deadline?: string },
+  {
+    deep = true,
+    env = {},
+    network = { ca: CERTIFICATE.cert },
+  }: { deep?: boolean; env?: Record<string, string>; network?: ProbeParts['network'] } = {},
+) {
+  const definition: PlatformDefinition = {
+    preset: 'base',
+    groups: {
+      kiln: {
+        unlocks: 'firings',
+        absent: 'no firings',
+        variables: { KILN_URL: { kind: 'text' }, KILN_NAME: { kind: 'text' } },
+      },
+    },
+    probes: { kiln: { service: 'web', ...probe } },
+  }
+  const platform = resolvePlatform(definition, { folder: '/' })
+  const settings = readSettings(platform, env)
+  // The runners of targets take settings and network, and nothing else of the process.
+  const parts = { settings, network, clock: systemClock } as unknown as ProbeParts
+  const found = platform.probes.filter(({ name }) => name === 'kiln')
+  const health = createHealth({
+    service: 'web',
+    probes: openProbes(found, 'web', parts),
+    clock: systemClock,
+    build: undefined,
+    startedAt: 0,
+    stopping: () => false,
+  })
+  return (await health.check({ deep })).probes.kiln
+}
+
+/** A server that says `greeting` when it is connected to, and `answer` to the first bytes it gets. */
+const speaks = ({ greeting, answer }: { greeting?: string; answer?: string }) =>
+  serveTcp((socket: Socket) => {
+    if (greeting !== undefined) socket.write(greeting)
+    socket.once('data', () => (answer === undefined ? socket.destroy() : socket.write(answer)))
+  })
+const hostOf = (url: string) => new URL(url).host
+
+describe('a server that answers as it should is ok', () => {
+  test.each<[string, () => Promise<Target>]>([
+    ['http', async () => ({ http: await serve((_, response) => response.end('hello')) })],
+    ['http with 404, as it is there', async () => ({ http: await serve((_, r) => r.writeHead(404).end()) })],
+    ['tcp', async () => ({ tcp: hostOf(await serveTcp(() => {})) })],
+    ['tls', async () => ({ tls: hostOf(await serveTls(CERTIFICATE, (_, response) => response.end())) })],
+    ['dns', async () => ({ dns: '127.0.0.1' })],
+    ['smtp', async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: '220 mail ESMTP\r\n' }))}` })],
+    [
+      'postgres without TLS',
+      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'N' }))}` }),
+    ],
+    ['postgres with TLS', async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'S' }))}` })],
+    ['redis', async () => ({ redis: `redis://${hostOf(await speaks({ answer: '+PONG\r\n' }))}` })],
+    [
+      'redis with a password',
+      async () => ({
+        redis: `redis://${hostOf(await speaks({ answer: '-NOAUTH Authentication required.\r\n' }))}`,
+      }),
+    ],
+  ])('%s', async (_, target) => {
+    expect(await probed(await target())).toMatchObject({ state: 'ok', checked: true })
+  })
+})
+
+describe('a server that does not is failing', () => {
+  const CLOSED = '127.0.0.1:1'
+  test.each<[string, () => Promise<Target>]>([
+    ['http with an error of its own', async () => ({ http: await serve((_, r) => r.writeHead(500).end()) })],
+    ['http where nothing listens', async () => ({ http: `http://${CLOSED}` })],
+    ['tcp where nothing listens', async () => ({ tcp: CLOSED })],
+    ['tls without TLS', async () => ({ tls: hostOf(await speaks({ answer: 'HTTP/1.1 400\r\n\r\n' })) })],
+    [
+      'smtp that refuses',
+      async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: '554 no\r\n' }))}` }),
+    ],
+    [
+      'postgres that is a web server',
+      async () => ({ postgres: `postgres://${hostOf(await serve(() => {}))}` }),
+    ],
+    [
+      'redis that is another protocol',
+      async () => ({ redis: `redis://${hostOf(await speaks({ answer: 'HTTP/1.1 400' }))}` }),
+    ],
+    ['redis that hangs up', async () => ({ redis: `redis://${hostOf(await speaks({}))}` })],
+  ])('%s', async (_, target) => {
+    const result = await probed({ ...(await target()), deadline: '500ms' })
+    expect(result).toMatchObject({ state: 'failing' })
+    // The public reads it: no address, no host.
+    expect(result?.reason).not.toMatch(/127\.0\.0\.1|:\d{2,}/)
+  })
+
+  test('a certificate that nobody trusts', async () => {
+    const tls = hostOf(await serveTls(CERTIFICATE, (_, response) => response.end()))
+    expect(await probed({ tls }, { network: {} })).toMatchObject({ state: 'failing' })
+  })
+
+  test('a name without an address', async () => {
+    const network = { lookup: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })) }
+    expect(await probed({ dns: 'kiln.example' }, { network })).toMatchObject({ state: 'failing' })
+  })
+
+  test('silence, when its deadline passes', async () => {
+    const smtp = `smtp://${hostOf(await serveTcp(() => {}))}`
+    expect(await probed({ smtp, deadline: '50ms' })).toMatchObject({ state: 'failing' })
+  })
+})
+
+test('an optional target is degraded where it would be failing, also when it is late', async () => {
+  const silent = hostOf(await serveTcp(() => {}))
+  expect(await probed({ smtp: `smtp://${silent}`, optional: true, deadline: '50ms' })).toMatchObject({
+    state: 'degraded',
+  })
+  expect(await probed({ tcp: '127.0.0.1:1', optional: true })).toMatchObject({ state: 'degraded' })
+})
+
+test('a target in a variable is skipped until that is set, and tried by deep checks alone', async () => {
+  let asked = 0
+  const env = {
+    KILN_URL: await serve((_, response) => {
+      asked += 1
+      response.end()
+    }),
+  }
+  expect(await probed({ http: 'KILN_URL' })).toMatchObject({ state: 'skipped', checked: false })
+  expect(await probed({ http: 'KILN_URL' }, { env, deep: false })).toMatchObject({
+    state: 'ok',
+    checked: false,
+  })
+  expect(asked).toBe(0)
+  expect(await probed({ http: 'KILN_URL' }, { env })).toMatchObject({ state: 'ok', checked: true })
+  expect(asked).toBe(1)
+})
