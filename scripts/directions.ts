@@ -3,8 +3,8 @@ import path from 'node:path'
 import { parseSync } from 'oxc-parser'
 
 /**
- * Holds the import directions of the house: folder → what it may import of ours, and the one file (or folder)
- * in which each foreign package may appear.
+ * Holds the import directions of the house: folder → what it may import of ours, the one file (or folder) in which each
+ * foreign package may appear, and that no files import each other in a circle.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/core': ['src/core'],
@@ -79,6 +79,7 @@ const ONE_HOME: Record<string, string> = {
 }
 
 const faults: string[] = []
+const imports = new Map<string, string[]>()
 for (const file of globSync('src/**/*.ts').map((name) => name.split(path.sep).join('/'))) {
   const { module } = parseSync(file, readFileSync(file, 'utf8'))
   const requests = [
@@ -90,6 +91,11 @@ for (const file of globSync('src/**/*.ts').map((name) => name.split(path.sep).jo
       readFileSync(file, 'utf8').slice(one.moduleRequest.start + 1, one.moduleRequest.end - 1),
     ),
   ]
+  const ours = requests.filter((request) => request.startsWith('.'))
+  imports.set(
+    file,
+    ours.map((request) => path.posix.join(path.posix.dirname(file), request)),
+  )
   for (const request of requests) {
     if (request.startsWith('.')) checkOurs(file, path.posix.join(path.posix.dirname(file), request))
     else checkForeign(file, request)
@@ -126,5 +132,32 @@ function coreRoom(file: string): string | undefined {
   return /^src\/core\/([^/]+)\//.exec(file)?.[1]
 }
 
+for (const circle of circlesOf(imports))
+  faults.push(`these files import each other in a circle: ${circle.join(', ')}`)
+
 for (const fault of faults) console.log(fault)
 process.exitCode = faults.length === 0 ? 0 : 1
+
+/** Files that reach each other over their imports, those of types and those that load later too (Tarjan). */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+  const circles: string[][] = []
+  const index = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: string[] = []
+  const visit = (file: string) => {
+    index.set(file, index.size)
+    lowest.set(file, index.get(file) ?? 0)
+    open.push(file)
+    for (const next of graph.get(file) ?? []) {
+      if (!graph.has(next)) continue
+      if (!index.has(next)) visit(next)
+      else if (!open.includes(next)) continue
+      lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(next) ?? 0))
+    }
+    if (lowest.get(file) !== index.get(file)) return
+    const circle = open.splice(open.indexOf(file))
+    if (circle.length > 1) circles.push(circle)
+  }
+  for (const file of graph.keys()) if (!index.has(file)) visit(file)
+  return circles
+}

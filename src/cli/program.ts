@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import type { Configure } from './configure.ts'
 import { type Context, columnsOf } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { wrap } from './output/wrap.ts'
@@ -9,7 +10,6 @@ import { guarded } from './terminal.ts'
  * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
  * beyond parsing its options it imports when it runs, so that `--help` stays instant.
  */
-export type Configure = (command: Command, context: Context, settle: (code: ExitCode) => void) => void
 
 interface Row {
   readonly name: string
@@ -126,7 +126,10 @@ export async function buildProgram(
     })
   for (const row of COMMANDS) {
     const command = program.command(row.name).summary(row.summary).description(row.summary)
-    if (name === undefined || name === row.name) (await row.load()).configure(command, context, settle)
+    if (name === undefined || name === row.name) {
+      const { configure } = await row.load()
+      configure(command, context, settle, () => buildProgram(context, undefined, settle))
+    }
   }
   return program
 }

@@ -1,10 +1,10 @@
 import type { AnalyticsStatus, AnalyticsStore } from '../../core/analytics/store.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
 import type { Summary } from '../output/analytics-text.ts'
 import { loadPaint } from '../paint.ts'
-import type { Configure } from '../program.ts'
 
 interface Options {
   readonly days: number

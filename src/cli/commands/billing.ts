@@ -1,9 +1,9 @@
 import type { SmokeCheck } from '../../core/payments/smoke.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import { loadPaint } from '../paint.ts'
-import type { Configure } from '../program.ts'
 
 interface Options {
   readonly url?: string

@@ -1,10 +1,10 @@
 import { completionScript, SHELLS, type Shell } from '../completion/scripts.ts'
 import { commandTree } from '../completion/tree.ts'
+import type { Configure } from '../configure.ts'
 import { EXIT } from '../exit.ts'
-import { buildProgram, type Configure } from '../program.ts'
 import { choiceArgument } from '../suggest.ts'
 
-export const configure: Configure = (command, context, settle) => {
+export const configure: Configure = (command, context, settle, whole) => {
   command
     .description('Print a completion script for a shell; it completes without starting platformctl.')
     .addArgument(choiceArgument('<shell>', 'which shell', { kind: 'shell', choices: SHELLS }))
@@ -20,8 +20,7 @@ Examples:
   platformctl completion powershell >> $PROFILE                                      for every PowerShell`,
     )
     .action(async (shell: Shell) => {
-      const program = await buildProgram(context, undefined, settle)
-      context.stdout.write(completionScript(shell, commandTree(program)))
+      context.stdout.write(completionScript(shell, commandTree(await whole())))
       settle(EXIT.passed)
     })
 }

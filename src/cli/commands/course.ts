@@ -1,10 +1,10 @@
 import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
+import type { Configure } from '../configure.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
-import type { Configure } from '../program.ts'
 import { choiceArgument } from '../suggest.ts'
 
 interface Options {

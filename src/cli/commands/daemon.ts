@@ -2,6 +2,7 @@ import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { LoadedEnvironment } from '../environment.ts'
@@ -9,7 +10,6 @@ import { CommandError, EXIT } from '../exit.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
 import { loadPaint } from '../paint.ts'
-import type { Configure } from '../program.ts'
 
 /** What was reported is sent before the end, unless that takes longer. */
 const REPORT_MS = 1000

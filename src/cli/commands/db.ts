@@ -1,25 +1,10 @@
 import { Option } from 'commander'
-import type { Environment, StoreAddress } from '../../core/env/settings.ts'
 import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
+import type { DbOptions, Job } from '../db/job.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { collect, envFileOption, formatOption, wholeNumber } from '../options.ts'
-import type { Configure } from '../program.ts'
-
-export interface DbOptions {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
-  readonly plan?: true
-  readonly force?: true
-  readonly to?: string
-  readonly resume?: true
-  readonly verify?: true
-  readonly analytics?: boolean
-  readonly recipient: readonly string[]
-  readonly identity?: string
-  readonly limit: number
-}
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -117,18 +102,6 @@ Examples:
   )
     .option('--limit <n>', 'show at most this many, the newest (1 to 100,000)', wholeNumber(1, 100_000), 50)
     .action((options: DbOptions) => run(async (job) => (await import('../db/audit.ts')).audit(job), options))
-}
-
-/** One sub-command at work. */
-export interface Job {
-  readonly context: Context
-  readonly options: DbOptions
-  readonly env: Environment
-  readonly address: StoreAddress
-  /** Opens the store as it stands; closed when the command ends. */
-  readonly care: () => Promise<StoreCare>
-  /** The same for the file of analytics; undefined when there is none. */
-  readonly analyticsCare: () => Promise<AnalyticsCare | undefined>
 }
 
 async function act(

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
+import type { Configure } from '../configure.ts'
 import { CommandError, EXIT } from '../exit.ts'
-import type { Configure } from '../program.ts'
 
 export const configure: Configure = (command, context, settle) => {
   const { services, courses } = context.platform

@@ -1,19 +1,9 @@
-import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
+import type { DispatchResult } from '../../core/course/course.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
+import type { DispatchOptions } from '../dispatch/source.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
-import type { Configure } from '../program.ts'
-
-export interface DispatchOptions {
-  readonly limit?: number
-  readonly drain?: true
-  readonly dryRun?: true
-  readonly url?: string
-  readonly local?: true
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
-}
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -67,21 +57,6 @@ async function dispatch(context: Context, options: DispatchOptions): Promise<Exi
   } finally {
     await source.close()
   }
-}
-
-export interface Source {
-  /** One dispatch call; a remote one tells its progress only when it has ended. */
-  readonly call: (onProgress: (progress: DispatchProgress) => void) => Promise<DispatchResult>
-  /** Lessons due before the first call, where that can be known. */
-  readonly remaining?: () => Promise<number>
-  readonly due?: (limit: number) => Promise<
-    readonly {
-      readonly id: string
-      readonly day: number | undefined
-      readonly nextAttemptAt: number | undefined
-    }[]
-  >
-  readonly close: () => Promise<void>
 }
 
 async function write(

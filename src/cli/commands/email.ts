@@ -1,12 +1,12 @@
 import { Option } from 'commander'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
+import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
-import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
 

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../core/env/dialects/read.ts'
+import type { Configure } from '../configure.ts'
 import { EXIT } from '../exit.ts'
 import { baselineOption, dialectOption, envFileOption, formatOption, readersOption } from '../options.ts'
-import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
 type Format = 'text' | 'json'

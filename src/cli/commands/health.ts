@@ -1,7 +1,7 @@
 import { Option } from 'commander'
+import type { Configure } from '../configure.ts'
 import type { HealthOptions } from '../health/run.ts'
 import { collect, duration, envFileOption, formatOption, serviceOption, wholeNumber } from '../options.ts'
-import type { Configure } from '../program.ts'
 
 export const configure: Configure = (command, context, settle) => {
   const [, second] = context.platform.services

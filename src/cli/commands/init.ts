@@ -1,4 +1,4 @@
-import type { Configure } from '../program.ts'
+import type { Configure } from '../configure.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command

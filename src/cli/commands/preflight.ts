@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { Dialect } from '../../core/env/dialects/read.ts'
 import type { Service } from '../../core/service.ts'
+import type { Configure } from '../configure.ts'
 import {
   baselineOption,
   collect,
@@ -11,7 +12,6 @@ import {
   readersOption,
   serviceOption,
 } from '../options.ts'
-import type { Configure } from '../program.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 
 interface Options extends ReportOptions {

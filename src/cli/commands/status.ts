@@ -1,6 +1,6 @@
+import type { Configure } from '../configure.ts'
 import { EXIT } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
-import type { Configure } from '../program.ts'
 
 interface Options {
   readonly data?: string

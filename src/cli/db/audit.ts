@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../core/audit.ts'
-import type { Job } from '../commands/db.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 
 export async function audit({ context, options, care }: Job): Promise<ExitCode> {
   const entries = await (await care()).audit(options.limit)

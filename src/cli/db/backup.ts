@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
-import type { Job } from '../commands/db.ts'
 import { operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 import { identitiesOf, recipientsOf } from './keys.ts'
 import { rowsText, sizeText } from './text.ts'
 

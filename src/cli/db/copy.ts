@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readSettings } from '../../core/env/read-settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
-import type { Job } from '../commands/db.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 import { rowsText } from './text.ts'
 
 export async function copy({ context, options, address }: Job): Promise<ExitCode> {

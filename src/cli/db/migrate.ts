@@ -1,5 +1,5 @@
-import type { Job } from '../commands/db.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 
 export async function migrate(job: Job): Promise<ExitCode> {
   const { context, options } = job

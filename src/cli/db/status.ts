@@ -1,7 +1,7 @@
 import type { Environment } from '../../core/env/settings.ts'
-import type { Job } from '../commands/db.ts'
 import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 import { agoText, rowsText, sizeText, writeLines } from './text.ts'
 
 export async function status({ context, options, env, care }: Job): Promise<ExitCode> {

@@ -1,6 +1,6 @@
 import type { StoreAddress } from '../../core/env/settings.ts'
-import type { Job } from '../commands/db.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import type { Job } from './job.ts'
 
 export async function verify({ context, options, address, care, analyticsCare }: Job): Promise<ExitCode> {
   const result = await (await care()).verify(context.clock.now())

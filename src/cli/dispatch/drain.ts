@@ -1,7 +1,7 @@
 import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
-import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { openProgress } from '../progress.ts'
+import type { DispatchOptions, Source } from './source.ts'
 
 const BAR = 24
 /** Off a terminal a drain says where it is so often, and not for every call. */

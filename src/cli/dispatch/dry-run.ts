@@ -1,6 +1,6 @@
-import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import type { DispatchOptions, Source } from './source.ts'
 
 /** Shows what a call would send, in the order in which it would, without claiming anything. */
 export async function dryRun(context: Context, source: Source, options: DispatchOptions): Promise<ExitCode> {

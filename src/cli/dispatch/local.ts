@@ -1,9 +1,9 @@
 import { nextDay } from '../../core/course/schedule.ts'
 import { readSettings } from '../../core/env/read-settings.ts'
 import type { Environment } from '../../core/env/settings.ts'
-import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { openLocal } from '../local.ts'
+import type { DispatchOptions, Source } from './source.ts'
 
 /** Dispatch from this machine's store: the same code path as the endpoint and the schedule. */
 export async function localSource(

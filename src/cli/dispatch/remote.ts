@@ -2,10 +2,10 @@ import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { splitSecrets } from '../../core/secret.ts'
-import type { DispatchOptions, Source } from '../commands/dispatch.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { post } from './post.ts'
+import type { DispatchOptions, Source } from './source.ts'
 
 /** A call sends up to 10,000 mails: it may take its time. */
 const PATIENCE_MS = 15 * 60 * 1000

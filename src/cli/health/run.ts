@@ -5,6 +5,7 @@ import type { Service } from '../../core/service.ts'
 import { type Context, columnsOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { loadPaint } from '../paint.ts'
+import type { Ask } from './ask.ts'
 import { type Target, targetsOf } from './targets.ts'
 import { readToken } from './token.ts'
 
@@ -25,9 +26,6 @@ export interface HealthOptions {
   readonly quiet?: true
   readonly format: 'text' | 'json' | 'junit' | 'prom'
 }
-
-/** One round: every service asked at once, each for at most `timeoutMs`. */
-export type Ask = (timeoutMs: number) => Promise<Verdict>
 
 const WAIT_PAUSE_MS = 1000
 /** A round that has less than this left would take a sound service for a silent one. */

@@ -4,8 +4,8 @@ import { type Context, columnsOf } from '../context.ts'
 import { healthText, shownState } from '../output/health-text.ts'
 import { loadPaint, type Paint } from '../paint.ts'
 import { ours } from '../terminal.ts'
+import type { Ask } from './ask.ts'
 import { frame } from './frame.ts'
-import type { Ask } from './run.ts'
 import { follow, type Track } from './track.ts'
 
 export interface WatchOptions {

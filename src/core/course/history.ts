@@ -1,6 +1,5 @@
 import type { MailboxEventKind } from '../mail/feedback/store.ts'
 import type { Outcome } from '../mail/transport.ts'
-import type { Settlement } from './store.ts'
 
 export type HistoryKind = 'confirmation' | 'confirmed' | 'attempt' | 'undone' | 'resolved' | MailboxEventKind
 
@@ -22,6 +21,9 @@ export interface HistoryEntry {
   readonly source?: string | undefined
 }
 
+/** What the history keeps of one attempt. */
+type Attempt = Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
+
 /** As it is read back: attempts of one lesson are numbered from 1. */
 export interface PastEntry extends HistoryEntry {
   readonly attempt: number | undefined
@@ -38,6 +40,15 @@ export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 
 }
 
 /** What a settled claim adds to the history; nothing when it was given back untried. */
-export function attemptEntry({ claim, now, attempt }: Settlement): HistoryEntry | undefined {
+export function attemptEntry({
+  claim,
+  now,
+  attempt,
+}: {
+  readonly claim: Pick<HistoryEntry, 'enrolment' | 'day'>
+  readonly now: number
+  /** Undefined when nothing was tried. */
+  readonly attempt?: Attempt
+}): HistoryEntry | undefined {
   return attempt && { at: now, kind: 'attempt', enrolment: claim.enrolment, day: claim.day, ...attempt }
 }

@@ -1,7 +1,7 @@
 import type { MailRoute } from '../env/settings.ts'
+import type { LiveDependencies } from './dependencies.ts'
 import { certificateStep, keyedEndpoint, nameStep } from './endpoint.ts'
 import type { Step, Verdict } from './live.ts'
-import type { LiveDependencies } from './targets.ts'
 
 const KEY = 'MAILER_API_KEY'
 

@@ -1,7 +1,7 @@
+import type { LiveDependencies } from './dependencies.ts'
 import { certificateStep, nameStep, type PlainHttp, plainHttpStep } from './endpoint.ts'
 import { NetworkFault, verdictOf } from './fault.ts'
 import type { Step } from './live.ts'
-import type { LiveDependencies } from './targets.ts'
 
 const VARIABLE = 'NEXT_PUBLIC_SITE_URL'
 

@@ -1,7 +1,7 @@
 import { postgresServers } from '../env/postgres-url.ts'
+import type { LiveDependencies } from './dependencies.ts'
 import { nameStep } from './endpoint.ts'
 import type { Step, Verdict } from './live.ts'
-import type { LiveDependencies } from './targets.ts'
 
 /** Can the store's server be found, and is its schema this build's? */
 export function storeSteps(dependencies: LiveDependencies): Step[] {

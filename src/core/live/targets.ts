@@ -1,7 +1,7 @@
-import type { Contract } from '../env/contract.ts'
 import type { Settings } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
+import type { LiveDependencies } from './dependencies.ts'
 import { endpointSteps, keyedEndpoint, keyStep, plainHttpIn } from './endpoint.ts'
 import type { Step, Target, Verdict } from './live.ts'
 import { mailSteps } from './mail.ts'
@@ -9,23 +9,6 @@ import type { Network } from './network.ts'
 import { senderSteps } from './sender.ts'
 import { siteSteps } from './site.ts'
 import { storeSteps } from './store.ts'
-
-export interface LiveDependencies {
-  readonly contract: Contract
-  readonly services: readonly ServiceDefinition[]
-  readonly settings: Settings
-  readonly network: Network
-  /** UTC milliseconds. */
-  readonly now: number
-  /** Is a usable value set for this variable? */
-  readonly isSet: (name: string) => boolean
-  /** Connects and authenticates to the mail transport without sending. */
-  readonly verifyMail: (signal: AbortSignal) => Promise<void>
-  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
-  readonly storeSchema: () => Promise<{ readonly version: number; readonly latest: number } | undefined>
-  /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */
-  readonly dkimSelectors: readonly string[]
-}
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {

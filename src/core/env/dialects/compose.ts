@@ -1,4 +1,4 @@
-import type { DialectResult } from './read.ts'
+import type { DialectResult } from './result.ts'
 import { substitute } from './template.ts'
 
 type Look = (name: string) => string | undefined

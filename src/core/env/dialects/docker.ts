@@ -1,4 +1,4 @@
-import type { DialectResult } from './read.ts'
+import type { DialectResult } from './result.ts'
 
 /** `docker run --env-file` (docker/cli): lines are split at the first `=` and taken raw; white space in a name refuses the file. */
 export function readDocker(text: string, machine: Readonly<Record<string, string>>): DialectResult {

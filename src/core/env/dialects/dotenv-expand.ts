@@ -1,5 +1,5 @@
 import { readDotenv } from './dotenv.ts'
-import type { DialectResult } from './read.ts'
+import type { DialectResult } from './result.ts'
 import { LONGEST_VALUE } from './template.ts'
 
 type Look = (name: string) => string | undefined

@@ -1,4 +1,4 @@
-import type { DialectResult } from './read.ts'
+import type { DialectResult } from './result.ts'
 
 const KEY = /[\w.-]/
 const SPACE = /\s/

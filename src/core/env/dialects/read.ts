@@ -3,18 +3,11 @@ import { readCompose } from './compose.ts'
 import { readDocker } from './docker.ts'
 import { readDotenv } from './dotenv.ts'
 import { readDotenvExpand } from './dotenv-expand.ts'
+import type { DialectResult } from './result.ts'
 import { readSystemd } from './systemd.ts'
 
 export const DIALECTS = ['node', 'dotenv', 'dotenv-expand', 'compose', 'docker', 'systemd'] as const
 export type Dialect = (typeof DIALECTS)[number]
-
-export interface DialectResult {
-  readonly values: ReadonlyMap<string, string>
-  /** This reader refuses the whole file. */
-  readonly rejected: boolean
-  /** The line, from 1, that it refuses the file for. */
-  readonly rejectedLine?: number
-}
 
 /**
  * Reads a text as the named reader would, as measured against the real ones. Nothing is executed. `machine` is what

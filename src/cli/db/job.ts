@@ -1,0 +1,31 @@
+import type { Environment, StoreAddress } from '../../core/env/settings.ts'
+import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
+import type { Context } from '../context.ts'
+
+/** What the command line says. */
+export interface DbOptions {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+  readonly plan?: true
+  readonly force?: true
+  readonly to?: string
+  readonly resume?: true
+  readonly verify?: true
+  readonly analytics?: boolean
+  readonly recipient: readonly string[]
+  readonly identity?: string
+  readonly limit: number
+}
+
+/** One sub-command at work. */
+export interface Job {
+  readonly context: Context
+  readonly options: DbOptions
+  readonly env: Environment
+  readonly address: StoreAddress
+  /** Opens the store as it stands; closed when the command ends. */
+  readonly care: () => Promise<StoreCare>
+  /** The same for the file of analytics; undefined when there is none. */
+  readonly analyticsCare: () => Promise<AnalyticsCare | undefined>
+}

@@ -1,0 +1,22 @@
+import type { Contract } from '../env/contract.ts'
+import type { Settings } from '../env/settings.ts'
+import type { ServiceDefinition } from '../service.ts'
+import type { Network } from './network.ts'
+
+/** What live checks are made from. */
+export interface LiveDependencies {
+  readonly contract: Contract
+  readonly services: readonly ServiceDefinition[]
+  readonly settings: Settings
+  readonly network: Network
+  /** UTC milliseconds. */
+  readonly now: number
+  /** Is a usable value set for this variable? */
+  readonly isSet: (name: string) => boolean
+  /** Connects and authenticates to the mail transport without sending. */
+  readonly verifyMail: (signal: AbortSignal) => Promise<void>
+  /** The store's schema, read without changing it; undefined when there is no store yet. Rejects when it cannot be read. */
+  readonly storeSchema: () => Promise<{ readonly version: number; readonly latest: number } | undefined>
+  /** DKIM selectors of the sender's domain; the usual ones are tried when empty. */
+  readonly dkimSelectors: readonly string[]
+}
