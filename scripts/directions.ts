@@ -32,6 +32,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
     'course',
     'env',
     'access/directory.ts',
+    'incidents/incident.ts',
     'mail/sent-mail.ts',
     'mail/feedback',
     'payments',
@@ -44,6 +45,7 @@ const CORE_ROOMS: Record<string, readonly string[]> = {
   payments: ['env', 'access/identity.ts'],
   // What the engine says to visitors, and nothing of how it is shown.
   messages: [],
+  incidents: ['health/probe.ts', 'mail', 'messages/words.ts'],
   analytics: ['messages'],
   reporting: ['analytics/personal.ts'],
   // The page of recorded health: what a probe found, and nothing of how it looked.

@@ -1,6 +1,8 @@
+import { alertFindings } from '../core/env/alert-findings.ts'
 import type { Contract } from '../core/env/contract.ts'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
+import { rawValue } from '../core/env/read-settings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
 import { type Report, validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
@@ -49,9 +51,20 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     services: concerned(contract, finding, services),
   }))
   const unread = namesNotRead({ contract, loaded, report, services })
-  const findings = [...report.findings, ...unread, ...ofFiles, ...packages, ...(live?.findings ?? [])].sort(
-    (a, b) => RANK[a.severity] - RANK[b.severity],
-  )
+  const told = alertFindings({
+    groups: report.groups,
+    services,
+    isSet: (name) => rawValue(loaded.env, name) !== undefined,
+    production: input.withProcess && rawValue(loaded.env, 'DEPLOY_ENVIRONMENT') === 'production',
+  })
+  const findings = [
+    ...report.findings,
+    ...told,
+    ...unread,
+    ...ofFiles,
+    ...packages,
+    ...(live?.findings ?? []),
+  ].sort((a, b) => RANK[a.severity] - RANK[b.severity])
   const ok = findings[0]?.severity !== 'error'
   return writeReport(
     context,

@@ -23,6 +23,11 @@ export function columnsOf(output: Output): number {
   return output.columns || COLUMNS
 }
 
+/** The width to wrap lists for: what is piped to a file or another program keeps one line an entry. */
+export function listColumns(output: Output): number {
+  return output.columns || Number.POSITIVE_INFINITY
+}
+
 /** Who runs the command, for the audit log; a context of a test may not say. */
 export function operatorOf(context: Context): Operator {
   return context.operator?.() ?? { name: 'unknown', place: 'unknown' }

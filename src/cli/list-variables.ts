@@ -1,8 +1,15 @@
 import { judge, rawValue } from '../core/env/read-settings.ts'
-import type { Context } from './context.ts'
+import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
+import { beside } from './output/wrap.ts'
 import { loadPaint } from './paint.ts'
+
+const NAME_WIDTH = 40
+/** Of the state before a name, with the space around it. */
+const MARK_WIDTH = 15
+/** Below this, names and readers do not fit in columns of one width. */
+const WIDE = 72
 
 /** Every group and variable with its state; never a value. A malformed one is set, and behaves as absent. */
 export async function listVariables(
@@ -29,14 +36,20 @@ export async function listVariables(
   }
   const paint = await loadPaint(context.colour.stdout)
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
+  const columns = listColumns(context.stdout)
   const blocks = groups.map(({ name, state, variables }) => {
+    // As wide as the terminal allows, so that the readers stay on the line.
+    const longest = Math.max(...variables.map((variable) => variable.name.length))
+    const width = columns < WIDE ? longest + 2 : NAME_WIDTH
     const rows = variables.map((variable) => {
       const mark = variable.malformed
         ? paint.yellow('▲ malformed')
         : variable.set
           ? paint.green('● set      ')
           : paint.dim('○ not set  ')
-      return `  ${mark}  ${variable.name.padEnd(40)}${paint.dim(variable.services.join(', '))}\n`
+      const [lead, readers] = [`  ${mark}  ${variable.name.padEnd(width)}`, variable.services.join(', ')]
+      const fits = MARK_WIDTH + width + readers.length <= columns
+      return `${fits ? lead + paint.dim(readers) : beside(lead, paint.dim(readers), columns)}\n`
     })
     return `${paint.bold(name)}  ${colour[state](state)}\n${rows.join('')}`
   })

@@ -60,6 +60,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/db.ts'),
   },
   {
+    name: 'alert',
+    summary: 'who is told of incidents: list, test, ack, silence',
+    load: () => import('./commands/alert.ts'),
+  },
+  {
     name: 'billing',
     summary: 'try payments end to end without moving money',
     load: () => import('./commands/billing.ts'),

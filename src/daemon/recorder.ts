@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import type { HealthReport } from '../core/health/probe.ts'
 import type { Health } from '../core/health/runner.ts'
 import type { Log } from '../core/log.ts'
 import type { Service } from '../core/service.ts'
@@ -8,6 +9,8 @@ import { createRounds } from '../core/status/rounds.ts'
 const EVERY_MS = 60_000
 /** So soon after a sleep of the machine, or a step of its clock, there is a look at the new time. */
 const NOTICE_MS = 5000
+/** A fault that was seen for the first time is looked at again, so that it is known for sure before the next minute. */
+const AGAIN_MS = 15_000
 
 export interface RecorderOptions {
   /** Those that run in this process. */
@@ -19,13 +22,23 @@ export interface RecorderOptions {
   readonly log: Log
   /** Told of every round that was written. */
   readonly onRecorded: () => void
+  /** Given every look; true asks for another one soon. */
+  readonly follow?: (reports: readonly HealthReport[]) => Promise<boolean>
 }
 
 /**
  * Looks at every probe once a minute, live checks included, and records what it saw. Visitors of the status page
  * read the record: however many come, no dependency is asked more often.
  */
-export function startRecorder({ health, neighbours, history, clock, log, onRecorded }: RecorderOptions): {
+export function startRecorder({
+  health,
+  neighbours,
+  history,
+  clock,
+  log,
+  onRecorded,
+  follow,
+}: RecorderOptions): {
   /** A look that is under way is not waited for and not recorded: of a daemon that stops it says nothing. */
   stop(): Promise<void>
 } {
@@ -34,12 +47,12 @@ export function startRecorder({ health, neighbours, history, clock, log, onRecor
   let failed = false
   let writing: Promise<void> | undefined
 
-  async function look(): Promise<void> {
+  async function look(): Promise<boolean> {
     // A neighbour that no longer answers has no build.
     neighbours.clear()
     const reports = await Promise.all(health.map((one) => one.check({ deep: true })))
     const round = nextRound({ reports, neighbours, now: clock.now(), monotonic: clock.monotonic() })
-    if (stopping.signal.aborted) return
+    if (stopping.signal.aborted) return false
     try {
       writing = history.record(round)
       await writing
@@ -58,6 +71,7 @@ export function startRecorder({ health, neighbours, history, clock, log, onRecor
         )
       failed = true
     }
+    return (await follow?.(reports)) ?? false
   }
 
   async function untilDue(due: number): Promise<void> {
@@ -74,9 +88,9 @@ export function startRecorder({ health, neighbours, history, clock, log, onRecor
   async function run(): Promise<void> {
     let due = clock.monotonic()
     while (!stopping.signal.aborted) {
-      await look()
+      const again = await look()
       // From the due time and not from now, so that a slow look does not shift all that follow.
-      due = Math.max(due + EVERY_MS, clock.monotonic())
+      due = Math.max(due + (again ? AGAIN_MS : EVERY_MS), clock.monotonic())
       await untilDue(due)
       due = Math.min(due, clock.monotonic())
     }

@@ -18,6 +18,7 @@ import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import { openHistory, openStore } from '../core/store/open.ts'
 import { StoreOpenError } from '../core/store/store.ts'
+import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment } from './announce.ts'
 import { type Listener, listen } from './listen.ts'
 import { openPlatform } from './platform.ts'
@@ -160,6 +161,19 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     for (const { listener, handler, poll } of served) listener.serve(handler, poll)
     platform.metrics.expectRounds(services)
+    const alerts = startAlerts({
+      store,
+      channels: alertChannels({
+        platform: definition,
+        settings: readSettings(definition, options.env),
+        clock,
+      }),
+      clock,
+      random,
+      log,
+    })
+    // Before the store: what is being told is recorded first.
+    opened.splice(1, 0, () => alerts.stop())
     recorder = startRecorder({
       health: served.map(({ health }) => health),
       neighbours: platform.neighbours,
@@ -167,6 +181,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       log,
       onRecorded: platform.metrics.recorded,
+      follow: alerts.follow,
     })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())

@@ -1,6 +1,8 @@
+import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { openStage } from '../../src/cli/demo/stage.ts'
+import { courseStatusText } from '../../src/cli/output/course-text.ts'
 import { healthText } from '../../src/cli/output/health-text.ts'
 import { loadPaint } from '../../src/cli/paint.ts'
 import { runProgram } from '../../src/cli/program.ts'
@@ -8,7 +10,9 @@ import { shown } from '../../src/cli/terminal.ts'
 import { CAUSES, type CauseCode } from '../../src/core/health/causes.ts'
 import type { RemoteHealth } from '../../src/core/health/prober.ts'
 import { verdictOf } from '../../src/core/health/verdict.ts'
+import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
 import { ASKS } from '../support/learning.ts'
 
 const phases = { total: 12.4, tcp: 0.4, firstByte: 8.1 }
@@ -135,3 +139,61 @@ test.each([60, 80, 120])(
       if (!line.includes(command)) expect(line.length, line).toBeLessThanOrEqual(columns)
   },
 )
+
+/** The lines that a command writes on a terminal of this width; paths of this machine are shortened. */
+async function written(
+  args: readonly string[],
+  columns: number,
+  parts: Parameters<typeof testContext>[0] = {},
+) {
+  const { context, stdout } = testContext(parts)
+  const write = context.stdout.write.bind(context.stdout)
+  await runProgram(args, { ...context, stdout: { write, columns } })
+  return stdout()
+}
+
+function expectToFit(text: string, columns: number): void {
+  for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
+}
+
+test.each([60, 80, 120])('env list and email list at %d columns', async (columns) => {
+  for (const command of ['env list', 'email list']) {
+    const text = await written(command.split(' '), columns)
+    await expect(text).toMatchFileSnapshot(`captures/${command.replace(' ', '-')}-${columns}.txt`)
+    expectToFit(text, columns)
+  }
+})
+
+test.each([60, 80, 120])('course status at %d columns', async (columns) => {
+  const now = Date.UTC(2026, 10, 21, 9)
+  const text = courseStatusText({
+    now,
+    columns,
+    counts: {
+      byCourse: { quantum: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 } },
+      byState: { unconfirmed: 12, confirmed: 1340, unsubscribed: 8 },
+      byLessons: [40, 0, 0, 0, 0, 0, 0, 1300],
+      dueNow: 3,
+      waiting: 2,
+      nextTryAt: now + 300_000,
+      oldestDueAt: now - 3 * 3_600_000,
+      dueByHour: [1, 0, 8, ...Array.from({ length: 21 }, () => 0)],
+      parked: 1,
+      unknown: 0,
+    },
+    problems: [],
+  })
+  await expect(text).toMatchFileSnapshot(`captures/course-status-${columns}.txt`)
+  expectToFit(text, columns)
+})
+
+test.each([60, 80, 120])('db status at %d columns', async (columns) => {
+  const cwd = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })
+  await store.close()
+  const text = (await written(['db', 'status', '--data', '.'], columns, { cwd })).replaceAll(cwd, '/data')
+  // A path stays whole, so that it can be copied.
+  for (const line of text.split('\n'))
+    if (!line.includes('/data')) expect(line.length, line).toBeLessThanOrEqual(columns)
+  expect(text).toMatch(/^verified/m)
+})

@@ -29,15 +29,17 @@ const wrong = ({ name }: Variable, index: number) =>
   `${name}=${SHAPES[index % SHAPES.length]?.replace('%', String(index))}`
 
 /** Values that are right, so that what uses them gets as far as it can; every host is one that does not exist. */
-function right({ name, kind, group }: Variable, index: number): string {
+function right({ name, kind, group, of }: Variable, index: number): string {
   // Which address was asked is told, without what it holds of credentials.
   if (group === 'site' && kind === 'url') return `${name}=https://user:canary@service${index}.invalid`
+  if (kind === 'enum') return `${name}=${of?.[0]}`
   const values: Partial<Record<Variable['kind'], string>> = {
     url: `https://canary${index}.invalid/canary`,
     dsn: `https://canary@canary${index}.invalid/1`,
     'store-url': 'postgres://canary:canary@127.0.0.1:1/canary',
     'smtp-url': 'smtp://canary:canary@127.0.0.1:1',
     mailbox: 'canary <canary@canary.invalid>',
+    email: 'canary@canary.invalid',
     origins: 'https://canary.invalid',
     price: 'price_canary',
     table: 'canary',
@@ -109,6 +111,7 @@ const COMMANDS: readonly (readonly string[])[] = [
       ['email', 'suppressions', 'remove', 'you@example.com', '--reason', 'asked'],
       ['email', 'suppressions', 'import', 'no-such.csv'],
       ['email', 'suppressions', 'export'],
+      ['alert', 'list', '--all'],
       ['status'],
     ].map((args) => [...args, '--env-file', 'a.env', '--format', format]),
   ),
@@ -117,6 +120,9 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...['text', 'json'].map((format) => ['email', 'list', '--format', format]),
   ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--as', as]),
   ['email', 'preview', '--port', '0'],
+  ['alert', 'test', '--env-file', 'a.env'],
+  ['alert', 'ack', 'no-such', '--env-file', 'a.env'],
+  ['alert', 'silence', '15m', '--reason', 'deploy', '--env-file', 'a.env'],
   ['email', 'lint'],
   ['completion', 'bash'],
   ['demo', '--exit'],

@@ -2,7 +2,7 @@ import type { Course } from '../../core/course/course.ts'
 import type { Subscription } from '../../core/course/store.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import type { Configure } from '../configure.ts'
-import { type Context, operatorOf } from '../context.ts'
+import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import { choiceArgument } from '../suggest.ts'
@@ -140,6 +140,7 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
         problems.map(async (one) => ({ ...one, messageId: await course.messageIdOf(one) })),
       ),
       now: context.clock.now(),
+      columns: listColumns(context.stdout),
     }),
   )
   return EXIT.passed

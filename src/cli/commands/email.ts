@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Configure } from '../configure.ts'
-import type { Context } from '../context.ts'
+import { type Context, listColumns } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -129,10 +129,9 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
   if (format === 'json')
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, mails: rows }))
   else
-    for (const { name, subject, slots } of rows)
-      context.stdout.write(
-        `${name.padEnd(28)}${subject}\n${' '.repeat(28)}slots: ${Object.keys(slots).join(', ')}\n`,
-      )
+    context.stdout.write(
+      (await import('../output/mails-text.ts')).mailsText(rows, listColumns(context.stdout)),
+    )
   return EXIT.passed
 }
 

@@ -1,4 +1,5 @@
-import type { Context } from '../context.ts'
+import { type Context, listColumns } from '../context.ts'
+import { beside } from '../output/wrap.ts'
 
 /** `1.4 MB`, in powers of 1000. */
 export function sizeText(bytes: number): string {
@@ -30,5 +31,8 @@ export function agoText(then: number, now: number): string {
 }
 
 export function writeLines(context: Context, lines: readonly (readonly [string, string])[]): void {
-  context.stdout.write(`${lines.map(([name, value]) => `${name.padEnd(10)}${value}`).join('\n')}\n`)
+  const columns = listColumns(context.stdout)
+  context.stdout.write(
+    `${lines.map(([name, value]) => beside(name.padEnd(10), value, columns)).join('\n')}\n`,
+  )
 }

@@ -1,6 +1,7 @@
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
 import type { Pause } from '../../core/mail/feedback/sending.ts'
+import { beside } from './wrap.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
 const HOUR_MS = 60 * 60 * 1000
@@ -11,8 +12,11 @@ export function courseStatusText(input: {
   readonly problems: readonly (Subscription & { readonly messageId: string | undefined })[]
   readonly now: number
   readonly paused?: Pause | undefined
+  /** The width of the terminal; not wrapped without it. */
+  readonly columns?: number
 }): string {
-  const { counts, problems, now, paused } = input
+  const { counts, problems, now, paused, columns = Number.POSITIVE_INFINITY } = input
+  const row = (name: string, value: string) => beside(name.padEnd(14), value, columns).trimEnd()
   const progress = counts.byLessons.flatMap((count, sent) =>
     count === 0
       ? []
@@ -42,14 +46,13 @@ export function courseStatusText(input: {
     row('parked', number(counts.parked)),
     row('unknown', number(counts.unknown)),
   ]
-  if (problems.length > 0) lines.push('', ...problems.map(problemText))
+  if (problems.length > 0) lines.push('', ...problems.map((one) => problemText(one, columns)))
   return `${lines.join('\n')}\n`
 }
 
 const lessonsSent = (sent: number, all: number) =>
   sent === 0 ? 'none sent' : sent === all ? 'all sent' : `day ${sent} sent`
 
-const row = (name: string, value: string) => `${name.padEnd(14)}${value}`.trimEnd()
 const number = (value: number) => value.toLocaleString('en')
 const bar = (count: number, all: readonly number[]) =>
   '█'.repeat(Math.max(1, Math.round((count / Math.max(...all)) * 24)))
@@ -82,24 +85,28 @@ function since(oldest: number | undefined, now: number): string {
   return `  the oldest for ${age}, since ${new Date(oldest).toISOString()}`
 }
 
-function problemText({
-  id,
-  address,
-  sentDays,
-  problem,
-  nextAttemptAt,
-  state,
-  messageId,
-}: Subscription & { readonly messageId: string | undefined }): string {
+function problemText(
+  {
+    id,
+    address,
+    sentDays,
+    problem,
+    nextAttemptAt,
+    state,
+    messageId,
+  }: Subscription & { readonly messageId: string | undefined },
+  columns: number,
+): string {
   const next =
     nextAttemptAt !== undefined
       ? `next try ${new Date(nextAttemptAt).toISOString()}`
       : state === 'confirmed'
         ? `waits for: platformctl course resolve ${id} retry|sent`
         : `the subscription has ended`
-  const what = `${problem?.kind.padEnd(8)} ${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
+  const what = `${id}  day ${sentDays.length + 1}  ${problem?.reason}; ${next}`
   const header = messageId === undefined ? 'unknown here: name the daemon’s --env-file' : `<${messageId}>`
-  return `${what}\n         to ${addressHint(address)}, Message-ID ${header}`
+  const [lead, below] = [`${problem?.kind.padEnd(8)} `, ' '.repeat(9)]
+  return `${beside(lead, what, columns)}\n${beside(below, `to ${addressHint(address)}, Message-ID ${header}`, columns)}`
 }
 
 /** `ada@example.com` → `a…@example.com`: enough to find it at the provider, and no address on a screen. */

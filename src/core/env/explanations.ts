@@ -48,6 +48,12 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
   'unreadable-secret-file':
     'NAME_FILE names a file that holds the secret NAME, and that file is missing, empty, larger than 64 KB, not text, not a regular file, or not readable by this user.',
+  'nobody-is-told':
+    'DEPLOY_ENVIRONMENT is production and no channel for alerts is set: an incident shows only on the status page, in the log and in /metrics.',
+  'told-by-mail-only':
+    'Mail is the only channel for alerts, so the one fault that is never told is a fault of mail. A webhook goes another way.',
+  'alert-mail-off':
+    'ALERT_EMAIL_TO is set, and the mail group is not configured: alerts cannot go out by mail, and no other channel is set.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 

@@ -187,6 +187,13 @@ export function readSettings({ contract, services }: Described, env: Environment
         }
       )
     }),
+    alerts: {
+      webhook: whole('alerts', () => {
+        const address = hidden('ALERT_WEBHOOK_URL')
+        return address && { url: address, secret: hidden('ALERT_WEBHOOK_SECRET') }
+      }),
+      mailTo: mailbox('ALERT_EMAIL_TO'),
+    },
     feedback: whole('feedback', () => {
       const name = text('MAILER_FEEDBACK_PROVIDER')
       const provider = FEEDBACK_PROVIDER_NAMES.find((one) => one === name)

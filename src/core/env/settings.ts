@@ -87,6 +87,11 @@ export interface Settings {
       }
     | undefined
   /** Whose webhook is believed; undefined: nobody's. */
+  /** Who is told of incidents; undefined parts tell nobody. */
+  readonly alerts: {
+    readonly webhook: { readonly url: Secret; readonly secret: Secret | undefined } | undefined
+    readonly mailTo: Mailbox | undefined
+  }
   readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
   /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
   readonly mailRate: number | undefined

@@ -2,6 +2,7 @@ import type { Directory } from '../access/directory.ts'
 import type { AuditLog } from '../audit.ts'
 import type { HourStore } from '../course/hours.ts'
 import type { CourseStore } from '../course/store.ts'
+import type { IncidentStore } from '../incidents/incident.ts'
 import type { SendingStore } from '../mail/feedback/sending.ts'
 import type { FeedbackStore } from '../mail/feedback/store.ts'
 import type { SentMailStore } from '../mail/sent-mail.ts'
@@ -54,6 +55,8 @@ export interface Store extends HourStore {
   readonly paymentEvents: PaymentEventStore
   /** What operators did. */
   readonly audit: AuditLog
+  /** What failed, and what was told of it. */
+  readonly incidents: IncidentStore
   readonly feedback: FeedbackStore
   readonly sending: SendingStore
   lastHour(): Promise<string | undefined>

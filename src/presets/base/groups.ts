@@ -562,6 +562,40 @@ const budgets = {
   },
 } as const satisfies GroupDefinition
 
+const alerts = {
+  services: 'all',
+  unlocks: 'messages to you when something fails',
+  absent: 'nobody is told of an incident; the status page shows it',
+  variables: {
+    ALERT_WEBHOOK_URL: {
+      kind: 'url',
+      secret: true,
+      example: 'https://hooks.slack.com/services/T000/B000/XXXX',
+      summary:
+        'Where alerts are posted: Slack, Discord, Teams and ntfy are known by their addresses, any other takes Standard Webhooks.',
+    },
+    ALERT_WEBHOOK_SECRET: {
+      kind: 'secret',
+      chosen: true,
+      summary: 'Signs alerts as Standard Webhooks: whsec_ and base64, or any text.',
+    },
+    ALERT_EMAIL_TO: {
+      kind: 'email',
+      example: 'ops@example.com',
+      summary: 'Who gets alerts by mail, through the platform’s own mailer.',
+    },
+  },
+  rules: [
+    {
+      id: 'alerts-secret-without-webhook',
+      requires: ['ALERT_WEBHOOK_URL'],
+      when: ['ALERT_WEBHOOK_SECRET'],
+      cause: 'Alerts have a secret to sign with, but no address to be posted to.',
+      fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
+    },
+  ],
+} as const satisfies GroupDefinition
+
 /** The groups that the engine itself does something with. */
 export const baseGroups = {
   site,
@@ -578,4 +612,5 @@ export const baseGroups = {
   budgets,
   feedback,
   dkim,
+  alerts,
 } as const

@@ -263,4 +263,5 @@ export const learningGroups = {
   budgets: base.budgets,
   feedback: base.feedback,
   dkim: base.dkim,
+  alerts: base.alerts,
 } as const satisfies Readonly<Record<string, GroupDefinition>>

@@ -48,7 +48,10 @@ async function stores() {
     INSERT INTO mail_minute VALUES (1, 'sent', 2);
     INSERT INTO mail_day VALUES ('2026-11-21', 'smtp', 'other', 'sent', 2);
     INSERT INTO breaker VALUES ('mail', 1, 'r', NULL);
-    INSERT INTO pace VALUES ('mail', 1);`)
+    INSERT INTO pace VALUES ('mail', 1);
+    INSERT INTO incident VALUES ('i', 'mail', 'web', NULL, '[]', 1, 2, 3, NULL, NULL);
+    INSERT INTO alert_message VALUES ('i', 'opened', 'webhook', 'sent', 1, 2, 0, 0, NULL);
+    INSERT INTO silence VALUES (1, 2, 'deploy', 'ci');`)
   database.close()
   const server = await postgresServer()
   const url = await server.createDatabase()

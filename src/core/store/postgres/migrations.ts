@@ -179,4 +179,35 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX enrol_request_subscription ON platformctl.enrol_request (subscription);
   `,
+  // What failed, what was told of it, and when nothing is to be told.
+  `
+  CREATE TABLE platformctl.incident (
+    id text PRIMARY KEY,
+    cause text NOT NULL,
+    service text NOT NULL,
+    reason text,
+    affected text NOT NULL,
+    opened_at bigint NOT NULL,
+    seen_at bigint NOT NULL,
+    closed_at bigint,
+    acknowledged_at bigint,
+    acknowledged_by text
+  );
+  CREATE UNIQUE INDEX incident_open ON platformctl.incident (cause) WHERE closed_at IS NULL;
+  CREATE INDEX incident_opened ON platformctl.incident (opened_at);
+  CREATE TABLE platformctl.alert_message (
+    incident text NOT NULL,
+    kind text NOT NULL,
+    channel text NOT NULL,
+    outcome text NOT NULL,
+    attempts integer NOT NULL,
+    at bigint NOT NULL,
+    next_at bigint NOT NULL,
+    claimed_until bigint NOT NULL,
+    reason text,
+    PRIMARY KEY (incident, kind, channel)
+  );
+  CREATE INDEX alert_message_at ON platformctl.alert_message (at);
+  CREATE TABLE platformctl.silence (from_at bigint PRIMARY KEY, until_at bigint NOT NULL, reason text NOT NULL, who text NOT NULL);
+  `,
 ]

@@ -7,6 +7,7 @@ import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, within } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
+import { postgresIncidents } from './incidents.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { postgresSending } from './sending.ts'
@@ -53,6 +54,7 @@ export async function openPostgres(input: {
     sentMail: postgresSentMail(pool),
     paymentEvents: postgresPaymentEvents(pool),
     audit: postgresAudit(pool),
+    incidents: postgresIncidents(pool),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>

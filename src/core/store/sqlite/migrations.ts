@@ -183,4 +183,35 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX enrol_request_subscription ON enrol_request (subscription);
   `,
+  // What failed, what was told of it, and when nothing is to be told.
+  `
+  CREATE TABLE incident (
+    id TEXT PRIMARY KEY,
+    cause TEXT NOT NULL,
+    service TEXT NOT NULL,
+    reason TEXT,
+    affected TEXT NOT NULL,
+    opened_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    closed_at INTEGER,
+    acknowledged_at INTEGER,
+    acknowledged_by TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX incident_open ON incident (cause) WHERE closed_at IS NULL;
+  CREATE INDEX incident_opened ON incident (opened_at);
+  CREATE TABLE alert_message (
+    incident TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    next_at INTEGER NOT NULL,
+    claimed_until INTEGER NOT NULL,
+    reason TEXT,
+    PRIMARY KEY (incident, kind, channel)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX alert_message_at ON alert_message (at);
+  CREATE TABLE silence (from_at INTEGER PRIMARY KEY, until_at INTEGER NOT NULL, reason TEXT NOT NULL, who TEXT NOT NULL) STRICT;
+  `,
 ]

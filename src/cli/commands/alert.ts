@@ -1,0 +1,209 @@
+import type { Environment } from '../../core/env/settings.ts'
+import type { IncidentStore, StoredIncident } from '../../core/incidents/incident.ts'
+import type { Channel } from '../../core/incidents/teller.ts'
+import type { Configure } from '../configure.ts'
+import { type Context, listColumns, operatorOf } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { duration, envFileOption, formatOption } from '../options.ts'
+import type { AlertList } from '../output/alerts-text.ts'
+
+interface Options {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+  readonly all?: true
+}
+
+const SHOWN = 200
+const MESSAGES = 5000
+
+export const configure: Configure = (command, context, settle) => {
+  command
+    .description('Who is told of incidents, what was told, and when nothing is to be told.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  platformctl alert test --env-file .env\n  platformctl alert list --all\n  platformctl alert silence 15m --reason "deploy of 4.3"',
+    )
+  const onStore = (name: string, summary: string, examples: readonly string[]) =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+      .addOption(envFileOption())
+      .addHelpText(
+        'after',
+        `\nExamples:${examples.map((example) => `\n  platformctl alert ${name}${example}`).join('')}`,
+      )
+  onStore('list', 'open incidents, with what was told of each and what is due', [
+    '',
+    ' --all',
+    ' --format json',
+  ])
+    .option('--all', 'closed incidents too, and what a silence holds back')
+    .addOption(formatOption(['text', 'json']))
+    .action(async (options: Options) =>
+      settle(
+        await withIncidents(context, options, (incidents, env) => list(context, incidents, env, options)),
+      ),
+    )
+  onStore('ack', 'say that somebody looks at an incident: no more reminders', [' INCIDENT'])
+    .argument('<incident>', 'its id, as alert list and the alert itself show it')
+    .action(async (id: string, options: Options) =>
+      settle(
+        await withIncidents(context, options, async (incidents) => {
+          const by = operatorOf(context).name
+          if (!(await incidents.acknowledge({ id, now: context.clock.now(), by })))
+            throw new CommandError(
+              EXIT.usage,
+              `there is no open incident ${id} that is not acknowledged yet: platformctl alert list shows them.`,
+            )
+          context.stdout.write(`acknowledged ${id} by ${by}\n`)
+          return EXIT.passed
+        }),
+      ),
+    )
+  onStore('silence', 'tell nothing for a while, for a deploy; what still fails afterwards is told then', [
+    ' 15m --reason "deploy of 4.3"',
+    ' 0 --reason "deploy is done"     ends a silence',
+  ])
+    .argument('<duration>', 'how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
+      /^0[smh]?$/.test(text) ? 0 : duration(text),
+    )
+    .requiredOption('--reason <text>', 'why, for whoever reads alert list')
+    .action(async (length: number, options: Options & { readonly reason: string }) =>
+      settle(
+        await withIncidents(context, options, async (incidents) => {
+          const now = context.clock.now()
+          const { reason } = options
+          await incidents.silence({ from: now, until: now + length, reason, by: operatorOf(context).name })
+          context.stdout.write(
+            length === 0 ? 'no silence any more\n' : `silent until ${new Date(now + length).toISOString()}\n`,
+          )
+          return EXIT.passed
+        }),
+      ),
+    )
+  command
+    .command('test')
+    .summary('send a test alert on every channel that is configured')
+    .description(
+      'Send a test alert on every channel that is configured. Needs no store, and says nothing is wrong.',
+    )
+    .addOption(envFileOption())
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 each channel took it, 1 no channel is configured, 3 one did not take it.\n\nExamples:\n  platformctl alert test --env-file .env',
+    )
+    .action(async (options: Options) => settle(await test(context, options)))
+}
+
+async function withIncidents(
+  context: Context,
+  options: Options,
+  work: (incidents: IncidentStore, env: Environment) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
+  const { openStore } = await import('../../core/store/open.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const address = storeAddress(context, env, options.data)
+  await assertExists(address)
+  const store = await openStore(address).catch((error: unknown) => {
+    throw storeFault(address, error)
+  })
+  try {
+    return await work(store.incidents, env)
+  } finally {
+    await store.close()
+  }
+}
+
+async function channelsOf(context: Context, env: Environment): Promise<Channel[]> {
+  const { readSettings } = await import('../../core/env/read-settings.ts')
+  const { alertChannels } = await import('../../daemon/alerts.ts')
+  const { platform, clock } = context
+  return alertChannels({ platform, settings: readSettings(platform, env), clock })
+}
+
+async function list(
+  context: Context,
+  store: IncidentStore,
+  env: Environment,
+  options: Options,
+): Promise<ExitCode> {
+  const { dueMessages, isSilent } = await import('../../core/incidents/due.ts')
+  const now = context.clock.now()
+  const channels = (await channelsOf(context, env)).map(({ name }) => name)
+  const [incidents, messages, last] = [
+    await store.list(SHOWN),
+    await store.messages(MESSAGES),
+    await store.lastSilence(),
+  ]
+  const silence = isSilent(last, now) ? last : undefined
+  const due = channels.flatMap((channel) =>
+    dueMessages({ incidents, messages, channel, silence: undefined, now }).map(({ incident, kind }) => ({
+      id: incident.id,
+      kind,
+      channel,
+    })),
+  )
+  const found: AlertList = {
+    channels,
+    silence,
+    incidents: incidents
+      .filter(({ closedAt }) => options.all || closedAt === undefined)
+      .map((incident) => {
+        const own = due.filter(({ id }) => id === incident.id).map(({ kind, channel }) => ({ kind, channel }))
+        return {
+          ...incident,
+          messages: messages.filter((one) => one.incident === incident.id).toReversed(),
+          due: silence === undefined ? own : [],
+          held: silence === undefined ? [] : own,
+        }
+      }),
+  }
+  if (options.format === 'json')
+    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...found }))
+  else
+    context.stdout.write(
+      (await import('../output/alerts-text.ts')).alertsText(found, listColumns(context.stdout)),
+    )
+  return EXIT.passed
+}
+
+async function test(context: Context, options: Options): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { messageId } = await import('../../core/incidents/teller.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const channels = await channelsOf(context, env)
+  if (channels.length === 0)
+    throw new CommandError(
+      EXIT.failed,
+      'nobody is told: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
+    )
+  const now = context.clock.now()
+  const incident: StoredIncident = {
+    id: Buffer.from(context.random.bytes(9)).toString('base64url'),
+    cause: 'test',
+    service: 'web',
+    reason: undefined,
+    affected: [],
+    openedAt: now,
+    seenAt: now,
+    closedAt: undefined,
+    acknowledgedAt: undefined,
+    acknowledgedBy: undefined,
+  }
+  const outcomes = await Promise.all(
+    channels.map(async (channel) => ({
+      name: channel.name,
+      outcome: await channel.tell({ id: messageId(incident.id, 'test'), kind: 'test', incident }),
+    })),
+  )
+  for (const { name, outcome } of outcomes)
+    context.stdout.write(
+      outcome.kind === 'sent' ? `sent by ${name}\n` : `not sent by ${name}: ${outcome.reason}\n`,
+    )
+  return outcomes.every(({ outcome }) => outcome.kind === 'sent') ? EXIT.passed : EXIT.remote
+}

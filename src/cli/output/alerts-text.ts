@@ -1,0 +1,55 @@
+import type { MessageRecord, Silence, StoredIncident } from '../../core/incidents/incident.ts'
+import { beside } from './wrap.ts'
+
+const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+export interface AlertList {
+  readonly incidents: readonly (StoredIncident & {
+    readonly messages: readonly MessageRecord[]
+    /** What is due now, on which channel. */
+    readonly due: readonly { readonly kind: string; readonly channel: string }[]
+    /** What a silence holds back. */
+    readonly held: readonly { readonly kind: string; readonly channel: string }[]
+  })[]
+  readonly channels: readonly string[]
+  readonly silence: Silence | undefined
+}
+
+/** The incidents, each with what was told of it, what is due and what a silence holds back. */
+export function alertsText({ incidents, channels, silence }: AlertList, columns: number): string {
+  const told =
+    channels.length === 0
+      ? 'nobody: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO'
+      : channels.map((name) => (name === 'mail' ? 'by mail' : 'by webhook')).join(' and ')
+  const lines = [beside('told      ', told, columns)]
+  if (silence !== undefined)
+    lines.push(
+      beside('silence   ', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`, columns),
+    )
+  if (incidents.length === 0) lines.push('', 'no incidents')
+  for (const incident of incidents) {
+    const { id, cause, service, affected, reason, openedAt, closedAt, acknowledgedBy } = incident
+    const state =
+      closedAt !== undefined
+        ? `closed ${minute(closedAt)}`
+        : acknowledgedBy !== undefined
+          ? `open, acknowledged by ${acknowledgedBy}`
+          : 'open'
+    const row = (name: string, text: string) => beside(`  ${name.padEnd(8)}`, text, columns)
+    lines.push(
+      '',
+      beside(`${id}  `, `${cause} (${[service, ...affected].join(', ')}), ${state}`, columns),
+      row('since', minute(openedAt)),
+      ...(reason === undefined ? [] : [row('cause', reason)]),
+      ...incident.messages.map(({ kind, channel, outcome, at, attempts, reason: why }) =>
+        row(
+          outcome === 'pending' ? 'tried' : outcome,
+          `${kind} by ${channel}, ${minute(at)}${attempts > 1 ? `, attempt ${attempts}` : ''}${why === undefined ? '' : `: ${why}`}`,
+        ),
+      ),
+      ...incident.due.map(({ kind, channel }) => row('due', `${kind} by ${channel}`)),
+      ...incident.held.map(({ kind, channel }) => row('held', `${kind} by ${channel}, by the silence`)),
+    )
+  }
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,59 @@
+import type { Finding } from '../finding.ts'
+import type { GroupState } from './settings.ts'
+
+/** Warns when nobody would hear of an incident: in production without any channel, or only by the mail that fails. */
+export function alertFindings({
+  groups,
+  services,
+  isSet,
+  production,
+}: {
+  readonly groups: readonly { readonly name: string; readonly state: GroupState }[]
+  readonly services: readonly string[]
+  readonly isSet: (name: string) => boolean
+  /** DEPLOY_ENVIRONMENT says so. */
+  readonly production: boolean
+}): Finding[] {
+  const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
+  // Asked about services, or of a platform, that have no alerts.
+  if (stateOf('alerts') === undefined) return []
+  const [webhook, mail] = [isSet('ALERT_WEBHOOK_URL'), isSet('ALERT_EMAIL_TO')]
+  const warning = (parts: Pick<Finding, 'id' | 'present' | 'missing' | 'cause' | 'fix'>): Finding => ({
+    severity: 'warning',
+    group: 'alerts',
+    services,
+    ...parts,
+  })
+  if (!webhook && !mail)
+    return production
+      ? [
+          warning({
+            id: 'nobody-is-told',
+            present: [],
+            missing: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
+            cause: 'This is production, and nobody is told when something fails.',
+            fix: 'Set ALERT_WEBHOOK_URL, ALERT_EMAIL_TO or both, then run: platformctl alert test.',
+          }),
+        ]
+      : []
+  if (webhook || !mail) return []
+  if (stateOf('mail') !== undefined && stateOf('mail') !== 'configured')
+    return [
+      warning({
+        id: 'alert-mail-off',
+        present: ['ALERT_EMAIL_TO'],
+        missing: ['ALERT_WEBHOOK_URL'],
+        cause: 'Alerts go out by mail alone, and mail is not configured, so nobody is told.',
+        fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
+      }),
+    ]
+  return [
+    warning({
+      id: 'told-by-mail-only',
+      present: ['ALERT_EMAIL_TO'],
+      missing: ['ALERT_WEBHOOK_URL'],
+      cause: 'Alerts go out by mail alone, so nobody is told when mail itself fails.',
+      fix: 'Set ALERT_WEBHOOK_URL as well.',
+    }),
+  ]
+}

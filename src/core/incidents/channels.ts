@@ -1,0 +1,108 @@
+import type { Clock } from '../clock.ts'
+import type { Mailbox } from '../mail/address.ts'
+import type { Mailer } from '../mail/mailer.ts'
+import { escapeHtml } from '../mail/render.ts'
+import type { CompiledMail } from '../mail/template.ts'
+import type { Secret } from '../secret.ts'
+import type { MessageKind, StoredIncident } from './incident.ts'
+import type { Channel, TellOutcome } from './teller.ts'
+import type { AlertText } from './text.ts'
+import { webhookKind, webhookRequest } from './webhook.ts'
+
+type TextOf = (incident: StoredIncident, kind: MessageKind) => AlertText
+
+const ANSWER_MS = 20_000
+
+/** Tells by a POST to the address, in the form that its service documents; redirects are not followed. */
+export function webhookChannel({
+  url,
+  secret,
+  textOf,
+  clock,
+  send = fetch,
+}: {
+  readonly url: Secret
+  readonly secret: Secret | undefined
+  readonly textOf: TextOf
+  readonly clock: Pick<Clock, 'now'>
+  readonly send?: typeof fetch
+}): Channel {
+  const to = webhookKind(url.reveal())
+  return {
+    name: 'webhook',
+    async tell({ id, kind, incident }): Promise<TellOutcome> {
+      const text = textOf(incident, kind)
+      const { headers, body } = webhookRequest(to, {
+        message: { id, kind, incident, text },
+        secret,
+        now: clock.now(),
+      })
+      try {
+        const answer = await send(url.reveal(), {
+          method: 'POST',
+          headers,
+          body,
+          redirect: 'manual',
+          signal: AbortSignal.timeout(ANSWER_MS),
+        })
+        await answer.body?.cancel()
+        if (answer.ok) return { kind: 'sent' }
+        const reason = `the webhook answered ${answer.status}`
+        // Standard Webhooks: 410 says that the endpoint is gone for good; everything else may change.
+        return { kind: answer.status === 410 ? 'permanent' : 'transient', reason }
+      } catch {
+        // The fault's own text could quote the address, which is a secret with most services.
+        return { kind: 'transient', reason: 'the webhook did not answer' }
+      }
+    },
+  }
+}
+
+/** Tells by mail through the platform's own mailer. */
+export function mailChannel({
+  open,
+  to,
+  textOf,
+  clock,
+}: {
+  /** Opens a mailer that sends this mail. */
+  readonly open: (mail: CompiledMail) => Pick<Mailer, 'send' | 'close'>
+  readonly to: Mailbox
+  readonly textOf: TextOf
+  readonly clock: Pick<Clock, 'now'>
+}): Channel {
+  return {
+    name: 'mail',
+    async tell({ id, kind, incident }): Promise<TellOutcome> {
+      const mailer = open(alertMail(textOf(incident, kind)))
+      try {
+        const outcome = await mailer.send({
+          template: ALERT,
+          slots: {},
+          to,
+          about: id,
+          date: new Date(clock.now()),
+        })
+        if (outcome.kind === 'sent') return { kind: 'sent' }
+        const isFinal = outcome.kind === 'permanent' || outcome.kind === 'not_composed'
+        return { kind: isFinal ? 'permanent' : 'transient', reason: outcome.reason }
+      } finally {
+        await mailer.close()
+      }
+    },
+  }
+}
+
+/** The name under which the mailer finds the mail. */
+export const ALERT = 'alert'
+
+function alertMail({ title, lines }: AlertText): CompiledMail {
+  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</body></html>`
+  return {
+    slots: {},
+    subject: [title],
+    html: [html],
+    text: [`${[title, '', ...lines].join('\n')}\n`],
+    body: [],
+  }
+}

@@ -1,0 +1,73 @@
+import type { MessageKind, MessageRecord, Silence, StoredIncident } from './incident.ts'
+
+const REMINDER_MS = 4 * 60 * 60 * 1000
+/** An incident that ended longer ago is no news: its end is no longer told. */
+const CLOSED_IS_NEWS_MS = 24 * 60 * 60 * 1000
+/** A cause that opened this often within the window flaps: it is told only once it has lasted. */
+const FLAPS = 4
+const FLAP_WINDOW_MS = 60 * 60 * 1000
+const LASTS_MS = 10 * 60 * 1000
+
+export interface DueMessage {
+  readonly incident: StoredIncident
+  readonly kind: MessageKind
+}
+
+/** Which messages are due for one channel, oldest incident first. Nothing is due during a silence. */
+export function dueMessages({
+  incidents,
+  messages,
+  channel,
+  silence,
+  now,
+}: {
+  readonly incidents: readonly StoredIncident[]
+  readonly messages: readonly MessageRecord[]
+  readonly channel: string
+  readonly silence: Silence | undefined
+  readonly now: number
+}): DueMessage[] {
+  if (isSilent(silence, now)) return []
+  const recordOf = (id: string, kind: MessageKind) =>
+    messages.find((one) => one.incident === id && one.kind === kind && one.channel === channel)
+  return incidents
+    .toSorted((a, b) => a.openedAt - b.openedAt)
+    .flatMap((incident): DueMessage[] =>
+      kindsOf(incident, { incidents, now, toldOf: (kind) => recordOf(incident.id, kind) !== undefined })
+        .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
+        .map((kind) => ({ incident, kind })),
+    )
+}
+
+export function isSilent(silence: Silence | undefined, now: number): boolean {
+  return silence !== undefined && silence.from <= now && now < silence.until
+}
+
+function kindsOf(
+  incident: StoredIncident,
+  {
+    incidents,
+    now,
+    toldOf,
+  }: {
+    readonly incidents: readonly StoredIncident[]
+    readonly now: number
+    readonly toldOf: (kind: MessageKind) => boolean
+  },
+): MessageKind[] {
+  const { closedAt, openedAt, acknowledgedAt } = incident
+  const opened = toldOf('opened')
+  // What ended before it was told is not told at all.
+  if (closedAt !== undefined) return opened && now - closedAt < CLOSED_IS_NEWS_MS ? ['closed'] : []
+  if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
+  if (acknowledgedAt !== undefined) return opened ? ['opened', 'acknowledged'] : []
+  const reminder = Math.floor((now - openedAt) / REMINDER_MS)
+  return reminder > 0 && opened ? ['opened', `reminder-${reminder}`] : ['opened']
+}
+
+function isFlapping({ cause, openedAt }: StoredIncident, incidents: readonly StoredIncident[]): boolean {
+  const recent = incidents.filter(
+    (one) => one.cause === cause && one.openedAt <= openedAt && one.openedAt > openedAt - FLAP_WINDOW_MS,
+  )
+  return recent.length >= FLAPS
+}

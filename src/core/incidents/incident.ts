@@ -1,0 +1,81 @@
+/** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
+export interface StoredIncident {
+  readonly id: string
+  /** What it is about: the failing probe's name, which is the same whichever service saw it. At most one is open. */
+  readonly cause: string
+  /** The service that saw it first. */
+  readonly service: string
+  readonly reason: string | undefined
+  /** Other services that fail for this cause. */
+  readonly affected: readonly string[]
+  readonly openedAt: number
+  /** When a round last saw it failing. */
+  readonly seenAt: number
+  readonly closedAt: number | undefined
+  readonly acknowledgedAt: number | undefined
+  readonly acknowledgedBy: string | undefined
+}
+
+/** `reminder-1` is the first reminder. */
+export type MessageKind = 'opened' | 'acknowledged' | 'closed' | 'test' | `reminder-${number}`
+
+export interface MessageKey {
+  /** The id of an incident, or of a test alert. */
+  readonly incident: string
+  readonly kind: MessageKind
+  /** `webhook` or `mail`. */
+  readonly channel: string
+}
+
+/** What became of one message. */
+export interface MessageRecord extends MessageKey {
+  readonly outcome: 'pending' | 'sent' | 'failed'
+  readonly attempts: number
+  readonly at: number
+  readonly reason: string | undefined
+}
+
+export interface Silence {
+  readonly from: number
+  readonly until: number
+  readonly reason: string
+  readonly by: string
+}
+
+/** The incidents of a platform and what was told of them, shared by everything that shares the store. */
+export interface IncidentStore {
+  /** Opens an incident unless one with its cause is open. */
+  open(incident: StoredIncident): Promise<boolean>
+  /** Notes that open incidents are still failing. */
+  seen(input: {
+    readonly cause: string
+    readonly reason: string | undefined
+    readonly affected: readonly string[]
+    readonly now: number
+  }): Promise<void>
+  /** Closes the open incident with this cause, unless a round saw it failing after `unseenSince`. */
+  close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
+  /** False: there is no such open incident. */
+  acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
+  /** The newest first. */
+  list(limit: number): Promise<readonly StoredIncident[]>
+  /**
+   * Takes a message for `leaseMs`, for one caller at a time: the number of this attempt. Undefined: it was sent or
+   * given up, somebody has it, or its next attempt is not due.
+   */
+  claim(input: MessageKey & { readonly now: number; readonly leaseMs: number }): Promise<number | undefined>
+  /** Ends a claim: sent, given up, or to be tried again at `nextAt`. */
+  settle(
+    input: MessageKey & {
+      readonly outcome: MessageRecord['outcome']
+      readonly now: number
+      readonly nextAt: number
+      readonly reason: string | undefined
+    },
+  ): Promise<void>
+  /** The newest first. */
+  messages(limit: number): Promise<readonly MessageRecord[]>
+  silence(silence: Silence): Promise<void>
+  /** The one that ends last. */
+  lastSilence(): Promise<Silence | undefined>
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { dueMessages } from './due.ts'
+import type { IncidentStore, MessageKind, StoredIncident } from './incident.ts'
+
+/** What became of one attempt; `transient` is tried again. */
+export type TellOutcome =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'transient' | 'permanent'; readonly reason: string }
+
+/** A way to tell somebody. `tell` never rejects, and sends under the same `id` for every attempt. */
+export interface Channel {
+  readonly name: string
+  tell(message: {
+    readonly id: string
+    readonly kind: MessageKind
+    readonly incident: StoredIncident
+  }): Promise<TellOutcome>
+}
+
+/** Longer than any attempt takes: nobody else sends while one is under way. */
+const LEASE_MS = 90_000
+/** After the n-th failed attempt; after the last one the message is given up. */
+const BACKOFF_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 3 * 60 * 60_000, 6 * 60 * 60_000]
+const INCIDENTS = 200
+const MESSAGES = 2000
+
+/** The same for every attempt, so that a receiver can tell a repetition. */
+export function messageId(incident: string, kind: MessageKind): string {
+  return `alert.${incident}.${kind}`
+}
+
+/** Tells what is due on every channel, each message once over everything that shares the store. */
+export async function tellDue({
+  store,
+  channels,
+  clock,
+  log,
+}: {
+  readonly store: IncidentStore
+  readonly channels: readonly Channel[]
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+}): Promise<void> {
+  if (channels.length === 0) return
+  const [incidents, messages, silence] = await Promise.all([
+    store.list(INCIDENTS),
+    store.messages(MESSAGES),
+    store.lastSilence(),
+  ])
+  await Promise.all(
+    channels.map(async (channel) => {
+      const due = dueMessages({ incidents, messages, channel: channel.name, silence, now: clock.now() })
+      // In order: the end of an incident is not told before its beginning.
+      for (const { incident, kind } of due) await tellOne({ store, channel, incident, kind, clock, log })
+    }),
+  )
+}
+
+/** Claims one message, sends it and records what became of it. A crash in between leaves it to the next claim, under the same id. */
+async function tellOne({
+  store,
+  channel,
+  incident,
+  kind,
+  clock,
+  log,
+}: {
+  readonly store: IncidentStore
+  readonly channel: Channel
+  readonly incident: StoredIncident
+  readonly kind: MessageKind
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+}): Promise<TellOutcome | undefined> {
+  const key = { incident: incident.id, kind, channel: channel.name }
+  const attempt = await store.claim({ ...key, now: clock.now(), leaseMs: LEASE_MS })
+  if (attempt === undefined) return undefined
+  const outcome = await channel.tell({ id: messageId(incident.id, kind), kind, incident })
+  const now = clock.now()
+  const pause = outcome.kind === 'transient' ? BACKOFF_MS[attempt - 1] : undefined
+  const recorded = outcome.kind === 'sent' ? 'sent' : pause === undefined ? 'failed' : 'pending'
+  const reason = outcome.kind === 'sent' ? undefined : outcome.reason
+  await store.settle({ ...key, outcome: recorded, now, nextAt: now + (pause ?? 0), reason })
+  const facts = { ...key, attempt, ...(reason !== undefined && { reason }) }
+  if (recorded === 'sent') log.info('alert_sent', 'somebody was told of an incident', facts)
+  else
+    log.warn(
+      'alert_not_sent',
+      recorded === 'failed'
+        ? 'an alert could not be sent and was given up'
+        : 'an alert could not be sent; it is tried again',
+      facts,
+    )
+  return outcome
+}

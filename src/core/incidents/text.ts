@@ -1,0 +1,71 @@
+import { lengths } from '../messages/words.ts'
+import type { MessageKind, StoredIncident } from './incident.ts'
+
+/** What one alert says, for every channel. */
+export interface AlertText {
+  readonly title: string
+  readonly lines: readonly string[]
+}
+
+/** What operators need for a cause: its name, what its failure means, the command to start with, and the runbook. */
+export interface Advice {
+  readonly label: string
+  readonly means: string
+  readonly command: string
+  readonly runbook: string
+}
+
+const duration = lengths({
+  units: [
+    ['day', 'days'],
+    ['hour', 'hours'],
+    ['minute', 'minutes'],
+    ['second', 'seconds'],
+  ],
+  none: 'less than a second',
+})
+const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+export function alertText({
+  incident,
+  kind,
+  advice,
+  platform,
+}: {
+  readonly incident: StoredIncident
+  readonly kind: MessageKind
+  readonly advice: Advice
+  /** The platform's name. */
+  readonly platform: string
+}): AlertText {
+  const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
+  const name = `${advice.label} (${[service, ...affected].join(', ')})`
+  const about = (what: string) => `${platform}: ${name} ${what}`
+  if (kind === 'test')
+    return {
+      title: `${platform}: test alert`,
+      lines: ['Nothing is wrong. Alerts of this platform arrive here.'],
+    }
+  if (kind === 'closed')
+    return {
+      title: about('works again'),
+      lines: [`It failed for ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`],
+    }
+  if (kind === 'acknowledged')
+    return {
+      title: about(`is being looked at by ${acknowledgedBy ?? 'somebody'}`),
+      lines: [`Failing since ${minute(openedAt)}. No reminders follow.`],
+    }
+  return {
+    title: about(kind === 'opened' ? 'is failing' : 'is still failing'),
+    lines: [
+      ...(reason === undefined ? [] : [`Cause: ${reason}.`]),
+      `Since: ${minute(openedAt)}.`,
+      ...(affected.length === 0 ? [] : [`Also failing for this cause: ${affected.join(', ')}.`]),
+      `What it means: ${advice.means}.`,
+      `Start with: ${advice.command}`,
+      `Runbook: ${advice.runbook}`,
+      `Acknowledge: platformctl alert ack ${incident.id}`,
+    ],
+  }
+}

@@ -1,0 +1,115 @@
+import type { IncidentStore } from '../../incidents/incident.ts'
+import {
+  type AlertRow,
+  type IncidentRow,
+  incidentOf,
+  incidentRow,
+  messageOf,
+  type SilenceRow,
+  silenceOf,
+  storedReason,
+} from '../incident-rows.ts'
+import { guarded, NOW_MS, type Pool } from './connection.ts'
+
+const COLUMNS =
+  'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
+
+/** The incidents in a PostgreSQL that several machines share; leases are measured by its clock. */
+export function postgresIncidents(pool: Pool): IncidentStore {
+  return {
+    open: (incident) =>
+      guarded(async () => {
+        const row = incidentRow(incident)
+        const { rowCount } = await pool.query(
+          `INSERT INTO platformctl.incident (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+          [
+            row.id,
+            row.cause,
+            row.service,
+            row.reason,
+            row.affected,
+            row.opened_at,
+            row.seen_at,
+            row.closed_at,
+            row.acknowledged_at,
+            row.acknowledged_by,
+          ],
+        )
+        return rowCount === 1
+      }),
+    seen: ({ cause, reason, affected, now }) =>
+      guarded(async () => {
+        await pool.query(
+          'UPDATE platformctl.incident SET seen_at = greatest(seen_at, $1), reason = $2, affected = $3 WHERE cause = $4 AND closed_at IS NULL',
+          [now, storedReason(reason), JSON.stringify(affected), cause],
+        )
+      }),
+    close: ({ cause, now, unseenSince }) =>
+      guarded(async () => {
+        await pool.query(
+          'UPDATE platformctl.incident SET closed_at = greatest(opened_at, $1) WHERE cause = $2 AND closed_at IS NULL AND seen_at <= $3',
+          [now, cause, unseenSince],
+        )
+      }),
+    acknowledge: ({ id, now, by }) =>
+      guarded(async () => {
+        const { rowCount } = await pool.query(
+          'UPDATE platformctl.incident SET acknowledged_at = $1, acknowledged_by = $2 WHERE id = $3 AND closed_at IS NULL AND acknowledged_at IS NULL',
+          [now, by, id],
+        )
+        return rowCount === 1
+      }),
+    list: (limit) =>
+      guarded(async () => {
+        const { rows } = await pool.query<IncidentRow>(
+          `SELECT ${COLUMNS} FROM platformctl.incident ORDER BY opened_at DESC, id LIMIT $1`,
+          [limit],
+        )
+        return rows.map(incidentOf)
+      }),
+    claim: ({ incident, kind, channel, now, leaseMs }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ attempts: number }>(
+          `INSERT INTO platformctl.alert_message AS m (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
+           VALUES ($1, $2, $3, 'pending', 1, $4, 0, ${NOW_MS} + $5)
+           ON CONFLICT (incident, kind, channel) DO UPDATE
+           SET attempts = m.attempts + 1, at = excluded.at, claimed_until = excluded.claimed_until
+           WHERE m.outcome = 'pending' AND m.next_at <= $4 AND m.claimed_until <= ${NOW_MS}
+           RETURNING attempts`,
+          [incident, kind, channel, now, leaseMs],
+        )
+        return rows[0]?.attempts
+      }),
+    settle: ({ incident, kind, channel, outcome, now, nextAt, reason }) =>
+      guarded(async () => {
+        await pool.query(
+          `UPDATE platformctl.alert_message SET outcome = $1, at = $2, next_at = $3, reason = $4, claimed_until = 0
+           WHERE incident = $5 AND kind = $6 AND channel = $7 AND outcome = 'pending'`,
+          [outcome, now, nextAt, storedReason(reason), incident, kind, channel],
+        )
+      }),
+    messages: (limit) =>
+      guarded(async () => {
+        const { rows } = await pool.query<AlertRow>(
+          'SELECT incident, kind, channel, outcome, attempts, at, reason FROM platformctl.alert_message ORDER BY at DESC, incident, kind LIMIT $1',
+          [limit],
+        )
+        return rows.map(messageOf)
+      }),
+    silence: ({ from, until, reason, by }) =>
+      guarded(async () => {
+        await pool.query(
+          `INSERT INTO platformctl.silence (from_at, until_at, reason, who) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (from_at) DO UPDATE SET until_at = excluded.until_at, reason = excluded.reason, who = excluded.who`,
+          [from, until, reason, by],
+        )
+      }),
+    lastSilence: () =>
+      guarded(async () => {
+        const { rows } = await pool.query<SilenceRow>(
+          'SELECT from_at, until_at, reason, who FROM platformctl.silence ORDER BY from_at DESC LIMIT 1',
+        )
+        return rows[0] && silenceOf(rows[0])
+      }),
+  }
+}

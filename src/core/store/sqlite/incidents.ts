@@ -1,0 +1,75 @@
+import type { IncidentStore } from '../../incidents/incident.ts'
+import {
+  type AlertRow,
+  type IncidentRow,
+  incidentOf,
+  incidentRow,
+  messageOf,
+  type SilenceRow,
+  silenceOf,
+  storedReason,
+} from '../incident-rows.ts'
+import type { Guarded, SqliteDatabase } from './connection.ts'
+
+/** The incidents in an SQLite file. */
+export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): IncidentStore {
+  const sql = {
+    open: database.prepare(`
+      INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
+      VALUES (@id, @cause, @service, @reason, @affected, @opened_at, @seen_at, @closed_at, @acknowledged_at, @acknowledged_by)
+      ON CONFLICT DO NOTHING`),
+    seen: database.prepare(
+      'UPDATE incident SET seen_at = max(seen_at, @now), reason = @reason, affected = @affected WHERE cause = @cause AND closed_at IS NULL',
+    ),
+    close: database.prepare(
+      'UPDATE incident SET closed_at = max(opened_at, @now) WHERE cause = @cause AND closed_at IS NULL AND seen_at <= @unseenSince',
+    ),
+    acknowledge: database.prepare(
+      'UPDATE incident SET acknowledged_at = @now, acknowledged_by = @by WHERE id = @id AND closed_at IS NULL AND acknowledged_at IS NULL',
+    ),
+    list: database.prepare('SELECT * FROM incident ORDER BY opened_at DESC, id LIMIT ?'),
+    // A lease that ends later than any could was written under a clock that was ahead.
+    claim: database
+      .prepare(`
+      INSERT INTO alert_message (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
+      VALUES (@incident, @kind, @channel, 'pending', 1, @now, 0, @now + @leaseMs)
+      ON CONFLICT (incident, kind, channel) DO UPDATE
+      SET attempts = attempts + 1, at = excluded.at, claimed_until = excluded.claimed_until
+      WHERE outcome = 'pending' AND next_at <= @now
+        AND (claimed_until <= @now OR claimed_until > @now + @leaseMs)
+      RETURNING attempts`)
+      .pluck(),
+    settle: database.prepare(`
+      UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
+      WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'`),
+    messages: database.prepare(
+      'SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message ORDER BY at DESC, incident, kind LIMIT ?',
+    ),
+    silence: database.prepare(
+      'INSERT OR REPLACE INTO silence (from_at, until_at, reason, who) VALUES (?, ?, ?, ?)',
+    ),
+    lastSilence: database.prepare('SELECT * FROM silence ORDER BY from_at DESC LIMIT 1'),
+  }
+  return {
+    open: async (incident) => guarded(() => sql.open.run(incidentRow(incident)).changes === 1),
+    seen: async ({ cause, reason, affected, now }) =>
+      guarded(() => {
+        sql.seen.run({ cause, reason: storedReason(reason), affected: JSON.stringify(affected), now })
+      }),
+    close: async (input) => guarded(() => void sql.close.run(input)),
+    acknowledge: async (input) => guarded(() => sql.acknowledge.run(input).changes === 1),
+    // The columns of the STRICT tables make them these rows, here and below.
+    list: async (limit) => guarded(() => (sql.list.all(limit) as IncidentRow[]).map(incidentOf)),
+    claim: async (input) => guarded(() => sql.claim.get(input) as number | undefined),
+    settle: async ({ reason, ...input }) =>
+      guarded(() => void sql.settle.run({ ...input, reason: storedReason(reason) })),
+    messages: async (limit) => guarded(() => (sql.messages.all(limit) as AlertRow[]).map(messageOf)),
+    silence: async ({ from, until, reason, by }) =>
+      guarded(() => void sql.silence.run(from, until, reason, by)),
+    lastSilence: async () =>
+      guarded(() => {
+        const row = sql.lastSilence.get() as SilenceRow | undefined
+        return row && silenceOf(row)
+      }),
+  }
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { testContext } from '../../support/context.ts'
+
+const MAIL = {
+  MAILER_API_KEY: 'k'.repeat(32),
+  MAILER_API_URL: 'https://mail.example.com/send',
+  MAILER_FROM: 'Kiln <kiln@example.com>',
+}
+
+async function preflight(env: Record<string, string>) {
+  const { context, stdout } = testContext({ env })
+  await runProgram(['preflight', '--format', 'json'], context)
+  const { findings, groups } = JSON.parse(stdout()) as {
+    findings: { id: string; group: string; severity: string }[]
+    groups: { name: string; state: string; meaning: string; present: string[] }[]
+  }
+  return {
+    ids: findings
+      .filter(({ group, severity }) => group === 'alerts' && severity !== 'notice')
+      .map(({ id }) => id),
+    alerts: groups.find(({ name }) => name === 'alerts'),
+  }
+}
+
+const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production' }
+const WEBHOOK = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
+
+test.each([
+  ['nobody outside production', {}, []],
+  ['nobody in production', PRODUCTION, ['nobody-is-told']],
+  ['a webhook in production', { ...PRODUCTION, ...WEBHOOK }, []],
+  ['mail alone', { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, ['told-by-mail-only']],
+  ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
+  ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
+])('preflight warns where %s would be told: %j', async (_, env, ids) => {
+  expect((await preflight(env)).ids).toEqual(ids)
+})
+
+test('preflight says who will be told', async () => {
+  expect((await preflight(WEBHOOK)).alerts).toMatchObject({
+    state: 'configured',
+    present: ['ALERT_WEBHOOK_URL'],
+    meaning: 'messages to you when something fails',
+  })
+  expect((await preflight({})).alerts?.meaning).toMatch(/^nobody is told/)
+})

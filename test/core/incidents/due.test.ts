@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { dueMessages } from '../../../src/core/incidents/due.ts'
+import type { MessageKind, MessageRecord, StoredIncident } from '../../../src/core/incidents/incident.ts'
+
+const OPENED = Date.UTC(2026, 10, 21, 9)
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+const incident = (parts: Partial<StoredIncident> = {}): StoredIncident => ({
+  id: 'one',
+  cause: 'mail',
+  service: 'web',
+  reason: undefined,
+  affected: [],
+  openedAt: OPENED,
+  seenAt: OPENED,
+  closedAt: undefined,
+  acknowledgedAt: undefined,
+  acknowledgedBy: undefined,
+  ...parts,
+})
+
+const told = (...kinds: MessageKind[]): MessageRecord[] =>
+  kinds.map((kind) => ({
+    incident: 'one',
+    kind,
+    channel: 'webhook',
+    outcome: 'sent',
+    attempts: 1,
+    at: OPENED,
+    reason: undefined,
+  }))
+
+const due = (
+  incidents: StoredIncident[],
+  messages: MessageRecord[],
+  afterMs: number,
+  silence?: { from: number; until: number; reason: string; by: string },
+) =>
+  dueMessages({ incidents, messages, channel: 'webhook', silence, now: OPENED + afterMs }).map(
+    ({ kind }) => kind,
+  )
+
+test('an incident is told when it opens, again every four hours, and when it closes', () => {
+  expect(due([incident()], [], 0)).toEqual(['opened'])
+  expect(due([incident()], told('opened'), 3.9 * HOUR_MS)).toEqual([])
+  expect(due([incident()], told('opened'), 4 * HOUR_MS)).toEqual(['reminder-1'])
+  // After a night without the daemon one reminder is enough.
+  expect(due([incident()], told('opened', 'reminder-1'), 13 * HOUR_MS)).toEqual(['reminder-3'])
+  const closed = incident({ closedAt: OPENED + HOUR_MS })
+  expect(due([closed], told('opened'), HOUR_MS)).toEqual(['closed'])
+  expect(due([closed], told('opened', 'closed'), HOUR_MS)).toEqual([])
+})
+
+test('what was acknowledged is told once as such, and no longer reminded of', () => {
+  const taken = incident({ acknowledgedAt: OPENED + MINUTE_MS, acknowledgedBy: 'ada' })
+  expect(due([taken], told('opened'), 5 * HOUR_MS)).toEqual(['acknowledged'])
+  expect(due([taken], told('opened', 'acknowledged'), 9 * HOUR_MS)).toEqual([])
+})
+
+test('what ended before it was told is not told at all', () => {
+  expect(due([incident({ closedAt: OPENED + MINUTE_MS })], [], 2 * MINUTE_MS)).toEqual([])
+})
+
+test('a silence holds everything back; what still fails after it is told then', () => {
+  const silence = { from: OPENED, until: OPENED + HOUR_MS, reason: 'deploy', by: 'ci' }
+  expect(due([incident()], [], MINUTE_MS, silence)).toEqual([])
+  expect(due([incident()], [], HOUR_MS, silence)).toEqual(['opened'])
+})
+
+test('a cause that opens again and again is told only once it has lasted ten minutes', () => {
+  const flaps = Array.from({ length: 4 }, (_, index) =>
+    incident({
+      id: `flap-${index}`,
+      openedAt: OPENED - (4 - index) * 5 * MINUTE_MS,
+      closedAt: OPENED - (4 - index) * 5 * MINUTE_MS + MINUTE_MS,
+    }),
+  )
+  expect(due([...flaps, incident()], [], 9 * MINUTE_MS)).toEqual([])
+  expect(due([...flaps, incident()], [], 10 * MINUTE_MS)).toEqual(['opened'])
+})
