@@ -116,7 +116,7 @@ export async function buildProgram(
     )
     .option('--no-config', 'ignore the definition in the working directory')
     .helpOption('-h, --help', 'show help')
-    .configureHelp({ minWidthToWrap: 20 })
+    .configureHelp({ minWidthToWrap: 15 })
     .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
     .configureOutput({

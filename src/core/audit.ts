@@ -9,7 +9,15 @@ export interface Operator {
 /** An embedding program acts for itself. */
 export const PROGRAM: Operator = { name: 'program', place: 'openPlatform' }
 
-export type AuditAction = 'erase' | 'resolve' | 'restore' | 'suppress' | 'unsuppress' | 'resume'
+export type AuditAction =
+  | 'erase'
+  | 'resolve'
+  | 'restore'
+  | 'suppress'
+  | 'unsuppress'
+  | 'resume'
+  | 'enrol'
+  | 'cancel'
 
 /** One line of the audit log. No field holds an address: entries stay when a person is erased. */
 export interface AuditEntry {

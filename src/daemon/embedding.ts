@@ -20,6 +20,7 @@ import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import type { Store } from '../core/store/store.ts'
 import type { PlatformDefinition } from '../platform/definition.ts'
+import type { Courses } from './courses.ts'
 import type { Poll } from './http/poll.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
@@ -62,6 +63,7 @@ export interface Operations {
   /** Never throws. */
   readonly sendEmail: SendEmail
   dispatch(options?: { readonly limit?: number; readonly signal?: AbortSignal }): Promise<DispatchResult>
+  readonly courses: Courses
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report
   /** Lets mails that are on their way be sent, then lets go of everything. A second call waits for the first. */

@@ -41,6 +41,7 @@ import { type Service, type ServiceDefinition, WEB } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
 import { openAnalyticsStore, openStore } from '../core/store/open.ts'
 import { type Store, StoreOpenError } from '../core/store/store.ts'
+import { openCourses } from './courses.ts'
 import type { DaemonParts, Handler, OpenedPlatform, PlatformOptions, ServedService } from './embedding.ts'
 import { createApp } from './http/app.ts'
 import { bodyMemory } from './http/body-memory.ts'
@@ -387,6 +388,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     sendEmail: createSendEmail(mailer, clock, platform.mails.compiled),
     dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
       (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
+    courses: openCourses(course),
     async health(service, { deep = false } = {}) {
       const served = services.get(service)
       if (served === undefined) throw new RangeError(`this process does not serve ${service}`)

@@ -3,6 +3,7 @@ import type { Subscription } from '../../core/course/store.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
+import type { EnrolOptions } from '../course/enrolments.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import { choiceArgument } from '../suggest.ts'
@@ -15,6 +16,9 @@ interface Options {
   readonly reason?: string
   readonly yes?: true
 }
+
+type Enrolling = EnrolOptions & Pick<Options, 'data' | 'envFile'>
+const enrolments = () => import('../course/enrolments.ts')
 
 export const configure: Configure = (command, context, settle) => {
   const add = (name: string, summary: string, ...examples: string[]) =>
@@ -32,7 +36,7 @@ export const configure: Configure = (command, context, settle) => {
 
   command
     .description(
-      'Look after subscriptions: counts, one address, erasure, and deliveries that wait for a decision.',
+      'Look after courses and the people in them: counts, one address, enrolment, erasure, and deliveries that wait for a decision.',
     )
     .addHelpText(
       'after',
@@ -56,6 +60,57 @@ Examples:
     .argument('<address-or-id>', 'the address, or the subscription’s id as course status shows it')
     .action(async (address: string, options: Options) =>
       settle(await withCourse(context, options, (course) => show(context, course, address, options))),
+    )
+  const courseOption = ['--course <id>', 'the course (default: the first of the platform)'] as const
+  add('list', 'the courses of the platform, or those of one person', '', ' ada@example.com', ' --format json')
+    .argument('[address]', 'the address of a person')
+    .action(async (address: string | undefined, options: Enrolling) =>
+      settle(
+        await withPlatform(context, options, async (platform) =>
+          (await enrolments()).listCourses(context, platform, address, options),
+        ),
+      ),
+    )
+  add(
+    'enrol',
+    'begin a course for somebody who agreed to it elsewhere, without a confirmation mail',
+    ' ada@example.com',
+    ' ada@example.com --course glazing --time-zone Europe/Berlin --key order-1047',
+  )
+    .argument('<address>', 'the address')
+    .option(...courseOption)
+    .option('--time-zone <name>', 'IANA name, for courses at the subscriber’s local hour')
+    .option('--language <tag>', 'a language tag (default: that of the platform)')
+    .option('--key <text>', 'the same key again changes nothing')
+    .action(async (address: string, options: Enrolling) =>
+      settle(
+        await withPlatform(context, options, async (platform) =>
+          (await enrolments()).enrolPerson(context, platform, address, options),
+        ),
+      ),
+    )
+  add('cancel', 'end a course for a person, as an unsubscribe does', ' ada@example.com --course glazing')
+    .argument('<address>', 'the address')
+    .option(...courseOption)
+    .action(async (address: string, options: Enrolling) =>
+      settle(
+        await withPlatform(context, options, async (platform) =>
+          (await enrolments()).cancelEnrolment(context, platform, address, options),
+        ),
+      ),
+    )
+  add(
+    'resend-confirmation',
+    'mail the confirmation link to an unconfirmed address again, within the limits of subscribing',
+    ' ada@example.com',
+  )
+    .argument('<address>', 'the address')
+    .action(async (address: string, options: Enrolling) =>
+      settle(
+        await withPlatform(context, options, async (platform) =>
+          (await enrolments()).resendConfirmation(context, platform, address, options),
+        ),
+      ),
     )
   add(
     'erase',
@@ -189,6 +244,7 @@ function rows(found: Subscription): [string, string][] {
   return [
     ['id', found.id],
     ['address', found.address],
+    ['course', found.course],
     ['state', found.state],
     ['enrolment', String(found.enrolment)],
     ['subscribed', time(found.createdAt)],

@@ -37,3 +37,19 @@ export function planOf({ lessons, cadence, spacingMs }: CoursePlan): CoursePlan 
 
 /** The course of enrolments that are older than the choice: there was one. */
 export const FIRST_COURSE = 'quantum'
+
+/** Whether a text is the name of a time zone, as `Europe/Berlin`. */
+export function isTimeZone(text: string): boolean {
+  // Offsets are accepted by Intl as well, and know no summer time.
+  if (text.length > 64 || /^[+-]/.test(text)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }) instanceof Intl.DateTimeFormat
+  } catch {
+    return false
+  }
+}
+
+/** Whether a text has the form of a language tag, as `de` or `pt-BR`. */
+export function isLanguage(text: string): boolean {
+  return /^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$/.test(text)
+}

@@ -23,7 +23,7 @@ export function operationsOf({
   return {
     ...STATUS,
     ...METRICS,
-    ...courseOperations(courses[0]?.lessons.length ?? 0),
+    ...courseOperations(courses),
     ...emailOperations(mails.definitions),
     ...PAYMENTS,
     ...INSIGHTS,

@@ -55,6 +55,7 @@ export function resubscribedPage(frame: Frame): Page {
 export function lessonPage({
   frame,
   title,
+  query,
   day,
   last,
   body,
@@ -64,6 +65,8 @@ export function lessonPage({
   readonly frame: Frame
   /** The course's. */
   readonly title: string
+  /** Names the course in links to its lessons; empty for the first. */
+  readonly query: string
   readonly day: number
   readonly last: number
   readonly body: string
@@ -73,7 +76,7 @@ export function lessonPage({
 }): Page {
   const T = frame.messages.course
   const link = (to: number, text: string) =>
-    to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}">${text}</a>`
+    to < 1 || to > last ? '<span></span>' : `<a href="/lessons/${to}${query}">${text}</a>`
   // The lesson is in its owners' language, which the engine need not speak.
   const spoken =
     frame.language === frame.messages.language

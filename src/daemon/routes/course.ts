@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { hasBearer } from '../../core/access/bearer.ts'
 import type { Challenge } from '../../core/access/challenge.ts'
 import type { Course } from '../../core/course/course.ts'
-import type { CourseDefinition } from '../../core/course/definition.ts'
+import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/mail/address.ts'
 import { fill } from '../../core/mail/render.ts'
@@ -18,25 +18,50 @@ import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedP
 const DAY_MS = 86_400_000
 const SMALL_BODY_BYTES = 8 * 1024
 
-export const SubscribeBody = z.strictObject({
-  email: z
-    .string()
-    .meta({ format: 'email', maxLength: 254 })
-    .transform((text, context) => {
-      const parsed = parseAddress(text)
-      if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
-      context.addIssue({ code: 'custom', message: parsed.reason })
-      return z.NEVER
-    }),
-  challenge: z.string().max(4096).optional(),
-})
+export const subscribeBody = (courses: readonly CourseDefinition[]) =>
+  z.strictObject({
+    email: z
+      .string()
+      .meta({ format: 'email', maxLength: 254 })
+      .transform((text, context) => {
+        const parsed = parseAddress(text)
+        if (parsed.ok) return { spelling: parsed.mailbox.address, identity: parsed.identity }
+        context.addIssue({ code: 'custom', message: parsed.reason })
+        return z.NEVER
+      }),
+    course: z
+      .enum(courses.map(({ id }) => id))
+      .optional()
+      .meta({ description: 'One of the platform’s courses; its first when left out.' }),
+    timeZone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, 'not an IANA time zone, as Europe/Berlin')
+      .optional()
+      .meta({
+        description: 'IANA name, for courses at the subscriber’s local hour.',
+        examples: ['Europe/Berlin'],
+      }),
+    language: z
+      .string()
+      .max(35)
+      .refine(isLanguage, 'not a language tag, as de')
+      .optional()
+      .meta({ description: 'A language tag; that of the platform when left out.', examples: ['de'] }),
+    challenge: z.string().max(4096).optional(),
+  })
 
-export function subscribeRoute(course: () => Promise<Course>, challenge?: Challenge): Handler {
+export function subscribeRoute(
+  course: () => Promise<Course>,
+  courses: readonly CourseDefinition[],
+  challenge?: Challenge,
+): Handler {
+  const body = subscribeBody(courses)
   return async (asked) => {
-    const { email, challenge: response } = await readJson(asked, SubscribeBody, SMALL_BODY_BYTES)
+    const { email, challenge: response, ...wanted } = await readJson(asked, body, SMALL_BODY_BYTES)
     if (challenge && !(await challenge({ response, email: email.spelling, client: asked.client })))
       throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
-    return jsonResponse(await (await course()).subscribe(email), {
+    return jsonResponse(await (await course()).subscribe({ ...email, ...wanted }), {
       status: 202,
       requestId: asked.requestId,
     })
@@ -157,9 +182,12 @@ export function lessonRoute({
   mails,
   events,
 }: Pick<Platform, 'courses' | 'mails' | 'events'>): Handler {
-  const [course] = courses
+  const [first] = courses
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
-  return async ({ params, requestId, frame }) => {
+  return async (asked) => {
+    const { params, requestId, url, frame } = asked
+    const id = url.searchParams.get('course') ?? first?.id
+    const course = courses.find((one) => one.id === id)
     const last = course?.lessons.length ?? 0
     // The number itself, and no other way to write it.
     const template = course?.lessons.find((_, index) => params.day === String(index + 1))
@@ -171,6 +199,7 @@ export function lessonRoute({
     const page = lessonPage({
       frame,
       title: course.title,
+      query: course === first ? '' : `?course=${course.id}`,
       day,
       last,
       body: fill(mail.body, {}),

@@ -37,7 +37,9 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
     badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
     lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
-    subscribe: later(async () => (await courseRoutes()).subscribeRoute(course, parts.challenge)),
+    subscribe: later(async () =>
+      (await courseRoutes()).subscribeRoute(course, parts.platform.courses, parts.challenge),
+    ),
     confirm: later(async () =>
       (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses[0]),
     ),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { DispatchBody, Limit, SubscribeBody } from '../../routes/course.ts'
+import type { CourseDefinition } from '../../../core/course/definition.ts'
+import { DispatchBody, Limit, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
 import type { Operation, Operations, Parameter } from '../operation.ts'
 import { JSON_BODY, page } from './common.ts'
@@ -35,8 +36,7 @@ const confirmation = (summary: string, description: string): Operation => ({
   errors: ['token_invalid', 'token_expired', 'store_unavailable'],
 })
 
-/** `lessons`: how many the course has. */
-export const courseOperations = (lessons: number) =>
+export const courseOperations = (courses: readonly CourseDefinition[]) =>
   ({
     lesson: {
       GET: {
@@ -46,10 +46,20 @@ export const courseOperations = (lessons: number) =>
           {
             in: 'path',
             name: 'day',
-            schema: z.int().min(1).max(lessons),
+            schema: z
+              .int()
+              .min(1)
+              .max(Math.max(1, ...courses.map(({ lessons }) => lessons.length))),
             required: true,
             description: 'The day of the course.',
             example: 1,
+          },
+          {
+            in: 'query',
+            name: 'course',
+            schema: z.enum(courses.map(({ id }) => id)),
+            description: 'A course of the platform; its first when left out.',
+            example: courses[0]?.id ?? 'course',
           },
         ],
         answers: [page('The lesson.')],
@@ -65,7 +75,7 @@ export const courseOperations = (lessons: number) =>
         body: {
           type: 'application/json',
           name: 'SubscribeRequest',
-          schema: SubscribeBody,
+          schema: subscribeBody(courses),
           required: true,
           examples: { address: { email: 'ada@example.com' } },
         },

@@ -1,0 +1,205 @@
+import { auditEntry } from '../../core/audit.ts'
+import type { Course } from '../../core/course/course.ts'
+import type { CourseDefinition } from '../../core/course/definition.ts'
+import type { EnrolAnswer } from '../../core/course/store.ts'
+import { PlatformError } from '../../core/errors.ts'
+import { parseAddress } from '../../core/mail/address.ts'
+import { openCourses } from '../../daemon/courses.ts'
+import type { OpenedPlatform } from '../../daemon/embedding.ts'
+import { type Context, operatorOf } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { jsonText } from '../output/json.ts'
+
+export interface EnrolOptions {
+  readonly format: 'text' | 'json'
+  readonly course?: string
+  readonly timeZone?: string
+  readonly language?: string
+  readonly key?: string
+}
+
+type Opened = Pick<OpenedPlatform, 'course' | 'store'>
+
+/** The courses of the platform with how many are in each, or those of one person. */
+export async function listCourses(
+  context: Context,
+  platform: Opened,
+  address: string | undefined,
+  { format }: EnrolOptions,
+): Promise<ExitCode> {
+  const course = await platform.course()
+  if (address !== undefined) {
+    const enrolments = await asked(openCourses(platform.course).list({ email: address }))
+    if (format === 'json') return print(context, jsonText({ version: 1, enrolments }))
+    return print(
+      context,
+      enrolments.length === 0
+        ? 'this address is in no course\n'
+        : table(
+            enrolments.map(({ course, state, sent, lessons, nextAt, id }) => [
+              course,
+              state,
+              `${sent} of ${lessons} sent`,
+              nextAt === undefined ? 'nothing planned' : `next ${new Date(nextAt).toISOString()}`,
+              id,
+            ]),
+          ),
+    )
+  }
+  const { byCourse } = await course.counts()
+  const courses = course.courses.map(({ id, title, lessons, cadence }) => ({
+    id,
+    title,
+    lessons: lessons.length,
+    cadence: cadenceText(cadence),
+    ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
+  }))
+  if (format === 'json') return print(context, jsonText({ version: 1, courses }))
+  return print(
+    context,
+    courses.length === 0
+      ? 'this platform has no course\n'
+      : table(
+          courses.map(({ id, lessons, cadence, confirmed }) => [
+            id,
+            `${lessons} ${lessons === 1 ? 'lesson' : 'lessons'}`,
+            cadence,
+            `${confirmed} confirmed`,
+          ]),
+        ),
+  )
+}
+
+/** Begins a course for a person. */
+export async function enrolPerson(
+  context: Context,
+  platform: Opened,
+  address: string,
+  options: EnrolOptions,
+): Promise<ExitCode> {
+  const { course, timeZone, language, key } = options
+  const answer = await asked(
+    openCourses(platform.course).enrol({
+      email: address,
+      ...(course !== undefined && { course }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(language !== undefined && { language }),
+      ...(key !== undefined && { idempotencyKey: key }),
+    }),
+  )
+  if (!answer.enrolled)
+    throw new CommandError(EXIT.failed, refusalText(answer.reason, await platform.course()))
+  await note(context, platform, 'enrol', answer.id)
+  if (options.format === 'json') return print(context, jsonText({ version: 1, ...answer }))
+  return print(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
+}
+
+/** Ends a course for a person. */
+export async function cancelEnrolment(
+  context: Context,
+  platform: Opened,
+  address: string,
+  { course: id, format }: EnrolOptions,
+): Promise<ExitCode> {
+  const opened = await platform.course()
+  const before = await asked(openCourses(platform.course).list({ email: address }))
+  const { cancelled } = await openCourses(platform.course).cancel({
+    email: address,
+    ...(id !== undefined && { course: id }),
+  })
+  const wanted = id ?? opened.courses[0]?.id
+  if (cancelled)
+    await note(context, platform, 'cancel', before.find(({ course }) => course === wanted)?.id ?? '')
+  if (format === 'json') return print(context, jsonText({ version: 1, cancelled }))
+  return print(
+    context,
+    cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n',
+  )
+}
+
+/** Mails the confirmation link to an unconfirmed address again. */
+export async function resendConfirmation(
+  context: Context,
+  platform: Opened,
+  address: string,
+  { format }: EnrolOptions,
+): Promise<ExitCode> {
+  const parsed = parseAddress(address)
+  if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
+  const answer = await (await platform.course()).confirmAgain(parsed.identity)
+  if (answer.kind === 'none')
+    throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
+  if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
+  if (format === 'json') return print(context, jsonText({ version: 1, sent: true, id: answer.id }))
+  return print(context, 'a confirmation with a new link was sent\n')
+}
+
+async function note(
+  context: Context,
+  platform: Opened,
+  action: 'enrol' | 'cancel',
+  subject: string,
+): Promise<void> {
+  const { audit } = await platform.store()
+  const { clock, random } = context
+  await audit.record(auditEntry({ action, subject, operator: operatorOf(context), now: clock.now(), random }))
+}
+
+/** A value that has the wrong form is wrong usage. */
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error: unknown) => {
+    const [issue] = error instanceof PlatformError ? (error.issues ?? []) : []
+    if (issue === undefined) throw error
+    throw new CommandError(EXIT.usage, `${issue.path}: ${issue.message}.`)
+  })
+}
+
+function refusalText(reason: Extract<EnrolAnswer, { enrolled: false }>['reason'], course: Course): string {
+  const known = course.courses.map(({ id }) => id).join(', ')
+  return {
+    already_enrolled: 'this address is in that course already.',
+    unsubscribed: 'this person unsubscribed from that course; only they can begin it again, by subscribing.',
+    suppressed: 'this address is on the suppression list: platformctl email suppressions list.',
+    erased: 'this address was erased and is not mailed again.',
+    no_such_course:
+      known === '' ? 'this platform has no course.' : `there is no such course: name one of ${known}.`,
+  }[reason]
+}
+
+const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']
+
+function cadenceText(cadence: CourseDefinition['cadence']): string {
+  if (cadence.kind === 'every') return `every ${durationText(cadence.ms)}`
+  const { minute, zone, weekdays } = cadence
+  const time = `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
+  const days = weekdays.length === 0 ? 'daily' : weekdays.map((day) => DAYS[day - 1]).join(', ')
+  return `${days} at ${time}, ${zone ?? 'the subscriber’s zone'}`
+}
+
+function durationText(ms: number): string {
+  const [size, unit] = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ].find(([one]) => ms % Number(one) === 0) ?? [1, 'ms']
+  return `${ms / Number(size)} ${unit}`
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+async function print(context: Context, text: string): Promise<ExitCode> {
+  context.stdout.write(text)
+  return EXIT.passed
+}

@@ -1,0 +1,72 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function terminal() {
+  const cwd = await emptyFolder()
+  await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })).close()
+  return async (...args: string[]) => {
+    const { context, stdout, stderr } = testContext({
+      cwd,
+      operator: () => ({ name: 'ops', place: 'box-1' }),
+    })
+    const code = await runProgram([...args, '--data', '.'], context)
+    return { code, out: stdout(), err: stderr() }
+  }
+}
+
+test('an operator begins, lists and ends a course of a person, and the audit log has both', async () => {
+  const run = await terminal()
+  const enrol = ['course', 'enrol', 'ada@example.com', '--key', 'order-1', '--format', 'json']
+  const first = await run(...enrol)
+  expect(first).toMatchObject({ code: 0 })
+  expect(JSON.parse(first.out)).toMatchObject({ version: 1, enrolled: true, enrolment: 1 })
+  expect((await run(...enrol)).out).toBe(first.out)
+  expect(await run('course', 'enrol', 'ada@example.com')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('this address is in that course already'),
+  })
+  expect(await run('course', 'list')).toMatchObject({
+    code: 0,
+    out: 'quantum  7 lessons  every 1 d  1 confirmed\n',
+  })
+  expect((await run('course', 'list', 'ada@example.com')).out).toMatch(
+    /^quantum {2}confirmed {2}0 of 7 sent {2}next /,
+  )
+  expect((await run('course', 'cancel', 'ada@example.com')).out).toBe(
+    'cancelled; no further lesson is sent\n',
+  )
+  expect((await run('course', 'cancel', 'ada@example.com')).out).toBe('there was nothing to cancel\n')
+  expect(await run('course', 'enrol', 'ada@example.com')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('only they can begin it again'),
+  })
+  const audit = JSON.parse((await run('db', 'audit', '--format', 'json')).out) as {
+    entries: { action: string; who: string }[]
+  }
+  expect(audit.entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['cancel', 'enrol']))
+})
+
+test.each([
+  [['course', 'enrol', 'nobody'], /^.*email: /],
+  [['course', 'enrol', 'ada@example.com', '--time-zone', 'Mars/Olympus'], /timeZone: not an IANA time zone/],
+  [['course', 'enrol', 'ada@example.com', '--language', 'German!'], /language: not a language tag/],
+] as const)('%j is wrong usage', async (args, message) => {
+  const run = await terminal()
+  expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) })
+})
+
+test('a course that does not exist is refused with those that do, and an unknown address has nothing to confirm', async () => {
+  const run = await terminal()
+  expect(await run('course', 'enrol', 'ada@example.com', '--course', 'chess')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('name one of quantum'),
+  })
+  expect(await run('course', 'resend-confirmation', 'ada@example.com')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('waits for its confirmation'),
+  })
+})

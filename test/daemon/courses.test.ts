@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
+import type { Message } from '../../src/core/mail/transport.ts'
+import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
+
+const pottery: CourseDefinition = {
+  id: 'pottery',
+  title: 'Pottery',
+  lessons: ['course-day-2', 'course-day-3'],
+  cadence: { kind: 'at', minute: 9 * 60, zone: undefined, weekdays: [] },
+  spacingMs: 0,
+  follow: 'start',
+}
+
+async function opened() {
+  let now = Date.UTC(2026, 2, 28)
+  const messages: Message[] = []
+  const platform = openPlatform({
+    platform: { ...learning, courses: [...learning.courses, pottery] },
+    env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' },
+    store: await openTestStore(await addressOf('sqlite')),
+    mailer: {
+      kind: 'test',
+      send: async (message) => {
+        messages.push(message)
+        return { kind: 'sent', id: message.key }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+    clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
+  })
+  const { web } = handlersOf(platform)
+  const post = async (body: unknown) => {
+    const request = new Request('http://localhost/api/email/subscribe', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const response = (await web?.fetch(request)) as Response
+    return { status: response.status, body: (await response.json()) as { issues?: { path: string }[] } }
+  }
+  return { platform, web, post, messages, pass: (ms: number) => (now += ms) }
+}
+
+test('a visitor subscribes to a course by its name, at their own nine o’clock', async () => {
+  const it = await opened()
+  expect(
+    await it.post({
+      email: 'ada@example.com',
+      course: 'pottery',
+      timeZone: 'America/New_York',
+      language: 'en',
+    }),
+  ).toEqual({ status: 202, body: { status: 'pending', sent: true } })
+  await new Promise((resolve) => setImmediate(resolve))
+  await (await it.platform.course()).close()
+  const token = /token=([\w-]+)/.exec(it.messages[0]?.text ?? '')?.[1] ?? ''
+  await it.web?.fetch(new Request(`http://localhost/api/email/confirm?token=${token}`, { method: 'POST' }))
+  expect(await it.platform.courses.list({ email: 'ada@example.com' })).toMatchObject([
+    { course: 'pottery', state: 'confirmed', sent: 0, lessons: 2, nextAt: Date.UTC(2026, 2, 28, 13) },
+  ])
+  it.pass(13 * 3_600_000)
+  await it.platform.dispatch()
+  const lesson = it.messages[1]
+  expect(lesson?.text).toContain('https://www.example.com/lessons/1?course=pottery')
+  const page = await it.web?.fetch(new Request('http://localhost/lessons/1?course=pottery'))
+  expect(await page?.text()).toContain('Pottery')
+})
+
+test.each([
+  [{ course: 'chess' }, 'course'],
+  [{ timeZone: '+02:00' }, 'timeZone'],
+  [{ timeZone: 'Mars/Olympus' }, 'timeZone'],
+  [{ language: '<b>' }, 'language'],
+])('a subscription with %j is refused', async (more, path) => {
+  const { status, body } = await (await opened()).post({ email: 'ada@example.com', ...more })
+  expect(status).toBe(400)
+  expect(body.issues?.map((issue) => issue.path)).toEqual([path])
+})
+
+test('an embedding program enrols once for each key, lists, and cancels', async () => {
+  const { courses } = (await opened()).platform
+  const order = { email: 'ada@example.com', course: 'pottery', idempotencyKey: 'order-1' }
+  const answers = await Promise.all([courses.enrol(order), courses.enrol(order)])
+  expect(answers[0]).toMatchObject({ enrolled: true, enrolment: 1 })
+  expect(answers[1]).toEqual(answers[0])
+  expect(await courses.cancel(order)).toEqual({ cancelled: true })
+  expect(await courses.cancel(order)).toEqual({ cancelled: false })
+  // A retry that comes late does not begin it again.
+  expect(await courses.enrol(order)).toEqual(answers[0])
+  expect(await courses.list(order)).toMatchObject([{ state: 'unsubscribed', nextAt: undefined }])
+  await expect(courses.enrol({ email: 'nobody' })).rejects.toMatchObject({ code: 'bad_request' })
+})
