@@ -5,12 +5,19 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SMTPServer } from 'smtp-server'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { readSettings } from '../../src/core/env/read-settings.ts'
+import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
 import { renderMail } from '../../src/core/mail/render.ts'
 import { secret } from '../../src/core/secret.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { testContext } from '../support/context.ts'
 import { freePort } from '../support/free-port.ts'
-import { compiledMails, TEMPLATES } from '../support/learning.ts'
+import { begin, compiledMails, TEMPLATES } from '../support/learning.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
@@ -46,6 +53,7 @@ const DATE = new Date('2026-11-21T04:00:00Z')
 describe.runIf(why === undefined)('through Debian’s Postfix', () => {
   let folder: string
   let port: number
+  let knowsNobody: Awaited<ReturnType<typeof serverThatKnowsNobody>>
   const control = (word: string) => run(POSTFIX, ['-c', `${folder}/etc`, word])
 
   beforeAll(async () => {
@@ -53,17 +61,19 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     port = await freePort()
     const { stdout } = await run('id', ['-u', 'postfix'])
     const uid = Number(stdout)
+    knowsNobody = await serverThatKnowsNobody()
     // A Postfix of its own: configuration, queue and mailbox in one folder, on loopback, for one domain.
     for (const name of ['etc', 'queue', 'data', 'mail']) await mkdir(`${folder}/${name}`)
     await chmod(folder, 0o755)
     for (const name of ['data', 'mail']) await chown(`${folder}/${name}`, uid, uid)
-    await writeFile(`${folder}/etc/main.cf`, settings(folder, uid))
+    await writeFile(`${folder}/etc/main.cf`, settings(folder, uid, knowsNobody.port))
     await writeFile(`${folder}/etc/master.cf`, services(port))
     await control('start')
   })
   afterAll(async () => {
     if (folder === undefined) return
     await control('stop').catch(() => {})
+    await knowsNobody.close()
     await rm(folder, { recursive: true, force: true })
   })
 
@@ -156,9 +166,64 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     })
     await mailer.close()
   })
+
+  test('a message that is accepted and bounces later suppresses its subscriber through the pipe', async () => {
+    // Where Postfix relays to: a server that knows nobody.
+    const store = await openStore({ kind: 'sqlite', file: `${folder}/platform.sqlite` })
+    onTestFinished(() => store.close())
+    const address = 'ada@bounced.example'
+    await store.course.requestConfirmation({
+      course: 'quantum',
+      identity: address,
+      address,
+      id: 'id-ada',
+      tokenHash: 't',
+      now: 1,
+    })
+    await store.course.confirm({ begin, tokenHash: 't', now: 2 })
+    const addressKey = await store.getOrCreate('address_key', () => 'the key of addresses of a test')
+    const env = {
+      MAILER_API_KEY: 'key-of-the-mailer',
+      MAILER_FROM: 'course@example.com',
+      MAILER_SMTP_URL: `smtp://127.0.0.1:${port}`,
+      MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
+    }
+    const mailer = openMailer({
+      compiled: compiledMails,
+      mail: readSettings(learning, env).mail,
+      bounceAddresses: async () => createBounceAddresses('bounce@example.com', addressKey),
+    })
+    await settled(() => mailer.verify())
+    const inbox = `${folder}/mail/inbox/new`
+    const before = new Set(existsSync(inbox) ? await readdir(inbox) : [])
+    const link = 'https://www.example.com/u?s=1&t=2'
+    const outcome = await mailer.send({
+      template: 'course-day-1',
+      slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link },
+      to: { name: undefined, address },
+      about: 'course.id-ada.1.1',
+      date: DATE,
+      unsubscribeUrl: link,
+    })
+    expect(outcome).toMatchObject({ kind: 'sent' })
+    await mailer.close()
+    let bounce = ''
+    await settled(async () => {
+      const [arrived] = (await readdir(inbox)).filter((name) => !before.has(name))
+      if (arrived === undefined) throw new Error('no bounce arrived')
+      bounce = `${inbox}/${arrived}`
+    })
+    const { context, stdout } = testContext({ env, cwd: folder })
+    expect(await runProgram(['email', 'feedback', bounce, '--data', '.'], context)).toBe(0)
+    expect(stdout()).toBe('hard bounce: the address does not exist (5.1.1); 1 recorded\n')
+    expect(await store.feedback.find(address)).toMatchObject({
+      suppression: { cause: 'hard-bounce', source: 'pipe' },
+    })
+    expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
+  })
 })
 
-const settings = (folder: string, uid: number) => `compatibility_level = 3.6
+const settings = (folder: string, uid: number, knowsNobody: number) => `compatibility_level = 3.6
 queue_directory = ${folder}/queue
 data_directory = ${folder}/data
 mail_owner = postfix
@@ -173,6 +238,9 @@ mynetworks =
 smtpd_relay_restrictions = reject_unauth_destination
 smtpd_tls_security_level = none
 virtual_mailbox_domains = example.com
+recipient_delimiter = +
+relay_domains = bounced.example
+transport_maps = inline:{bounced.example=smtp:[127.0.0.1]:${knowsNobody}}
 virtual_mailbox_base = ${folder}/mail
 virtual_mailbox_maps = static:inbox/
 virtual_minimum_uid = 1
@@ -195,8 +263,23 @@ proxymap unix - - n - - proxymap
 error unix - - n - - error
 retry unix - - n - - error
 discard unix - - n - - discard
+smtp unix - - n - - smtp
 postlog unix-dgram n - n - 1 postlogd
 `
+
+/** A mail server that accepts no recipient. */
+async function serverThatKnowsNobody() {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo: (_address, _session, callback) =>
+      callback(Object.assign(new Error('5.1.1 No such user here'), { responseCode: 550 })),
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const at = server.server.address()
+  if (at === null || typeof at === 'string') throw new Error('the server listens on a port')
+  return { port: at.port, close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+}
 
 /** Postfix tells nobody when it is done: it is asked until it is, for at most ten seconds. */
 async function settled(look: () => Promise<void>): Promise<void> {

@@ -572,7 +572,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         audit,
         // Whoever decides that a lesson is tried again says that its address can be mailed.
         `UPDATE platformctl.mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL
-         WHERE identity = (SELECT identity FROM ${TABLE} WHERE id = $1) AND cause = 'hard-bounce'`,
+         WHERE identity = (SELECT coalesce(person, identity) FROM ${TABLE} WHERE id = $1) AND cause = 'hard-bounce'`,
       ),
   }
 }

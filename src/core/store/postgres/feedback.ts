@@ -105,7 +105,7 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
       guarded(async () => {
         const { rowCount } = await pool.query(
           `SELECT 1 FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id
-           WHERE s.identity = $1 AND e.message_id = $2
+           WHERE (s.identity = $1 OR s.person = $1) AND e.message_id = $2
            UNION ALL SELECT 1 FROM platformctl.sent_mail WHERE recipient = ANY ($3) AND sent_id = $2 LIMIT 1`,
           [identity, messageId, recipients],
         )

@@ -33,7 +33,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
       WHERE id = ?`),
     wasSent: prepare(`
       SELECT 1 FROM subscription s JOIN subscription_event e ON e.subscription = s.id
-      WHERE s.identity = @identity AND e.message_id = @messageId
+      WHERE (s.identity = @identity OR s.person = @identity) AND e.message_id = @messageId
       UNION ALL SELECT 1 FROM sent_mail
       WHERE recipient IN (SELECT value FROM json_each(@recipients)) AND sent_id = @messageId LIMIT 1`),
     list: prepare(

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { FIRST_COURSE } from '../../../../src/core/course/definition.ts'
 import { suppressionHash } from '../../../../src/core/course/links.ts'
 import {
   applyFeedback,
@@ -45,13 +46,17 @@ async function apply(store: Store, feedback: readonly FeedbackEvent[], now = NOW
   return counts
 }
 
-function subscribe(store: Store, name: string, { now = NOW - DAY, token = `token-${name}` } = {}) {
+function subscribe(
+  store: Store,
+  name: string,
+  { now = NOW - DAY, token = `token-${name}`, course = FIRST_COURSE, id = `id-${name}` } = {},
+) {
   const address = `${name}@example.com`
   return store.course.requestConfirmation({
-    course: 'quantum',
+    course,
     identity: address,
     address,
-    id: `id-${name}`,
+    id,
     tokenHash: token,
     now,
   })
@@ -134,6 +139,36 @@ describe.each(STORES)('on the store %s', (kind) => {
         state: 'unsubscribed',
         problem: { kind: 'suppressed' },
       })
+  })
+
+  test('a complaint ends every course of its address, and a bounce of any of them proves whose it is', async () => {
+    const store = await open()
+    await confirmed(store)
+    await subscribe(store, 'ada', { token: 'other', course: 'second', id: 'id-other', now: NOW - DAY / 2 })
+    // With the lessons of the first: which they are does not matter here.
+    await store.course.confirm({
+      begin: (enrolment) => begin({ ...enrolment, course: FIRST_COURSE }),
+      tokenHash: 'other',
+      now: NOW - DAY / 2,
+    })
+    await store.course.remember('id-other', {
+      at: NOW,
+      kind: 'attempt',
+      enrolment: 1,
+      day: 1,
+      outcome: 'sent',
+      messageId: 'of-the-second@example.com',
+    })
+    const sent = { identity: 'ada@example.com', recipients: [], messageId: 'of-the-second@example.com' }
+    expect(await store.feedback.wasSent(sent)).toBe(true)
+    expect(await store.feedback.wasSent({ ...sent, identity: 'grace@example.com' })).toBe(false)
+    await apply(store, [eventOf('complaint')])
+    for (const id of ['id-ada', 'id-other'])
+      expect(await store.course.findById(id)).toMatchObject({
+        state: 'unsubscribed',
+        problem: { kind: 'suppressed' },
+      })
+    expect(await due(store)).toEqual([])
   })
 
   test('an address taken off the list can subscribe anew, and its old course does not go on by itself', async () => {
