@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -7,9 +8,12 @@ import type { Seeded } from './seeded.ts'
 /** What a hand, a script or a bad disk leaves where a list of days belongs. */
 const DAMAGE = ['', 'null', '7', '"1,2"', '{"1":true}', '[1,', '[1,"two"]', '[0]'] as const
 
+/** Files here cost no disk: what a disk does is not simulated. */
+const MEMORY = '/dev/shm'
+
 /** A store in a file, and a hand that damages rows in it behind the program's back and repairs them when asked. */
 export async function openHand() {
-  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-simulation-'))
+  const folder = await mkdtemp(path.join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'platformctl-simulation-'))
   const file = path.join(folder, 'store.sqlite')
   const damaged = new Map<
     string,

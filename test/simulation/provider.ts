@@ -111,7 +111,8 @@ export function simulatedProvider(input: {
       witness.refused(message, 'bounce')
       return { kind: 'permanent', hardBounce: true, reason: 'no such address' }
     }
-    if (meets('unsubscribe', 200)) leave(enrolmentIn(message) ?? '')
+    const left = meets('unsubscribe', 200)
+    if (left) leave(enrolmentIn(message) ?? '')
     accept(message)
     if (kind === 'api' && meets('duplicate-request', 100)) accept(message)
     if (meets('crash', 400)) {
@@ -121,7 +122,8 @@ export function simulatedProvider(input: {
     await time.clock.sleep(
       meets('slow', 100) ? random.between(5 * SECOND, 70 * SECOND) : random.between(1, 40),
     )
-    if (kind === 'smtp' && meets('long-answer', 150))
+    // More often for somebody who left, and may be back before the answer is.
+    if (kind === 'smtp' && meets('long-answer', left ? 4 : 150))
       await time.clock.sleep(random.between(60 * SECOND, 600 * SECOND))
     if (!process.alive) return NEVER
     if (meets('lost-response', 60)) {

@@ -23,7 +23,7 @@ test('scenarios full of faults break no invariant, and each seed replays byte fo
     kills += run.kills
   }
   expect(kills).toBeGreaterThan(0)
-})
+}, 120_000)
 
 test('a violation is shrunk to one subscriber and a short trace', async () => {
   const dishonest: typeof core.openCourse = (options) =>
@@ -36,14 +36,14 @@ test('a violation is shrunk to one subscriber and a short trace', async () => {
   let seed = 1
   const until = async () => {
     for (; ; seed += 1) {
-      const scenario = { ...scenarioOf(seed), subscribers: 100, faults: ['unsubscribe'] as const }
+      const scenario = { ...scenarioOf(seed), subscribers: 20, faults: ['unsubscribe'] as const }
       const run = await simulate(broken, scenario)
       if (run.violations.length > 0) return { scenario, run }
     }
   }
   const found = await shrink(broken, await until())
-  expect(found.scenario.subscribers).toBeLessThan(100)
+  expect(found.scenario.subscribers).toBeLessThan(20)
   const told = tell(found)
   expect(told).toMatch(/^VIOLATION: a lesson after an acknowledged unsubscribe\n/)
   expect(told.split('\n').length).toBeLessThan(50)
-}, 60_000)
+}, 120_000)

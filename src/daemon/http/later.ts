@@ -4,7 +4,11 @@ import type { Handler } from './route.ts'
 export function later(load: () => Promise<Handler>): Handler {
   let loading: Promise<Handler> | undefined
   return async (asked) => {
-    loading ??= load()
+    loading ??= load().catch((error: unknown) => {
+      // The build may be in the middle of being replaced: the next request tries again.
+      loading = undefined
+      throw error
+    })
     return (await loading)(asked)
   }
 }

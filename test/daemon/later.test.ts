@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { later } from '../../src/daemon/http/later.ts'
+import type { Handler } from '../../src/daemon/http/route.ts'
+
+test('a handler that could not be loaded is loaded by the next request, and then once', async () => {
+  let loads = 0
+  const handler = later(async () => {
+    loads += 1
+    if (loads === 1) throw new Error('the build is being replaced')
+    return async () => new Response('here')
+  })
+  // The handler looks at nothing of what it is asked.
+  const asked = {} as Parameters<Handler>[0]
+  await expect(handler(asked)).rejects.toThrow('the build is being replaced')
+  for (let n = 0; n < 2; n += 1) expect(await (await handler(asked)).text()).toBe('here')
+  expect(loads).toBe(2)
+})
