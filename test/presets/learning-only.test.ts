@@ -17,10 +17,16 @@ const VARIABLES = learning.contract.variables
   .map(({ name }) => name)
 
 /**
- * The one word left: a property may be called `circuit_name` without being taken for somebody's name. The list of such
- * things is shared by the sanitizer of events and the scrubber of error reports, which knows no platform.
+ * The words left. A property may be called `circuit_name` without being taken for somebody's name: the list of such
+ * things is shared by the sanitizer of events and the scrubber of error reports, which knows no platform. Stores from
+ * before there were several courses hold rows of the one that there was, and the store's schema names it.
  */
-const KNOWN: readonly string[] = ['src/core/analytics/personal.ts: circuit']
+const KNOWN: readonly string[] = [
+  'src/core/analytics/personal.ts: circuit',
+  'src/core/course/definition.ts: quantum',
+  'src/core/store/postgres/migrations.ts: quantum',
+  'src/core/store/sqlite/migrations.ts: quantum',
+]
 
 const sources = globSync('src/**/*.{ts,css,html}', { cwd: root })
   .map((file) => file.split(path.sep).join('/'))
@@ -36,7 +42,7 @@ test('no source file outside the learning preset names a qubit, a circuit, a mod
       ...VARIABLES.filter((name) => new RegExp(`\\b${name}\\b`).test(text)),
     ].map((word) => `${file}: ${word}`)
   })
-  expect(named).toEqual(KNOWN)
+  expect(named.toSorted()).toEqual(KNOWN)
 })
 
 test('the learning preset itself names them, so the search finds what it looks for', () => {
@@ -58,13 +64,17 @@ const COUNTS: readonly (readonly [count: number, word: string, of: RegExp])[] = 
 ]
 
 /** Numbers that are not such a count: how often a message is tried, how long a link works. */
-const OTHER_NUMBERS: readonly RegExp[] = [/random\.bytes\(/, /--days 7/, /LINK|link works/]
+const OTHER_NUMBERS: readonly RegExp[] = [
+  /random\.bytes\(/,
+  /--days 7/,
+  /LINK|link works/,
+  /aWeek|Sunday|% 7/,
+]
 
 test('no literal in the source stands for a count that the definition knows', () => {
   const found = sources
     // The words for numbers in the messages are how a count is said, whatever it is.
-    // The schedule still has the default course's own length.
-    .filter((file) => !/^src\/core\/(?:messages|course\/schedule)|^src\/cli\/demo\/run\.ts/.test(file))
+    .filter((file) => !/^src\/core\/messages|^src\/cli\/demo\/run\.ts|\/migrations\.ts$/.test(file))
     .flatMap((file) =>
       readFileSync(path.join(root, file), 'utf8')
         .split('\n')
