@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -28,11 +29,19 @@ const SHAPES = [
 const wrong = ({ name }: Variable, index: number) =>
   `${name}=${SHAPES[index % SHAPES.length]?.replace('%', String(index))}`
 
+/** On one line, as an env file has it. */
+const DKIM_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString()
+  .trim()
+  .replaceAll('\n', '\\n')
+
 /** Values that are right, so that what uses them gets as far as it can; every host is one that does not exist. */
 function right({ name, kind, group, of }: Variable, index: number): string {
   // Which address was asked is told, without what it holds of credentials.
   if (group === 'site' && kind === 'url') return `${name}=https://user:canary@service${index}.invalid`
   if (kind === 'enum') return `${name}=${of?.[0]}`
+  if (name === 'MAILER_DKIM_KEY') return `${name}=${DKIM_KEY}`
   const values: Partial<Record<Variable['kind'], string>> = {
     url: `https://canary${index}.invalid/canary`,
     dsn: `https://canary@canary${index}.invalid/1`,
