@@ -39,7 +39,8 @@ export function alertChannels({
       platform: platform.name,
       advice: adviceFor(incident.cause, {
         label: labels.probe(incident.cause),
-        means: meaningOf(platform, incident.cause, labels.messages),
+        isService: labels.isService(incident.cause),
+        absent: meaningOf(platform, incident.cause, labels.messages),
       }),
     })
   return [

@@ -147,5 +147,8 @@ test('alerts go out by mail, through the platform’s own mailer', async () => {
   const [mail, ...others] = inbox.mails
   expect(others).toEqual([])
   expect(mail).toMatchObject({ to: 'ops@example.com', subject: 'platformctl: Payments (web) is failing' })
-  expect(mail?.text).toContain('Start with: platformctl billing smoke')
+  expect(mail?.text).toContain('What it means: nobody can pay.\nStart with: platformctl billing smoke')
+  await round(report('web', { agent: 'failing' }))
+  await round(report('web', { agent: 'failing' }))
+  expect(inbox.mails.at(-1)?.text).toContain('What it means: nothing that asks Agent works.')
 })
