@@ -36,6 +36,10 @@ test.each([
   [{ sentDays: '[1' }, NOW, /not a list of days/],
   [{ nextAttemptAt: NOW - 1 }, NOW, /day 3 is planned before it is due/],
   [{ nextAttemptAt: null }, NOW, /day 3 is never going to be tried/],
+  // Its course keeps lessons apart, or has a cadence of its own: the row says when the next one is due.
+  [{ dueAt: NOW + 1 }, NOW, /day 3 is planned before it is due/],
+  [{ dueAt: NOW, lastSentAt: NOW + 1 }, NOW, /day 2 was sent before it was due/],
+  [{ lessons: 2 }, NOW, /all lessons were sent and another is planned/],
   [{ confirmedAt: null }, NOW, /has no time of confirmation/],
   [{ enrolment: 0 }, NOW, /was never enrolled/],
   [{ unsubscribedAt: NOW }, NOW, /confirmed and has a time of unsubscribing/],
