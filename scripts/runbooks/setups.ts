@@ -26,6 +26,8 @@ NEXT_PUBLIC_AGENT_URL=https://agent.example.com
 CORS_ALLOWED_ORIGINS=https://www.example.com
 STORE_URL=postgres://platform:kX3vQ8tR2mZ7pL5w@platform-store.postgres.database.azure.com/platform?sslmode=verify-full
 EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64)
+ALERT_WEBHOOK_URL=https://alerts.example.com/platform
+ALERT_WEBHOOK_SECRET=whsec_$(head -c 32 /dev/urandom | base64)
 END`,
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
   'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
