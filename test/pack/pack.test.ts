@@ -47,14 +47,14 @@ const CONTENTS = [
   /^bin\/platformctl(?:-windows)?\.js$/,
   /^man\/platformctl\.1$/,
   /^dist\/(?:cli\/main|index|config|env|reporting|browser)\.js$/,
-  /^dist\/(?:insights\.(?:js|css)|lesson\.js)$/,
-  /^dist\/chunks\/[\w-]+\.js$/,
+  /^dist\/(?:insights\.(?:js|css)|(?:lesson|status)\.js)$/,
+  /^dist\/chunks\/[\w.-]+\.js$/,
   /^dist\/types\/[\w/-]+\.d\.ts$/,
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/sbom\.cdx\.json$/,
-  /^templates\/(?:(?:base\/)?[\w-]+\.(?:md|mjml)|compiled\/(?:base|mails)\.json)$/,
-  /^runbooks\/(?:[\w-]+\.md|alerts\.yaml|dashboard\.json)$/,
-  /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml))$/,
+  /^templates\/(?:(?:base\/(?:de\/)?)?[\w-]+\.(?:md|mjml)|compiled\/(?:base(?:\.de)?|mails)\.json)$/,
+  /^runbooks\/(?:[\w-]+\.(?:md|sql)|alerts\.yaml|dashboard\.json)$/,
+  /^deploy\/(?:Dockerfile(?:\.dockerignore)?|compose(?:\.secrets)?\.yaml|(?:systemd|kubernetes|ci)\/[\w-]+\.(?:service|timer|ya?ml))$/,
 ]
 
 test('the tarball holds the built package and nothing of its making, and stays small', () => {
