@@ -31,6 +31,7 @@ export function simulateHours(input: {
   const hourAt = (at: number) => new Date(at).toISOString().slice(0, 13)
   const meets = (oneIn: number) => now() % HOUR < FAULTS_UNTIL && random.oneIn(oneIn)
   const running = new Set<string>()
+  const finished = new Set<string>()
   const done = new Set<string>()
 
   function process(n: number): void {
@@ -60,6 +61,8 @@ export function simulateHours(input: {
         },
         endHour: (hour, isDone) =>
           call(async () => {
+            if (isDone && !finished.has(hour))
+              witness.violation('an hour was taken for handled whose work failed', hour)
             await store.endHour(hour, isDone)
             if (isDone) done.add(hour)
           }),
@@ -75,6 +78,7 @@ export function simulateHours(input: {
         running.delete(hour)
         at = undefined
         if (meets(4)) throw new core.PlatformError('store_unavailable', 'The store cannot be read.')
+        finished.add(hour)
         return 'done'
       },
       onFault: (_, hour) => witness.note('', `daemon ${n} failed in the hour ${hour}`),
