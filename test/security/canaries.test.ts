@@ -54,6 +54,8 @@ test('nothing that the daemon writes holds a secret, a token or an address, what
       PAYMENTS_PRICE_PRO_MONTHLY: 'price_1',
       SHAREDSTORE_REST_URL: 'http://127.0.0.1:9',
       MAILER_API_URL: mail.url,
+      MAILER_FEEDBACK_PROVIDER: 'mailgun',
+      ALERT_WEBHOOK_URL: 'http://127.0.0.1:9',
       MAILER_FROM: 'Course <course@sender.example>',
       CLOUDMODEL_API_ENDPOINT: 'http://127.0.0.1:9',
       CLOUDMODEL_API_DEPLOYMENT: 'd',

@@ -118,12 +118,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'if (kept) until = last',
   },
   {
-    name: 'lets go of a claim whose outcome is not recorded yet',
-    file: 'course/dispatcher.ts',
-    find: 'lease.expired.then(() => LATE)])',
-    replace: 'lease.expired.then(() => LATE)])\n      lease.end(claim)',
-  },
-  {
     name: 'lets go of a lesson that is out when its subscriber leaves',
     file: 'course/subscription.ts',
     find: 'unsubscribedAt: now,\n    nextAttemptAt: undefined,\n    fence: record.fence + 1,',
@@ -244,12 +238,6 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'course/hours.ts',
     find: 'if (hour !== undefined)',
     replace: "if (hour === '')",
-  },
-  {
-    name: 'sends again in one call what another dispatcher sent between',
-    file: 'course/dispatcher.ts',
-    find: 'if (had.has(claim.subscription)) {',
-    replace: 'if (had.size < 0) {',
   },
   {
     name: 'sends from the start to whom it cannot read',

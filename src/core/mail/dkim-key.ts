@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 
 /** Receivers ignore signatures of shorter keys (RFC 8301 §3.2). */
 const LEAST_BITS = 1024
@@ -8,6 +8,8 @@ const LEAST_BITS = 1024
  * on one line, with `\n` for its line ends.
  */
 export function dkimPrivateKey(text: string): KeyObject | undefined {
+  // Loaded for a key only: every cold start reads the contract, a HEALTHCHECK's too.
+  const { createPrivateKey } = process.getBuiltinModule('node:crypto')
   try {
     const key = createPrivateKey(text.replaceAll('\\n', '\n'))
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0

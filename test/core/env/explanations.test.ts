@@ -96,7 +96,8 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
 })
 
 test('no explanation stands for a finding that nothing gives', () => {
-  // Four are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts and test/cli/definition.test.ts give them.
+  // Four are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts and
+  // test/cli/definition.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
   expect(Object.keys(WARNINGS).sort()).toEqual(
     [
       ...Object.keys(GIVES),
@@ -104,6 +105,9 @@ test('no explanation stands for a finding that nothing gives', () => {
       'names-not-read',
       'secret-set-twice',
       'unreadable-secret-file',
+      'nobody-is-told',
+      'alert-mail-off',
+      'told-by-mail-only',
     ].sort(),
   )
 })
