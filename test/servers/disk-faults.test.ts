@@ -168,12 +168,14 @@ test('a database that goes away while a message is out delays its record, and no
   const env = { ...sink.env, EMAIL_DISPATCH_SECRET: SECRET, STORE_URL: url }
   const daemon = await startDaemon(['--data', cwd, '--no-schedule'], { cwd, env })
   onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const gone = Promise.withResolvers<void>()
   sink.hold = async () => {
     await asAdmin(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`)
     await asAdmin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+    gone.resolve()
   }
   const dispatched = dispatch(daemon)
-  await vi.waitUntil(() => sink.deliveries.length === 1, { timeout: 10_000 })
+  await gone.promise
   await asAdmin(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`)
   expect(await dispatched).toMatchObject({ status: 200, body: { sent: 1, remaining: 0 } })
   expect(sink.deliveries).toHaveLength(1)
