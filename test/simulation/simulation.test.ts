@@ -36,7 +36,8 @@ test('a violation is shrunk to one subscriber and a short trace', async () => {
   let seed = 1
   const until = async () => {
     for (; ; seed += 1) {
-      const scenario = { ...scenarioOf(seed), subscribers: 20, faults: ['unsubscribe'] as const }
+      const small = { subscribers: 20, days: 8, dispatchers: 1, rarity: 1 }
+      const scenario = { ...scenarioOf(seed), ...small, faults: ['unsubscribe'] as const }
       const run = await simulate(broken, scenario)
       if (run.violations.length > 0) return { scenario, run }
     }

@@ -32,7 +32,7 @@ const told = (report: {
   findings: readonly { id: string; severity: string; present: readonly string[] }[]
 }) => report.findings.map(({ id, severity, present }) => `${severity} ${id} ${present.join(' ')}`)
 
-test('boot and preflight give the same finding ids and severities on 10,000 environments', () => {
+test('boot and preflight give the same finding ids and severities on thousands of environments', () => {
   fc.assert(
     fc.property(environments, (env) => {
       const file = Object.entries(env)
@@ -43,7 +43,7 @@ test('boot and preflight give the same finding ids and severities on 10,000 envi
       const preflight = validate(contract, fromFile, SERVICES, (name) => placed.get(name))
       expect(told(preflight)).toEqual(told(validateAll(env)))
     }),
-    { numRuns: 10_000 },
+    { numRuns: 3000 },
   )
 })
 
