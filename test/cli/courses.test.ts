@@ -1,12 +1,13 @@
 import path from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-async function terminal() {
-  const cwd = await emptyFolder()
+async function terminal(cwd?: string) {
+  cwd ??= await emptyFolder()
   await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })).close()
   return async (...args: string[]) => {
     const { context, stdout, stderr } = testContext({
@@ -48,6 +49,28 @@ test('an operator begins, lists and ends a course of a person, and the audit log
     entries: { action: string; who: string }[]
   }
   expect(audit.entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['cancel', 'enrol']))
+})
+
+test('after a fault of the sender an operator tries all that waits for a decision again, with one command', async () => {
+  const cwd = await emptyFolder()
+  const run = await terminal(cwd)
+  for (const name of ['ada', 'grace']) await run('course', 'enrol', `${name}@example.com`)
+  const database = new Database(path.join(cwd, 'platform.sqlite'))
+  database.exec(
+    "UPDATE subscription SET problem_kind = 'parked', problem_reason = 'sender refused', problem_since = 1, next_attempt_at = NULL",
+  )
+  expect(await run('course', 'resolve', '--all')).toMatchObject({ code: 2 })
+  expect(await run('course', 'resolve', '--all', 'retry')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('2 deliveries'),
+  })
+  const left = database.prepare('SELECT problem_kind, next_attempt_at IS NULL AS never FROM subscription')
+  expect(left.all()).toEqual([
+    { problem_kind: null, never: 0 },
+    { problem_kind: null, never: 0 },
+  ])
+  database.close()
+  expect((await run('course', 'resolve', '--all', 'retry')).out).toContain('0 deliveries')
 })
 
 test.each([

@@ -78,3 +78,15 @@ test('the list says what is set and never to what', async () => {
   expect(stdout).toMatch(/● set +MAILER_API_KEY/)
   expect(stdout).not.toContain('canary')
 })
+
+test('env diff names no line of a wrapped secret', async () => {
+  const cwd = await emptyFolder()
+  await writeFile(
+    path.join(cwd, 'a.env'),
+    'DATASTORE_JWT_SECRET=-----BEGIN KEY-----\nwrapped0123\n-----END KEY-----\n',
+  )
+  await writeFile(path.join(cwd, 'b.env'), 'BUILD_STAMP=x\n')
+  const { stdout } = await run(['env', 'diff', 'a.env', 'b.env'], { cwd })
+  expect(stdout).toContain('DATASTORE_JWT_SECRET')
+  expect(stdout).not.toMatch(/wrapped0123|END KEY/)
+})
