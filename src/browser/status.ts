@@ -56,6 +56,9 @@ function replaceBy(fresh: Document): void {
       same.dataset.touched = ''
     }
   }
+  // The form itself, with what was typed into it.
+  const form = main.querySelector('form')
+  if (form) next.querySelector('form')?.replaceWith(form)
   main.replaceChildren(...next.childNodes)
   document.title = fresh.title
   const icon = fresh.querySelector<HTMLLinkElement>('link[rel=icon]')
@@ -64,7 +67,8 @@ function replaceBy(fresh: Document): void {
   equip()
   const bars = line && main.querySelector<SVGElement>(`[data-line="${CSS.escape(line)}"]`)
   if (bars && day) choose(bars, Number(day))
-  if (bars) bars.focus({ preventScroll: true })
+  if (focused instanceof HTMLElement && form?.contains(focused)) focused.focus({ preventScroll: true })
+  else if (bars) bars.focus({ preventScroll: true })
   else if (href)
     main.querySelector<HTMLElement>(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true })
 }

@@ -24,6 +24,7 @@ export interface Parts {
   /** How a confirmation link confirms: by being opened, or by a button on its page. */
   readonly confirmation: 'link' | 'button'
   readonly challenge: Challenge | undefined
+  readonly mailConfigured: boolean
   /** Undefined: nobody that is known. */
   readonly identify: Identify
   readonly transactionalMail: () => Promise<TransactionalMail>

@@ -323,6 +323,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     course,
     confirmation: options.confirmation ?? platform.confirmation ?? 'link',
     challenge: options.challenge ?? platform.challenge,
+    mailConfigured: mailer.configured,
     identify,
     transactionalMail,
     suppressionList,

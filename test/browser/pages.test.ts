@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
+import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
 describe.runIf(hasChromium())('the pages of the web service in Chromium', () => {
   let browser: Browser
@@ -76,4 +77,71 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
       expect(faults.filter((fault) => !/status of 4\d\d/.test(fault))).toEqual([])
     },
   )
+
+  test('a visitor subscribes by the keyboard, without scripts, on the page of a lesson and on a phone', async () => {
+    const recipients: string[] = []
+    const platform = openPlatform({
+      env: {},
+      mailer: {
+        kind: 'test',
+        send: async ({ to, key }) => {
+          recipients.push(to.address)
+          return { kind: 'sent', id: key }
+        },
+        verify: async () => {},
+        close: async () => {},
+      },
+    })
+    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    listener.serve(platform.web)
+    onTestFinished(async () => {
+      await listener.close()
+      await platform.close()
+    })
+    const url = `http://127.0.0.1:${listener.port}`
+    for (const { name, width, dark } of [
+      { name: 'desktop', width: 1280, dark: false },
+      { name: 'phone', width: 390, dark: true },
+    ]) {
+      const context = await browser.newContext({
+        javaScriptEnabled: false,
+        colorScheme: dark ? 'dark' : 'light',
+        viewport: { width, height: 800 },
+      })
+      onTestFinished(() => context.close())
+      const page = await context.newPage()
+      const looksRight = async (state: string) => {
+        await keepScreenshot(page, `subscribe-${state}-${name}`)
+        expect(await fitsWidth(page)).toBe(true)
+      }
+      for (const path of ['/', '/lessons/1']) {
+        await page.goto(`${url}${path}`)
+        const field = page.getByRole('textbox', { name: 'E-mail address' })
+        expect(await field.getAttribute('autocomplete')).toBe('email')
+        for (const target of [field, page.getByRole('button', { name: 'Subscribe' })])
+          expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44)
+        await looksRight(path === '/' ? 'status' : 'lesson')
+      }
+      await page.getByRole('textbox', { name: 'E-mail address' }).focus()
+      // The browser takes this for an address; the platform does not.
+      await page.keyboard.type('ada@localhost')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Check the address' }).waitFor()
+      await looksRight('refused')
+      await page.getByRole('textbox', { name: 'E-mail address' }).fill(`${name}@example.com`)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Check your mail' }).waitFor()
+      await looksRight('done')
+    }
+    await expect.poll(() => recipients).toEqual(['desktop@example.com', 'phone@example.com'])
+    // axe needs scripts.
+    const { page } = await open(url)
+    expect(await findingsOf(page)).toEqual([])
+    await page.goto(`${url}/lessons/1`)
+    expect(await findingsOf(page)).toEqual([])
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill('ada@localhost')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Check the address' }).waitFor()
+    expect(await findingsOf(page)).toEqual([])
+  })
 })

@@ -152,6 +152,7 @@ test('fifty services stand in one line each, trouble first and open', async () =
     frame: frameOf(learning, ''),
     labels: LABELS,
     invitation: undefined,
+    signUp: undefined,
     summary: {
       now: NOW,
       state: 'failing',

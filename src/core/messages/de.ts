@@ -45,6 +45,22 @@ export const de: Messages = {
     unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Lektionen.',
     undo: 'Rückgängig: Lektionen weiter schicken',
     unsubscribedEnd: 'Sie können diese Seite schließen.',
+    subscribeHeading: 'Die Lektionen per E-Mail bekommen',
+    subscribeLabel: 'E-Mail-Adresse',
+    subscribeButton: 'Anmelden',
+    subscribeNote:
+      'Zuerst bekommen Sie eine E-Mail mit einem Link, der Ihre Adresse bestätigt. In jeder Lektion steht ein Link, der den Kurs beendet.',
+    subscribeRefusedTitle: 'Bitte prüfen Sie die Adresse',
+    subscribeRefused:
+      'Das ist keine vollständige E-Mail-Adresse. Berichtigen Sie sie und versuchen Sie es noch einmal.',
+    subscribedTitle: 'Sehen Sie in Ihr Postfach',
+    subscribed:
+      'Wenn diese Adresse am Kurs teilnehmen kann, ist eine E-Mail mit einem Link zur Bestätigung unterwegs.',
+    subscribedEnd:
+      'Nach ein paar Minuten noch nichts? Sehen Sie im Spam-Ordner nach. Höchstens einmal in der Stunde wird ein Link verschickt.',
+    notMailedTitle: 'Noch nicht angemeldet',
+    notMailed: 'Gerade kann keine Bestätigung verschickt werden. Bitte versuchen Sie es später noch einmal.',
+    notMailedEnd: 'Sie können diese Seite schließen.',
     resubscribedTitle: 'Willkommen zurück',
     resubscribed:
       'Wenn der Link vollständig war, geht es mit den Lektionen dort weiter, wo sie aufgehört haben.',

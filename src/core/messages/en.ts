@@ -51,6 +51,21 @@ export const en = {
     unsubscribed: 'If this link was complete, no further lessons will be mailed to you.',
     undo: 'Undo: keep the lessons coming',
     unsubscribedEnd: 'You can close this page.',
+    subscribeHeading: 'Get the lessons by mail',
+    subscribeLabel: 'E-mail address',
+    subscribeButton: 'Subscribe',
+    subscribeNote:
+      'You first get a mail with a link that confirms your address. Every lesson has a link that ends the course.',
+    subscribeRefusedTitle: 'Check the address',
+    subscribeRefused: 'This is not a complete e-mail address. Correct it and try again.',
+    subscribedTitle: 'Check your mail',
+    // Known and unknown addresses get the same page, so it cannot promise more.
+    subscribed: 'If this address can join the course, a mail with a link to confirm it is on its way.',
+    subscribedEnd:
+      'No mail after a few minutes? Look in the spam folder. At most one confirmation is mailed an hour.',
+    notMailedTitle: 'Not subscribed yet',
+    notMailed: 'No confirmation can be mailed at the moment. Please try again later.',
+    notMailedEnd: 'You can close this page.',
     resubscribedTitle: 'Welcome back',
     resubscribed: 'If this link was complete, the lessons continue where they stopped.',
     lessons: 'Lessons',

@@ -55,6 +55,19 @@ export async function readJson<Schema extends z.ZodType>(
   return parseJson((await readText(asked, limitBytes)).replace(/^\uFEFF/, ''), schema)
 }
 
+const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
+
+/** A form that a page of this service sent, as far as the browser tells. Another site's form would act for its visitor. */
+export function isOwnForm({ headers }: Request): boolean {
+  const from = headers.get('sec-fetch-site') ?? 'none'
+  return FORM.test(headers.get('content-type') ?? '') && (from === 'same-origin' || from === 'none')
+}
+
+/** The fields of a form; `parseWith` checks them. */
+export async function readForm(asked: Bodied, limitBytes: number): Promise<Readonly<Record<string, string>>> {
+  return Object.fromEntries(new URLSearchParams(await readText(asked, limitBytes)))
+}
+
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {
   // Parsing survives any depth and number, but whatever walks the value afterwards recurses, and copies.
   const { depth, values } = measure(text)

@@ -185,9 +185,13 @@ function parameterOf({ schema, required = false, ...rest }: Parameter): JsonObje
   return { ...rest, required, schema: jsonSchema(schema, 'input') }
 }
 
-function bodyOf({ type, name, schema, required, examples }: Body, schemas: Record<string, Json>): JsonObject {
+function bodyOf(
+  { type, also, name, schema, required, examples }: Body,
+  schemas: Record<string, Json>,
+): JsonObject {
   schemas[name] = jsonSchema(schema, 'input')
-  return { required, content: { [type]: { schema: ref(name), examples: examplesOf(examples) } } }
+  const media = { schema: ref(name), examples: examplesOf(examples) }
+  return { required, content: { [type]: media, ...(also && { [also]: media }) } }
 }
 
 function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): JsonObject {

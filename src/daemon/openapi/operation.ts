@@ -21,6 +21,8 @@ export interface Parameter {
 
 export interface Body extends Named {
   readonly type: 'application/json' | 'application/x-www-form-urlencoded'
+  /** Taken as well, in the same form. */
+  readonly also?: Body['type']
   readonly required: boolean
   readonly examples: Readonly<Record<string, unknown>>
 }

@@ -3,6 +3,7 @@ import { escapeHtml } from '../../core/mail/render.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
+import { SUBSCRIBE_STYLE } from './subscribe.ts'
 
 /** `everyMs`: the time between two lessons. */
 export function confirmedPage(frame: Frame, everyMs: number): Page {
@@ -59,6 +60,7 @@ export function lessonPage({
   day,
   last,
   body,
+  signUp,
   script,
   events,
 }: {
@@ -70,6 +72,8 @@ export function lessonPage({
   readonly day: number
   readonly last: number
   readonly body: string
+  /** The form that subscribes to the course; undefined where nobody can. */
+  readonly signUp: string | undefined
   readonly script: string | undefined
   /** The kinds that the script records. */
   readonly events: readonly EventDefinition[]
@@ -86,10 +90,11 @@ export function lessonPage({
     frame,
     title: `${T.lesson(day)} · ${title}`,
     wide: true,
+    style: signUp === undefined ? '' : SUBSCRIBE_STYLE,
     script,
     ...(script !== undefined && { data: events }),
     body: `<p class="quiet course">${escapeHtml(title)} · ${T.lessonOf(day, last)}</p>
 <article class="lesson" data-lesson="day-${day}"${spoken}>${body}</article>
-<nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>`,
+<nav aria-label="${T.lessons}">${link(day - 1, `← ${T.lesson(day - 1)}`)}${link(day + 1, `${T.lesson(day + 1)} →`)}</nav>${signUp === undefined ? '' : `\n<section class="signup"><h2>${T.subscribeHeading}</h2>\n${signUp}</section>`}`,
   })
 }

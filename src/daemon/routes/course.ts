@@ -8,12 +8,13 @@ import { parseAddress } from '../../core/mail/address.ts'
 import { fill } from '../../core/mail/render.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { SecretPair } from '../../core/secret.ts'
-import { parseJson, parseWith, readJson, readText } from '../http/body.ts'
+import { isOwnForm, parseJson, parseWith, readForm, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
 import { isScanner } from '../http/scanner.ts'
 import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
+import { subscribedPage, subscribeForm, subscribeRefusedPage } from '../pages/subscribe.ts'
 
 const DAY_MS = 86_400_000
 const SMALL_BODY_BYTES = 8 * 1024
@@ -58,13 +59,28 @@ export function subscribeRoute(
 ): Handler {
   const body = subscribeBody(courses)
   return async (asked) => {
-    const { email, challenge: response, ...wanted } = await readJson(asked, body, SMALL_BODY_BYTES)
+    const fields = isOwnForm(asked.request) ? await readForm(asked, SMALL_BODY_BYTES) : undefined
+    if (fields !== undefined && asked.wantsHtml && !body.shape.email.safeParse(fields.email).success)
+      return htmlResponse({
+        status: 400,
+        requestId: asked.requestId,
+        ...subscribeRefusedPage(asked.frame, {
+          course: courses.find(({ id }, index) => index > 0 && id === fields.course)?.id,
+          refused: fields.email ?? '',
+        }),
+      })
+    const {
+      email,
+      challenge: response,
+      ...wanted
+    } = fields === undefined ? await readJson(asked, body, SMALL_BODY_BYTES) : parseWith(body, fields)
     if (challenge && !(await challenge({ response, email: email.spelling, client: asked.client })))
       throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
-    return jsonResponse(await (await course()).subscribe({ ...email, ...wanted }), {
-      status: 202,
-      requestId: asked.requestId,
-    })
+    const answer = await (await course()).subscribe({ ...email, ...wanted })
+    const meta = { status: 202, requestId: asked.requestId }
+    return fields !== undefined && asked.wantsHtml
+      ? htmlResponse({ ...meta, ...subscribedPage(asked.frame, answer.sent) })
+      : jsonResponse(answer, meta)
   }
 }
 
@@ -177,11 +193,10 @@ const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
 let lessonScript: Promise<string | undefined> | undefined
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
-export function lessonRoute({
-  courses,
-  mails,
-  events,
-}: Pick<Platform, 'courses' | 'mails' | 'events'>): Handler {
+export function lessonRoute(
+  { courses, mails, events }: Pick<Platform, 'courses' | 'mails' | 'events'>,
+  takesSubscribers: boolean,
+): Handler {
   const [first] = courses
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
   return async (asked) => {
@@ -203,6 +218,9 @@ export function lessonRoute({
       day,
       last,
       body: fill(mail.body, {}),
+      signUp: takesSubscribers
+        ? subscribeForm({ frame, course: course === first ? undefined : course.id })
+        : undefined,
       script: recorded.length === 0 ? undefined : await lessonScript,
       events: recorded,
     })

@@ -12,10 +12,14 @@ import { badge } from '../pages/status/badge.ts'
 import { incidentFeed } from '../pages/status/feed.ts'
 import { statusJson } from '../pages/status/json.ts'
 import { type StatusPageInput, statusPage } from '../pages/status/page.ts'
+import { subscribeForm } from '../pages/subscribe.ts'
 import type { Parts } from '../parts.ts'
 import { meaningOf, targetOf } from '../status.ts'
 
-type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'platform' | 'labels'>
+type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'platform' | 'labels'> & {
+  /** The page of the course has the form to sign up. */
+  readonly takesSubscribers: boolean
+}
 
 export function statusRoute(needs: Needs): Handler {
   let script: Promise<string | undefined> | undefined
@@ -25,7 +29,7 @@ export function statusRoute(needs: Needs): Handler {
   })
 }
 
-export function statusFeedRoute({ status, settings, clock, platform, labels }: Needs): Handler {
+export function statusFeedRoute({ status, settings, clock, platform, labels }: Parts): Handler {
   return async ({ requestId }) => {
     const at = clock.now()
     const summary = summarise(await status.read(at), at, platform.contract.services)
@@ -39,7 +43,7 @@ export function statusJsonRoute(needs: Needs): Handler {
 }
 
 /** `?service=api` for one service; without it, the platform. */
-export function badgeRoute({ status, clock, platform, labels }: Needs): Handler {
+export function badgeRoute({ status, clock, platform, labels }: Parts): Handler {
   const names = platform.contract.services
   return async ({ url, requestId }) => {
     const service = url.searchParams.get('service')
@@ -65,7 +69,7 @@ export function badgeRoute({ status, clock, platform, labels }: Needs): Handler 
  * browser asks for on `?details`.
  */
 function answer(
-  { status, settings, clock, platform, labels }: Needs,
+  { status, settings, clock, platform, labels, takesSubscribers }: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): Handler {
   const token = settings.health.deepToken
@@ -99,6 +103,7 @@ function answer(
         labels,
         frame: asked.frame,
         invitation: invitationOf(platform, labels),
+        signUp: takesSubscribers ? subscribeForm({ frame: asked.frame, course: undefined }) : undefined,
         recorded: status.recorded,
         sampleUntil: status.sampleUntil,
         off: missedByVisitors(absent, platform, labels),

@@ -20,6 +20,9 @@ export function webTable(parts: Parts): RouteTable {
 
 function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
+  // The form has no answer to a host's own challenge.
+  const takesSubscribers =
+    parts.mailConfigured && parts.challenge === undefined && routesOf(parts.platform).includes('subscribe')
   /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
   const refused = (name: 'dispatch' | 'health') => (given: 'wrong' | 'none') => {
     parts.metrics.secretRefused(name, given)
@@ -31,12 +34,12 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
       )
   }
   return {
-    status: later(async () => (await statusRoutes()).statusRoute(parts)),
-    statusJson: later(async () => (await statusRoutes()).statusJsonRoute(parts)),
+    status: later(async () => (await statusRoutes()).statusRoute({ ...parts, takesSubscribers })),
+    statusJson: later(async () => (await statusRoutes()).statusJsonRoute({ ...parts, takesSubscribers })),
     statusFeed: later(async () => (await statusRoutes()).statusFeedRoute(parts)),
     badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
-    lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform)),
+    lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers)),
     subscribe: later(async () =>
       (await courseRoutes()).subscribeRoute(course, parts.platform.courses, parts.challenge),
     ),

@@ -71,9 +71,10 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
         tag: 'Course',
         summary: 'Subscribes an address to the course',
         description:
-          'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address.',
+          'The answer has the same body, status and time whether or not the address is known. A confirmation is mailed at most once an hour and three times a day to an address. The form on the pages of the course posts here too, and a browser that sent it gets a page; forms on other sites are refused.',
         body: {
           type: 'application/json',
+          also: 'application/x-www-form-urlencoded',
           name: 'SubscribeRequest',
           schema: subscribeBody(courses),
           required: true,
@@ -84,6 +85,7 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
             status: 202,
             description: 'Taken. `sent` is false only where mail is not configured.',
             content: {
+              'text/html': 'text',
               'application/json': {
                 name: 'SubscribeAnswer',
                 schema: SubscribeAnswer,

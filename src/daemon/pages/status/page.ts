@@ -7,6 +7,7 @@ import { verdict } from '../../../core/status/verdict.ts'
 import type { Labels } from '../../../core/status/words.ts'
 import type { Frame } from '../frame.ts'
 import { type Page, page } from '../layout.ts'
+import { SUBSCRIBE_STYLE } from '../subscribe.ts'
 import { bars, legend } from './bars.ts'
 import { buildName, latencies, moment, percent, percentiles } from './format.ts'
 import { SIGN_SHAPES, sign, stateIcon } from './sign.ts'
@@ -18,6 +19,8 @@ export interface StatusPageInput {
   readonly labels: Labels
   /** What the course is, in HTML of ours; undefined without a course. */
   readonly invitation: string | undefined
+  /** The form that subscribes to the course; undefined where nobody can. */
+  readonly signUp: string | undefined
   readonly summary: Summary
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
@@ -49,7 +52,7 @@ export function statusPage(input: StatusPageInput): Page {
     title: `${verdict(summary, labels)} · ${T.title}`,
     wide: true,
     icon: stateIcon(summary.state),
-    style: STATUS_STYLE,
+    style: STATUS_STYLE + (input.signUp === undefined ? '' : SUBSCRIBE_STYLE),
     head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="/status.atom">`,
     connects: true,
     script: input.script,
@@ -75,7 +78,7 @@ export function statusPage(input: StatusPageInput): Page {
       off(input),
       ...(input.invitation === undefined
         ? []
-        : [`<h2>${messages.course.heading}</h2>\n<p>${input.invitation}</p>`]),
+        : [`<h2>${messages.course.heading}</h2>\n<p>${input.invitation}</p>\n${input.signUp ?? ''}`]),
       foot(input),
     ].join('\n'),
   })

@@ -1,0 +1,66 @@
+import { escapeHtml } from '../../core/mail/render.ts'
+import { ROUTES } from '../../core/routes.ts'
+import type { Frame } from './frame.ts'
+import { type Page, page } from './layout.ts'
+
+/** The sign-up form of a course. It needs no script; the endpoint answers it with a page. */
+export function subscribeForm({
+  frame: { messages },
+  course,
+  refused,
+}: {
+  readonly frame: Pick<Frame, 'messages'>
+  /** Undefined for the platform's first. */
+  readonly course: string | undefined
+  /** What was typed, if it was not an address. */
+  readonly refused?: string
+}): string {
+  const T = messages.course
+  const hidden =
+    course === undefined ? '' : `<input type="hidden" name="course" value="${escapeHtml(course)}">`
+  const invalid =
+    refused === undefined
+      ? ''
+      : ` value="${escapeHtml(refused)}" aria-invalid="true" aria-describedby="subscribe-refused" autofocus`
+  const why =
+    refused === undefined ? '' : `<p id="subscribe-refused" class="failing">${T.subscribeRefused}</p>`
+  return `<form class="subscribe" method="post" action="${ROUTES.subscribe.path}">${hidden}
+<label for="subscribe-email">${T.subscribeLabel}</label>
+<div><input id="subscribe-email" name="email" type="email" autocomplete="email" required maxlength="254"${invalid}><button type="submit">${T.subscribeButton}</button></div>
+${why}<p class="quiet">${T.subscribeNote}</p>
+</form>`
+}
+
+/** The form again, with what is wrong with the address. */
+export function subscribeRefusedPage(
+  frame: Frame,
+  { course, refused }: { readonly course: string | undefined; readonly refused: string },
+): Page {
+  const T = frame.messages.course
+  return page({
+    frame,
+    title: T.subscribeRefusedTitle,
+    style: SUBSCRIBE_STYLE,
+    body: `<h1>${T.subscribeRefusedTitle}</h1>\n${subscribeForm({ frame, course, refused })}`,
+  })
+}
+
+/** The same for every address, known or not; `sent` is false when the platform can mail nobody. */
+export function subscribedPage(frame: Frame, sent: boolean): Page {
+  const T = frame.messages.course
+  const [title, text, end] = sent
+    ? [T.subscribedTitle, T.subscribed, T.subscribedEnd]
+    : [T.notMailedTitle, T.notMailed, T.notMailedEnd]
+  return page({ frame, title, body: `<h1>${title}</h1>\n<p>${text}</p>\n<p class="quiet">${end}</p>` })
+}
+
+export const SUBSCRIBE_STYLE = `
+.subscribe { max-width: 42rem; margin: 1rem 0; }
+.subscribe label { display: block; font-weight: 600; margin-bottom: .3rem; }
+.subscribe div { display: flex; flex-wrap: wrap; gap: .6rem; margin-bottom: .6rem; }
+.subscribe input[type=email] { flex: 1 1 14rem; min-width: 0; min-height: 44px; font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--quiet); border-radius: 8px; padding: .5rem .8rem; }
+.subscribe input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.subscribe button { min-height: 44px; }
+.signup { max-width: 42rem; margin: 2rem auto 0; }
+@media print { .subscribe, .signup { display: none; } }
+`

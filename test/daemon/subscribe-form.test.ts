@@ -1,0 +1,103 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
+
+function open({ mail = true, ...options }: Partial<PlatformOptions> & { readonly mail?: boolean } = {}) {
+  const recipients: string[] = []
+  const platform = openPlatform({
+    env: {},
+    ...(mail && {
+      mailer: {
+        kind: 'test',
+        send: async (message) => {
+          recipients.push(message.to.address)
+          return { kind: 'sent', id: message.key }
+        },
+        verify: async () => {},
+        close: async () => {},
+      },
+    }),
+    ...options,
+  })
+  onTestFinished(() => platform.close())
+  const ask = (target: string, init: RequestInit = {}) =>
+    platform.web.fetch(
+      new Request(`http://web.example${target}`, {
+        ...init,
+        headers: { Accept: 'text/html', ...(init.headers as Record<string, string>) },
+      }),
+    )
+  const submit = (body: string, headers: Record<string, string> = {}) =>
+    ask('/api/email/subscribe', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+      body,
+    })
+  const page = async (target: string) => (await ask(target)).text()
+  return { page, submit, recipients }
+}
+
+const FORM = '<form class="subscribe" method="post" action="/api/email/subscribe">'
+
+test('the pages of the course have the form to subscribe', async () => {
+  const { page } = open()
+  expect(await page('/')).toContain(FORM)
+  expect(await page('/lessons/3')).toContain(FORM)
+})
+
+test.each([
+  ['mail is not configured', { mail: false }],
+  ['the host asks for a challenge, which the form cannot answer', { challenge: () => true }],
+])('there is no form if %s', async (_, options) => {
+  const { page } = open(options)
+  expect(await page('/')).not.toContain('<form')
+  expect(await page('/lessons/3')).not.toContain('<form')
+})
+
+test('the form subscribes, and its page is the same for a known address', async () => {
+  const { submit, recipients } = open()
+  const pages: string[] = []
+  for (const address of ['ada@example.com', 'ada@example.com', 'new@example.com']) {
+    const response = await submit(new URLSearchParams({ email: address }).toString(), {
+      'Sec-Fetch-Site': 'same-origin',
+    })
+    expect(response.status).toBe(202)
+    pages.push((await response.text()).replace(/nonce="[^"]*"/g, ''))
+  }
+  expect(new Set(pages).size).toBe(1)
+  expect(pages[0]).toContain('<h1>Check your mail</h1>')
+  await expect.poll(() => recipients).toEqual(['ada@example.com', 'new@example.com'])
+})
+
+test('an address that is none comes back in the form, escaped, with what is wrong', async () => {
+  const { submit, recipients } = open()
+  const response = await submit(new URLSearchParams({ email: '"><b>ada' }).toString())
+  expect(response.status).toBe(400)
+  const html = await response.text()
+  expect(html).toContain('value="&quot;&gt;&lt;b&gt;ada" aria-invalid="true"')
+  expect(html).toContain('This is not a complete e-mail address.')
+  expect((await submit('')).status).toBe(400)
+  expect(recipients).toEqual([])
+})
+
+test('where no mail can be sent, the form’s page says so', async () => {
+  const response = await open({ mail: false }).submit('email=ada%40example.com')
+  expect(await response.text()).toContain('<h1>Not subscribed yet</h1>')
+})
+
+test.each(['cross-site', 'same-site'])('a form on a %s page is refused', async (from) => {
+  const { submit, recipients } = open()
+  const response = await submit('email=ada%40example.com', { 'Sec-Fetch-Site': from })
+  expect(response.status).toBe(415)
+  expect(recipients).toEqual([])
+})
+
+test('a form gets JSON if the client does not ask for a page', async () => {
+  const { submit } = open()
+  const response = await submit('email=ada%40example.com', { Accept: 'application/json' })
+  expect(await response.json()).toEqual({ status: 'pending', sent: true })
+  const refused = await submit('email=ada&name=x', { Accept: 'application/json' })
+  expect(((await refused.json()) as { issues: { path: string }[] }).issues.map(({ path }) => path)).toEqual([
+    'email',
+    'name',
+  ])
+})
