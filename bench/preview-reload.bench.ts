@@ -22,7 +22,13 @@ export const benchmark: Benchmark = {
     const workshop = opened.adopt(openWorkshop({ ...learning.mails, folders: [{ path: folder }] }), (one) =>
       one.close(),
     )
-    const preview = opened.adopt(await servePreview(workshop, 0), (one) => one.close())
+    const preview = opened.adopt(
+      await servePreview(workshop, 0, {
+        missing: 'not here',
+        send: async () => ({ sent: false, reason: 'not here' }),
+      }),
+      (one) => one.close(),
+    )
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu'],

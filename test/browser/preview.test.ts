@@ -1,10 +1,14 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openSender } from '../../src/cli/preview/sender.ts'
 import { servePreview } from '../../src/cli/preview/server.ts'
 import { openWorkshop } from '../../src/cli/preview/workshop.ts'
+import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { MAILS, TEMPLATES } from '../support/learning.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
@@ -20,11 +24,21 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
   afterAll(() => browser?.close())
 
   /** The preview over a copy of the templates, and a way to edit one as an editor would. */
-  async function openPreview({ hash = '', dark = false, width = 1440 } = {}) {
+  async function openPreview({
+    hash = '',
+    dark = false,
+    width = 1440,
+    env = {},
+  }: {
+    hash?: string
+    dark?: boolean
+    width?: number
+    env?: Record<string, string>
+  } = {}) {
     const folder = await emptyFolder()
     await cp(templates, folder, { recursive: true })
     const workshop = openWorkshop({ definitions: MAILS, folders: [{ path: folder }] })
-    const preview = await servePreview(workshop, 0)
+    const preview = await servePreview(workshop, 0, openSender(testContext().context, env))
     const context = await browser.newContext({
       colorScheme: dark ? 'dark' : 'light',
       viewport: { width, height: 900 },
@@ -238,6 +252,64 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     expect(download.suggestedFilename()).toBe('welcome.eml')
     await page.getByRole('searchbox', { name: 'Filter mails' }).fill('exam')
     await expect.poll(() => page.locator('#gallery li:visible').count()).toBe(1)
+  })
+
+  test('a mail is sent to the reader as it is shown, and to nobody at the wish of another site', async () => {
+    const sent: unknown[] = []
+    const provider = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += String(chunk)
+      sent.push(JSON.parse(body))
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"mail-1"}')
+    })
+    await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void provider.close())
+    const env = {
+      MAILER_API_KEY: 'a-key-of-a-provider',
+      MAILER_API_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
+      MAILER_FROM: 'course@example.com',
+    }
+    const { page, url } = await openPreview({ hash: '#exam-passed', width: 390, env })
+    const forged = await fetch(`${url}/mails/welcome.send`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'text/plain', 'X-Preview-Token': 'guessed' },
+      body: '{"to":"ada@example.com"}',
+    })
+    expect(forged.status).toBe(403)
+    expect(sent).toEqual([])
+    await tab(page, 'Sample values')
+    await page.getByLabel(/^exam /).fill('Entanglement')
+    await page.getByRole('heading', { name: 'Passed: Entanglement' }).waitFor()
+    await page.getByRole('button', { name: 'Send to me' }).click()
+    await page.keyboard.type('ada@example.com')
+    await page.keyboard.press('Enter')
+    await page.getByText('Sent to ada@example.com').waitFor()
+    expect(JSON.stringify(sent)).toContain('ada@example.com')
+    expect(sent).toEqual([expect.objectContaining({ subject: 'Passed: Entanglement' })])
+    expect(await findingsOf(page)).toEqual([])
+    expect(await fitsWidth(page)).toBe(true)
+    await keepScreenshot(page, 'preview-send-390')
+  })
+
+  test('without mail, the button to send says what is missing', async () => {
+    const { page } = await openPreview({ hash: '#welcome' })
+    await page.getByRole('button', { name: 'Send to me' }).click()
+    await page.getByText(/^Mail is not configured\. .*MAILER_/).waitFor()
+    expect(await page.getByLabel('Your e-mail address').isHidden()).toBe(true)
+    await keepScreenshot(page, 'preview-send-missing')
+  })
+
+  test('a finding links to what it means', async () => {
+    const { page } = await openPreview({ hash: '#course-day-1' })
+    await tab(page, /^Findings/)
+    const [meaning] = await Promise.all([
+      page.waitForEvent('popup'),
+      page.getByRole('link', { name: 'What support-partial means' }).first().click(),
+    ])
+    await meaning.getByRole('heading', { name: 'support-partial' }).waitFor()
+    expect(meaning.url()).toMatch(/#support-partial$/)
+    expect(await findingsOf(meaning)).toEqual([])
+    await keepScreenshot(meaning, 'preview-meanings')
   })
 
   test('every mail fits a phone of 320 px, in both schemes', { timeout: 60_000 }, async () => {

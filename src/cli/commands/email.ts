@@ -40,11 +40,12 @@ export const configure: Configure = (command, context, settle) => {
     .addArgument(template('[template]', 'the mail to show first'))
     .addOption(templates())
     .option('--port <port>', 'port of the page; 0 takes a free one', port, 8026)
+    .addOption(envFileOption())
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl email preview\n  platformctl email preview course-day-1 --templates ./templates',
     )
-    .action(async (name: string | undefined, options: { templates?: string; port: number }) =>
+    .action(async (name: string | undefined, options: PreviewOptions) =>
       settle(await preview(context, name, options)),
     )
   command
@@ -170,21 +171,32 @@ async function openTemplates(context: Context, named: string | undefined) {
   return { workshop: openWorkshop({ ...templates, from }), shown: templates.folders.map(pathOf).join(', ') }
 }
 
+interface PreviewOptions {
+  readonly templates?: string
+  readonly port: number
+  readonly envFile: readonly string[]
+}
+
 async function preview(
   context: Context,
   name: string | undefined,
-  options: { templates?: string; port: number },
+  options: PreviewOptions,
 ): Promise<ExitCode> {
+  const { loadEnvironment } = await import('../environment.ts')
+  const { env } = await loadEnvironment(context, options.envFile)
+  const { openSender } = await import('../preview/sender.ts')
   const { workshop, shown } = await openTemplates(context, options.templates)
   const { servePreview } = await import('../preview/server.ts')
   try {
-    const page = await servePreview(workshop, options.port).catch((error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      throw new CommandError(
-        EXIT.usage,
-        `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
-      )
-    })
+    const page = await servePreview(workshop, options.port, openSender(context, env)).catch(
+      (error: unknown) => {
+        const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+        throw new CommandError(
+          EXIT.usage,
+          `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
+        )
+      },
+    )
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
     context.stderr.write(`showing ${shown}; it reloads when a template is saved; Ctrl-C ends it\n`)
     await new Promise<void>((resolve) => {
@@ -260,35 +272,19 @@ async function sendTest(
   options: { to: string; envFile: readonly string[] },
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { openPlatform } = await import('../../daemon/platform.ts')
+  const { openSender } = await import('../preview/sender.ts')
   const { parseAddress } = await import('../../core/mail/address.ts')
   const parsed = parseAddress(options.to)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
   const { env } = await loadEnvironment(context, options.envFile)
   const mail = (await context.platform.mails.compiled())[name]
   if (mail === undefined) throw new RangeError('the argument was checked')
-  const platform = openPlatform({
-    env,
-    platform: context.platform,
-    clock: context.clock,
-    random: context.random,
-  })
-  try {
-    const about = `test.${Buffer.from(context.random.bytes(12)).toString('base64url')}`
-    const result = await platform.sendEmail({
-      template: name,
-      to: options.to,
-      slots: samplesOf(mail),
-      about,
-    })
-    if (!result.sent)
-      throw new CommandError(
-        /not configured/.test(result.reason) ? EXIT.failed : EXIT.remote,
-        `not sent: ${result.reason}.`,
-      )
-    context.stdout.write(`sent to ${options.to}\n`)
-    return EXIT.passed
-  } finally {
-    await platform.close()
-  }
+  const result = await openSender(context, env).send({ mail, name, slots: {}, to: options.to })
+  if (!result.sent)
+    throw new CommandError(
+      /not configured/.test(result.reason) ? EXIT.failed : EXIT.remote,
+      `not sent: ${result.reason}.`,
+    )
+  context.stdout.write(`sent to ${options.to}\n`)
+  return EXIT.passed
 }

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { LINT_RULES } from '../../core/mail/lint/rules.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
@@ -10,7 +12,7 @@ export function previewPolicy(nonce: string): string {
 const TABS = ['html', 'all', 'text', 'headers', 'source', 'findings', 'slots'] as const
 
 /** The preview's one page: the gallery, and the chosen mail with its views, widths, schemes and slots. */
-export function previewPage(): { html: string; nonce: string } {
+export function previewPage(token: string): { html: string; nonce: string } {
   const nonce = randomBytes(16).toString('base64')
   const tabs = TABS.map(
     (view) =>
@@ -45,13 +47,43 @@ export function previewPage(): { html: string; nonce: string } {
     <p id="preheader"></p>
     <p id="facts"><span id="sizes"></span> <meter id="clip" min="0" low="40960" high="81920" optimum="0" hidden></meter></p>
     <p id="fault" role="alert" hidden></p>
-    <p id="tools"><button id="copy">${T.copy}</button> <a id="download" download>${T.download}</a> <button id="send">${T.send}</button> <span id="said" role="status"></span></p>
+    <p id="tools"><button id="copy">${T.copy}</button> <a id="download" download>${T.download}</a> <button id="send" aria-expanded="false" aria-controls="sender">${T.send}</button> <span id="said" role="status"></span></p>
+    <form id="sender" hidden><label for="to">${T.sendTo}</label> <input id="to" type="email" autocomplete="email" required> <button>${T.sendNow}</button></form>
     <div role="tablist" aria-label="${T.views}">${tabs}</div>
     <div id="view" role="tabpanel" aria-labelledby="tab-html" tabindex="0"></div>
   </section>
 </main>
 <script nonce="${nonce}">const T = ${JSON.stringify(T)}
+const TOKEN = '${token}'
 ${SCRIPT}</script>
+</body>
+</html>`,
+  }
+}
+
+/** The section of the reference on each finding of `email lint`, at its anchor. */
+export function meaningsPage(): { html: string; nonce: string } {
+  const nonce = randomBytes(16).toString('base64')
+  const rules = Object.entries(LINT_RULES).map(
+    ([id, { severity, meaning }]) =>
+      `<h2 id="${id}">${id}</h2>\n<p><strong class="${severity}">${T[severity]}.</strong> ${escapeHtml(meaning)}</p>`,
+  )
+  return {
+    nonce,
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${T.meanings} · platformctl preview</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body class="meanings">
+<header><h1>${T.meanings}</h1></header>
+<article role="main"><p>${T.meaningsLead}</p>
+${rules.join('\n')}</article>
 </body>
 </html>`,
   }

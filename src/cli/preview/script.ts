@@ -157,7 +157,7 @@ function findingsView() {
   if (list.length === 0) return element('p', { className: 'none', textContent: '✔ ' + T.clean })
   return element('div', { className: 'findings' }, ...list.map(({ id, severity, cause, fix, location }) => element('div', { className: 'finding ' + severity },
     element('strong', { textContent: T[severity] }), ' ', element('code', { textContent: id + ' · ' + location.file + ':' + location.line + ':' + location.column }),
-    element('p', {}, ...linked(cause)), element('p', {}, ...linked(fix)))))
+    element('p', {}, ...linked(cause)), element('p', {}, ...linked(fix)), element('p', {}, element('a', { href: '/findings#' + id, target: '_blank', rel: 'noreferrer', textContent: fill(T.more, { id }) })))))
 }
 
 function slotsView(name) {
@@ -214,7 +214,25 @@ const copy = async (text) => {
   setTimeout(() => { $('said').textContent = '' }, 2000)
 }
 $('copy').onclick = () => copy(copyable ?? $('view').innerText)
-$('send').onclick = () => copy('platformctl email send-test ' + chosen + ' --to ')
+$('send').onclick = async () => {
+  const { missing } = await json('/sender.json')
+  if (missing) { $('said').textContent = missing; return }
+  $('sender').hidden = !$('sender').hidden
+  $('send').setAttribute('aria-expanded', String(!$('sender').hidden))
+  if (!$('sender').hidden) $('to').focus()
+}
+$('sender').onsubmit = async (event) => {
+  event.preventDefault()
+  const to = $('to').value, button = $('sender').querySelector('button')
+  button.disabled = true
+  $('said').textContent = T.sending
+  try {
+    const response = await fetch(address(chosen, 'send'), { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Preview-Token': TOKEN }, body: JSON.stringify({ to }) })
+    const result = response.ok ? await response.json() : { reason: await response.text() }
+    $('said').textContent = result.sent ? fill(T.sent, { to }) : fill(T.notSent, { reason: result.reason })
+  } catch { $('said').textContent = T.ended }
+  button.disabled = false
+}
 press()
 choose(tabs.find((tab) => tab.dataset.view === view) ?? tabs[0])
 refresh()

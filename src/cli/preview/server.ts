@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeWords } from 'postal-mime'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { inScheme } from '../mail-scheme.ts'
-import { previewPage, previewPolicy } from './page.ts'
+import { meaningsPage, previewPage, previewPolicy } from './page.ts'
+import type { Sender } from './sender.ts'
 import { templateFault, type Workshop } from './workshop.ts'
 
 /** Gmail shows no more of a mail's HTML than this. */
@@ -13,13 +15,16 @@ const CLIP_BYTES = 102 * 1024
 export async function servePreview(
   workshop: Workshop,
   port: number,
+  sender: Sender,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const streams = new Set<ServerResponse>()
+  // Only the page knows it, so no other site can send a mail through a visitor's browser.
+  const token = randomBytes(24).toString('base64url')
   workshop.onSave((names) => {
     for (const stream of streams) stream.write(`data: ${JSON.stringify(names)}\n\n`)
   })
   const server = createServer((request, response) => {
-    answer(request, response, workshop, streams).catch((error: unknown) =>
+    answer(request, response, { workshop, streams, sender, token }).catch((error: unknown) =>
       send(response, 422, 'text/plain', templateFault(error)),
     )
   })
@@ -37,21 +42,33 @@ export async function servePreview(
   }
 }
 
+interface Served {
+  readonly workshop: Workshop
+  readonly streams: Set<ServerResponse>
+  readonly sender: Sender
+  readonly token: string
+}
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  workshop: Workshop,
-  streams: Set<ServerResponse>,
+  { workshop, streams, sender, token }: Served,
 ): Promise<void> {
   // A page elsewhere whose name was pointed at this machine would otherwise read the templates (DNS rebinding).
   if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
     return send(response, 403, 'text/plain', 'The preview answers on 127.0.0.1 only')
   const url = new URL(request.url ?? '/', 'http://preview')
   if (url.pathname === '/') {
-    const { html, nonce } = previewPage()
+    const { html, nonce } = previewPage(token)
     response.setHeader('Content-Security-Policy', previewPolicy(nonce))
     return send(response, 200, 'text/html', html)
   }
+  if (url.pathname === '/findings') {
+    const { html, nonce } = meaningsPage()
+    response.setHeader('Content-Security-Policy', previewPolicy(nonce))
+    return send(response, 200, 'text/html', html)
+  }
+  if (url.pathname === '/sender.json') return json(response, { missing: sender.missing })
   if (url.pathname === '/events') {
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
     response.write(': open\n\n')
@@ -62,7 +79,7 @@ async function answer(
   if (url.pathname === '/mails.json')
     return json(response, await Promise.all(workshop.names.map((name) => summary(workshop, name))))
 
-  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings|eml)$/.exec(url.pathname) ?? []
+  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings|eml|send)$/.exec(url.pathname) ?? []
   const name = workshop.names.find((template) => template === named)
   if (name === undefined)
     return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
@@ -70,6 +87,14 @@ async function answer(
   const slots = Object.fromEntries(
     [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
   )
+  if (view === 'send') {
+    if (request.method !== 'POST' || request.headers['x-preview-token'] !== token)
+      return send(response, 403, 'text/plain', 'only the page of the preview can send')
+    const to = await recipientIn(request)
+    if (to === undefined) return send(response, 400, 'text/plain', 'the request names no address')
+    if (sender.missing !== undefined) return send(response, 409, 'text/plain', sender.missing)
+    return json(response, await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
+  }
   if (view === 'eml') {
     response.setHeader('Content-Disposition', `attachment; filename="${name}.eml"`)
     return send(response, 200, 'message/rfc822', mimeOf(await workshop.message(name, slots)).toString())
@@ -84,6 +109,25 @@ async function answer(
     return send(response, 200, 'text/html', inScheme(html, url.searchParams.get('scheme')))
   }
   return json(response, await facts(workshop, name, slots))
+}
+
+const LONGEST_REQUEST = 1024
+
+/** `to` of the JSON body; undefined for anything else. */
+async function recipientIn(request: IncomingMessage): Promise<string | undefined> {
+  let text = ''
+  for await (const chunk of request) {
+    text += String(chunk)
+    if (text.length > LONGEST_REQUEST) return undefined
+  }
+  try {
+    const body: unknown = JSON.parse(text)
+    return typeof body === 'object' && body !== null && 'to' in body && typeof body.to === 'string'
+      ? body.to
+      : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Everything about one mail that is not its HTML; a fault is a fact too. */

@@ -44,6 +44,8 @@ meter { width: 8rem; height: .7rem; vertical-align: -1px; margin-left: .4rem; }
 #tools button { all: unset; padding: .2rem .7rem; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; background: var(--paper); } #tools a, .finding a { color: var(--accent); } #said { color: var(--quiet); }
 #tools button:focus-visible, a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 #nomatch { padding: 0 1.25rem; color: var(--quiet); }
+.meanings { display: block; height: auto; } article { max-width: 46rem; padding: .5rem 1.25rem 3rem; } article h2 { margin: 1.4rem 0 .1rem; scroll-margin: 1rem; } article h2:target { color: var(--accent); } article p { margin: 0; }
+#sender:not([hidden]) { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; padding: 0; margin: 0 1.25rem .6rem; } #sender input { flex: 0 1 18rem; min-width: 0; }
 figure { margin: 0; } figcaption { color: var(--quiet); font-size: .85rem; padding-bottom: .35rem; }
 figure > div { box-shadow: 0 0 0 1px var(--line); border-radius: 8px; overflow: hidden; }
 pre { margin: 0; padding: 1.25rem; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.55 ui-monospace, monospace; }

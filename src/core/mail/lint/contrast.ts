@@ -34,8 +34,8 @@ export function checkContrast(mail: LintedMail): Finding[] {
       found.push(
         lintFinding(
           'contrast-low',
-          `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme, and ${needed}:1 is needed.`,
-          `Choose a colour further from its ground${scheme === 'dark' ? ', in the part for prefers-color-scheme: dark' : ''}.`,
+          `The text “${shorten(text)}” has a contrast of ${ratio.toFixed(1)}:1 in the ${scheme} scheme; the minimum is ${needed}:1.`,
+          `Increase the contrast between text and background${scheme === 'dark' ? ', under prefers-color-scheme: dark' : ''}.`,
           mail.place(text.slice(0, 40)),
         ),
       )

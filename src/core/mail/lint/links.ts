@@ -35,8 +35,8 @@ export function checkLinks(mail: LintedMail): Finding[] {
       found.push(
         lintFinding(
           'link-unsafe',
-          `The link ${href} is not an absolute address.`,
-          'Write it out, with https:// in front.',
+          `The link ${href} is not an absolute URL.`,
+          'Write the full URL, starting with https://.',
           place,
         ),
       )
@@ -49,7 +49,7 @@ export function checkLinks(mail: LintedMail): Finding[] {
         lintFinding(
           'link-without-route',
           `The link${slot === undefined ? '' : ` of the slot ${slot}`} leads to ${url.pathname}, which the platform does not serve.`,
-          'Link to one of its pages; platformctl serves GET on them as openapi.json lists.',
+          'Link to a page that the platform serves; /openapi.json lists them.',
           place,
         ),
       )
@@ -58,7 +58,7 @@ export function checkLinks(mail: LintedMail): Finding[] {
         lintFinding(
           'link-shortened',
           `The link ${href} is shortened.`,
-          'Give the address that it leads to.',
+          'Use the URL it redirects to.',
           place,
         ),
       )
@@ -69,8 +69,8 @@ export function checkLinks(mail: LintedMail): Finding[] {
       found.push(
         lintFinding(
           'link-misleads',
-          `The link reads ${shown} and leads to ${url.hostname}.`,
-          'Give the link a text that says what it does, or the address itself.',
+          `The link text shows ${shown}, but the link opens ${url.hostname}.`,
+          'Describe the destination in the link text, or show the actual URL.',
           place,
         ),
       )

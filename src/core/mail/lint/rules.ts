@@ -5,100 +5,102 @@ export const LINT_RULES = {
   'template-broken': {
     severity: 'error',
     meaning:
-      'The template does not compile, so the mail cannot be sent. The finding names the file, the line and the reason.',
+      'The template does not compile, so the mail cannot be sent. The finding gives the file, line and reason.',
   },
   'template-unused': {
     severity: 'warning',
-    meaning:
-      'No mail of the platform uses this file, so nothing sends it. Its name may be mistyped, or the mail is gone.',
+    meaning: 'No mail uses this file. Its name may be mistyped, or the mail was removed.',
   },
   'link-without-route': {
     severity: 'error',
-    meaning:
-      'A link of the mail leads to a path that the platform does not serve: a reader would find an error page.',
+    meaning: 'A link points to a path that the platform does not serve, so readers would get an error page.',
   },
   'link-unsafe': {
     severity: 'error',
     meaning:
-      'A link is relative, or of a scheme that mail clients refuse or warn of. In a mail a link is an absolute http or https address, or mailto.',
+      'A link is relative, or uses a scheme that mail clients block or warn about. Links in mails must be absolute http or https URLs, or mailto.',
   },
   'link-misleads': {
     severity: 'error',
     meaning:
-      'The text of a link looks like an address and the link leads to another. Filters take that for phishing, and so do readers.',
+      'The link text shows one URL and the link opens another. Spam filters and readers take that for phishing.',
   },
   'link-shortened': {
     severity: 'warning',
-    meaning: 'Filters distrust shortened links, because they hide where they lead. Give the full address.',
+    meaning: 'Spam filters distrust shortened links, because they hide their destination. Use the full URL.',
   },
   'html-large': {
     severity: 'warning',
     meaning:
-      'The HTML is larger than 40 KB. Gmail clips at 102 KB, and a mail on a phone is paid for by the byte.',
+      'The HTML is larger than 40 KB. Large mails load slowly on phones, and Gmail clips them at 102 KB.',
   },
   'contrast-low': {
     severity: 'error',
     meaning:
-      'Text and ground are too much alike in one of the colour schemes: WCAG 2.2 AA asks for 4.5:1, and for 3:1 where the text is large.',
+      'The contrast between text and background is too low in the light or dark color scheme. WCAG 2.2 AA requires 4.5:1, or 3:1 for large text.',
   },
   'support-missing': {
     severity: 'warning',
     meaning:
-      'A mail client that matters does not support this piece of HTML or CSS (caniemail.com), and the mail may be hard to read without it.',
+      'A major mail client does not support this HTML or CSS (caniemail.com), and the mail may be hard to read there.',
   },
   'support-partial': {
     severity: 'notice',
-    meaning: 'A mail client that matters supports this piece of HTML or CSS with exceptions (caniemail.com).',
+    meaning: 'A major mail client supports this HTML or CSS only in part (caniemail.com).',
   },
   'plain-text-missing': {
     severity: 'error',
     meaning:
-      'The plain-text part is empty or says much less than the HTML. Readers without HTML would miss it, and filters distrust such mails.',
+      'The plain-text part is empty or much shorter than the HTML. Readers who see plain text miss the rest, and spam filters distrust such mails.',
   },
   'subject-long': {
     severity: 'warning',
-    meaning: 'Mail clients cut a subject at about 60 characters, and on a phone earlier.',
+    meaning: 'Mail clients truncate subjects at about 60 characters, and sooner on phones.',
   },
   'subject-shouts': {
     severity: 'warning',
     meaning:
-      'A subject in capitals, with several exclamation marks or a run of symbols counts as spam with most filters.',
+      'Most spam filters penalize subjects in capitals, with several exclamation marks or with runs of symbols.',
   },
   'subject-pretends': {
     severity: 'warning',
-    meaning: 'A subject that begins with Re: or Fwd: pretends an earlier exchange; filters and readers mind.',
+    meaning:
+      'A subject that starts with Re: or Fwd: suggests an earlier conversation that never happened. Spam filters penalize this.',
   },
   'words-of-spam': {
     severity: 'warning',
-    meaning: 'Filters count phrases of advertising against a mail. Say the same in plain words.',
+    meaning: 'Spam filters penalize advertising phrases. Use plain words instead.',
   },
   'preheader-long': {
     severity: 'notice',
-    meaning: 'Mail clients show about 100 characters of the preheader beside the subject.',
+    meaning: 'Mail clients show only about 100 characters of the preheader next to the subject.',
   },
   'links-many': {
     severity: 'warning',
-    meaning: 'A mail with more links than a sentence or two each looks like a link farm to filters.',
+    meaning: 'The mail has too many links for the amount of text. Spam filters penalize this.',
   },
   'image-without-alt': {
     severity: 'error',
-    meaning: 'An image has no alternative text, and most mail clients show none until the reader asks.',
+    meaning:
+      'An image has no alternative text. Most mail clients block images by default, so readers see nothing in its place.',
   },
   'images-without-text': {
     severity: 'warning',
-    meaning: 'The mail is mostly images. Filters cannot read them, and readers see none until they ask.',
+    meaning:
+      'The mail is mostly images. Spam filters cannot read them, and most mail clients block them by default.',
   },
   'text-hidden': {
     severity: 'warning',
-    meaning: 'The mail hides text from the reader. Filters take that for an attempt to deceive them.',
+    meaning: 'The mail contains hidden text. Spam filters treat that as deception.',
   },
   'content-active': {
     severity: 'error',
-    meaning: 'Scripts, forms, frames and embedded objects do not work in mails, and filters reject them.',
+    meaning:
+      'Scripts, forms, frames and embedded objects do not work in mails, and spam filters reject them.',
   },
   'language-missing': {
     severity: 'error',
-    meaning: 'The HTML does not say its language, so screen readers guess how to pronounce it.',
+    meaning: 'The HTML does not declare its language, so screen readers have to guess the pronunciation.',
   },
   'unsubscribe-missing': {
     severity: 'error',

@@ -32,18 +32,14 @@ export function checkStructure(mail: LintedMail): Finding[] {
 
   const size = Buffer.byteLength(rendered.html)
   if (size > HTML_BYTES)
-    say(
-      'html-large',
-      `The HTML is ${(size / 1024).toFixed(1)} KB, and 40 KB is the limit here.`,
-      'Shorten the body.',
-    )
+    say('html-large', `The HTML is ${(size / 1024).toFixed(1)} KB; the limit is 40 KB.`, 'Shorten the body.')
 
   const { subject } = rendered
   if (subject.length > SUBJECT_CHARACTERS)
     say(
       'subject-long',
       `The subject has ${subject.length} characters.`,
-      `Say it in ${SUBJECT_CHARACTERS}.`,
+      `Shorten it to ${SUBJECT_CHARACTERS}.`,
       'subject:',
     )
   const letters = subject.replace(/[^\p{L}]/gu, '')
@@ -51,22 +47,32 @@ export function checkStructure(mail: LintedMail): Finding[] {
     (letters.length > 5 && letters === letters.toUpperCase() && letters !== letters.toLowerCase()) ||
     /!.*!|[!?$€£*]{2}/.test(subject)
   )
-    say('subject-shouts', 'The subject shouts.', 'Write it as a sentence.', 'subject:')
+    say(
+      'subject-shouts',
+      'The subject shouts.',
+      'Use sentence case and at most one exclamation mark.',
+      'subject:',
+    )
   if (/^\s*(?:re|fwd?|aw|wg)\s*:/i.test(subject))
-    say('subject-pretends', 'The subject pretends to be an answer.', 'Leave the prefix out.', 'subject:')
+    say('subject-pretends', 'The subject looks like a reply.', 'Remove the prefix.', 'subject:')
 
   const all = [...elements(document)]
   const body = all.find(({ name }) => name === 'body')
   const shown = body === undefined ? '' : textOf(body).replace(/\s+/g, ' ').trim()
   const phrase = PHRASES.exec(`${subject} ${shown}`)?.[0]
   if (phrase !== undefined)
-    say('words-of-spam', `The mail says “${phrase}”.`, 'Say it in plain words.', phrase)
+    say(
+      'words-of-spam',
+      `The mail contains “${phrase}”, which spam filters penalize.`,
+      'Use plain words instead.',
+      phrase,
+    )
   const preheader = /^preheader:\s*(.*)$/m.exec(files.source)?.[1] ?? ''
   if (preheader.length > PREHEADER_CHARACTERS)
     say(
       'preheader-long',
       `The preheader has ${preheader.length} characters.`,
-      `Say it in ${PREHEADER_CHARACTERS}.`,
+      `Shorten it to ${PREHEADER_CHARACTERS}.`,
       'preheader:',
     )
 
@@ -74,8 +80,8 @@ export function checkStructure(mail: LintedMail): Finding[] {
   if (words(rendered.text) < words(shown) / 2)
     say(
       'plain-text-missing',
-      'The plain-text part says less than half of the HTML.',
-      'Remove the override, or complete it.',
+      'The plain-text part is less than half as long as the HTML.',
+      'Remove the plain-text override, or complete it.',
       'text:',
     )
   const links = all.filter(({ name, attribs }) => name === 'a' && attribs.href !== undefined)
@@ -96,7 +102,7 @@ export function checkStructure(mail: LintedMail): Finding[] {
       lintFinding(
         'image-without-alt',
         'An image has no alternative text.',
-        'Say in alt what it shows; alt="" for decoration.',
+        'Describe the image in alt; use alt="" for decoration.',
         nameless,
       ),
     )
@@ -104,17 +110,22 @@ export function checkStructure(mail: LintedMail): Finding[] {
     say(
       'images-without-text',
       `The mail has ${images.length} image(s) and ${words(shown)} words.`,
-      'Say in text what matters.',
+      'Put the important content in text.',
       '<img',
       '<mj-image',
     )
 
   for (const { name } of all.filter((element) => ACTIVE.has(element.name)))
-    say('content-active', `The mail holds a <${name}>.`, 'Remove it; link to a page that has it.', `<${name}`)
+    say(
+      'content-active',
+      `The mail contains a <${name}>.`,
+      'Remove it, and link to a web page that has it.',
+      `<${name}`,
+    )
   if (!all.some(({ name, attribs }) => name === 'html' && attribs.lang && attribs.lang !== 'und'))
     say(
       'language-missing',
-      'The HTML does not say its language.',
+      'The HTML does not declare its language.',
       'Set lang on <mjml> in layout.mjml.',
       '<mjml',
     )
@@ -146,7 +157,7 @@ function hidden(mail: LintedMail): Finding[] {
       lintFinding(
         'text-hidden',
         `The text “${text.slice(0, 40)}” is hidden.`,
-        'Show it, or leave it out.',
+        'Show it or remove it.',
         mail.place(text.slice(0, 40)),
       ),
     ]

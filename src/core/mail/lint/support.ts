@@ -53,8 +53,8 @@ export function checkSupport(mail: LintedMail): Finding[] {
       findings.push(
         lintFinding(
           id,
-          `Mail clients ${id === 'support-missing' ? 'do not support' : 'support with exceptions'} ${title}: ${names}.`,
-          `Do without it, or see what those clients show instead: ${url}`,
+          `Mail clients ${id === 'support-missing' ? 'do not support' : 'only partly support'} ${title}: ${names}.`,
+          `Avoid it, or check what these clients show instead: ${url}`,
           place,
         ),
       )

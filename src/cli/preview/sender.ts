@@ -1,0 +1,56 @@
+import { readSettings } from '../../core/env/read-settings.ts'
+import type { Environment } from '../../core/env/settings.ts'
+import { validate } from '../../core/env/validate.ts'
+import type { SendEmailResult } from '../../core/mail/send-email.ts'
+import type { CompiledMail } from '../../core/mail/template.ts'
+import { openPlatform } from '../../daemon/platform.ts'
+import type { Context } from '../context.ts'
+
+/** Sends one mail with sample values, as the environment says. */
+export interface Sender {
+  /** What to configure before it can send; undefined if it can. */
+  readonly missing: string | undefined
+  send(test: {
+    readonly mail: CompiledMail
+    readonly name: string
+    /** In place of samples. */
+    readonly slots: Readonly<Record<string, string>>
+    readonly to: string
+  }): Promise<SendEmailResult>
+}
+
+export function openSender({ platform, clock, random }: Context, env: Environment): Sender {
+  return {
+    missing: missingOf(platform, env),
+    async send({ mail, name, slots, to }) {
+      const compiled = async () => ({ [name]: mail })
+      const opened = openPlatform({
+        env,
+        platform: { ...platform, mails: { ...platform.mails, compiled } },
+        clock,
+        random,
+      })
+      try {
+        return await opened.sendEmail({
+          template: name,
+          to,
+          slots: Object.fromEntries(
+            Object.entries(mail.slots).map(([slot, { sample }]) => [slot, slots[slot] ?? sample]),
+          ),
+          about: `test.${Buffer.from(random.bytes(12)).toString('base64url')}`,
+        })
+      } finally {
+        await opened.close()
+      }
+    },
+  }
+}
+
+function missingOf(platform: Context['platform'], env: Environment): string | undefined {
+  if (readSettings(platform, env).mail !== undefined) return undefined
+  const wrong = validate(platform.contract, env).findings.find(
+    ({ group, severity }) => group === 'mail' && severity === 'error',
+  )
+  const fix = wrong?.fix ?? 'Set MAILER_API_KEY, MAILER_FROM, and MAILER_API_URL or MAILER_SMTP_URL.'
+  return `Mail is not configured. ${fix} Then start the preview again, with --env-file FILE if the values are in a file.`
+}
