@@ -45,6 +45,7 @@ meter { width: 8rem; height: .7rem; vertical-align: -1px; margin-left: .4rem; }
 #tools button:focus-visible, a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 #nomatch { padding: 0 1.25rem; color: var(--quiet); }
 .meanings { display: block; height: auto; } article { max-width: 46rem; padding: .5rem 1.25rem 3rem; } article h2 { margin: 1.4rem 0 .1rem; scroll-margin: 1rem; } article h2:target { color: var(--accent); } article p { margin: 0; }
+#sender[hidden] { display: none; }
 #sender:not([hidden]) { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; padding: 0; margin: 0 1.25rem .6rem; } #sender input { flex: 0 1 18rem; min-width: 0; }
 figure { margin: 0; } figcaption { color: var(--quiet); font-size: .85rem; padding-bottom: .35rem; }
 figure > div { box-shadow: 0 0 0 1px var(--line); border-radius: 8px; overflow: hidden; }
