@@ -118,23 +118,10 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'if (kept) until = last',
   },
   {
-    name: 'lets go of a lesson that is out when its subscriber leaves',
-    file: 'course/subscription.ts',
-    find: 'unsubscribedAt: now,\n    nextAttemptAt: undefined,\n    fence: record.fence + 1,',
-    replace:
-      'unsubscribedAt: now,\n    nextAttemptAt: undefined,\n    claimedBy: undefined,\n    fence: record.fence + 1,',
-  },
-  {
     name: 'lets an attempt outlive its lease',
     file: 'course/lease.ts',
     find: 'const ATTEMPT_MS = 80_000',
     replace: 'const ATTEMPT_MS = 800_000',
-  },
-  {
-    name: 'begins attempts however long ago their lease began',
-    file: 'course/lease.ts',
-    find: 'mayBegin: () => timer.monotonic() <= since + BEGIN_MS',
-    replace: 'mayBegin: () => timer.monotonic() >= since',
   },
   {
     name: 'hands over again what was out when its subscriber left and came back',
@@ -142,12 +129,6 @@ export const MUTATIONS: readonly Mutation[] = [
     find: "state: 'confirmed',\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
     replace:
       "state: 'confirmed',\n    claimedAt: undefined,\n    unsubscribedAt: undefined,\n    nextAttemptAt: day",
-  },
-  {
-    name: 'parks a lesson for a fault of our own texts',
-    file: 'mail/open.ts',
-    find: "return { kind: 'not_composed', reason: faultOf(error) }",
-    replace: "return { kind: 'permanent', reason: faultOf(error), hardBounce: true }",
   },
   {
     name: 'parks everybody for a refusal of all that we send',
