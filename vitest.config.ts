@@ -20,8 +20,6 @@ const project = (
 export default defineConfig({
   test: {
     globalSetup: ['test/support/build.ts'],
-    // Many tests wait for a process or a server: two a processor keep both busy.
-    maxWorkers: '150%',
     projects: [
       project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load,examples}/**']),
       project('pack', ['test/pack/**/*.test.ts']),
