@@ -281,6 +281,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await page.getByLabel(/^exam /).fill('Entanglement')
     await page.getByRole('heading', { name: 'Passed: Entanglement' }).waitFor()
     await page.getByRole('button', { name: 'Send to me' }).click()
+    await page.locator('#to:focus').waitFor()
     await page.keyboard.type('ada@example.com')
     await page.keyboard.press('Enter')
     await page.getByText('Sent to ada@example.com').waitFor()
