@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseSync } from 'oxc-parser'
+import { findCircles } from './circles.ts'
 
 /**
  * Holds the import directions of the house: folder → what it may import of ours, the one file (or folder) in which each
- * foreign package may appear, and that no files import each other in a circle.
+ * foreign package may appear, and that neither files nor folders import each other in a circle.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/core': ['src/core'],
@@ -18,38 +19,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/reporting.ts': ['src/core/reporting'],
   'src/browser': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/core/messages'],
   'src/browser.ts': ['src/browser', 'src/core/analytics', 'src/core/reporting', 'src/presets/learning'],
-}
-
-/** Rooms of core beyond the leaf files at its root, which every room may import. */
-const CORE_ROOMS: Record<string, readonly string[]> = {
-  // Configuration holds a sender's address and names a provider of feedback; both are the mail room's to say.
-  env: ['mail/address.ts', 'mail/feedback/provider-names.ts'],
-  health: ['env'],
-  live: ['env', 'mail/dkim-key.ts'],
-  mail: ['env', 'messages', 'access/directory.ts', 'access/identity.ts'],
-  course: ['mail', 'env'],
-  store: [
-    'course',
-    'env',
-    'access/directory.ts',
-    'incidents/incident.ts',
-    'mail/sent-mail.ts',
-    'mail/feedback',
-    'payments',
-    'analytics',
-    'health/probe.ts',
-    'status',
-  ],
-  // An identity's address is parsed as every other.
-  access: ['env', 'mail/address.ts'],
-  payments: ['env', 'access/identity.ts'],
-  // What the engine says to visitors, and nothing of how it is shown.
-  messages: [],
-  incidents: ['health/probe.ts', 'mail', 'messages/words.ts'],
-  analytics: ['messages'],
-  reporting: ['analytics/personal.ts'],
-  // The page of recorded health: what a probe found, and nothing of how it looked.
-  status: ['health/probe.ts', 'messages'],
 }
 
 const ONE_HOME: Record<string, string> = {
@@ -110,14 +79,6 @@ function checkOurs(file: string, target: string): void {
   if (!allowed.some((prefix) => target === prefix || target.startsWith(`${prefix}/`))) {
     faults.push(`${file} imports ${target}: ${home ?? 'this folder'} may import only ${allowed.join(', ')}`)
   }
-  const [room, other] = [coreRoom(file), coreRoom(target)]
-  if (room === undefined || other === undefined || room === other) return
-  const inside = target.slice('src/core/'.length)
-  if (!(CORE_ROOMS[room] ?? []).some((prefix) => inside === prefix || inside.startsWith(`${prefix}/`))) {
-    faults.push(
-      `${file} imports ${target}: core/${room} may import of core only its leaf files and ${CORE_ROOMS[room]?.join(', ') || 'nothing'}`,
-    )
-  }
 }
 
 function checkForeign(file: string, request: string): void {
@@ -130,36 +91,10 @@ function checkForeign(file: string, request: string): void {
     faults.push(`${file} imports ${name}: it may appear only in ${home}`)
 }
 
-function coreRoom(file: string): string | undefined {
-  return /^src\/core\/([^/]+)\//.exec(file)?.[1]
-}
-
-for (const circle of circlesOf(imports))
-  faults.push(`these files import each other in a circle: ${circle.join(', ')}`)
+const { files, folders } = findCircles(imports)
+for (const circle of files) faults.push(`these files import each other in a circle: ${circle.join(', ')}`)
+for (const circle of folders)
+  faults.push(`these import each other in a circle, as folders: ${circle.join(', ')}`)
 
 for (const fault of faults) console.log(fault)
 process.exitCode = faults.length === 0 ? 0 : 1
-
-/** Files that reach each other over their imports, those of types and those that load later too (Tarjan). */
-function circlesOf(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
-  const circles: string[][] = []
-  const index = new Map<string, number>()
-  const lowest = new Map<string, number>()
-  const open: string[] = []
-  const visit = (file: string) => {
-    index.set(file, index.size)
-    lowest.set(file, index.get(file) ?? 0)
-    open.push(file)
-    for (const next of graph.get(file) ?? []) {
-      if (!graph.has(next)) continue
-      if (!index.has(next)) visit(next)
-      else if (!open.includes(next)) continue
-      lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(next) ?? 0))
-    }
-    if (lowest.get(file) !== index.get(file)) return
-    const circle = open.splice(open.indexOf(file))
-    if (circle.length > 1) circles.push(circle)
-  }
-  for (const file of graph.keys()) if (!index.has(file)) visit(file)
-  return circles
-}

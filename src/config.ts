@@ -1,7 +1,7 @@
+export type { Mailbox } from './core/address.ts'
 export type { Environment } from './core/env/settings.ts'
 export type { Report } from './core/env/validate.ts'
 export type { Finding } from './core/finding.ts'
-export type { Mailbox } from './core/mail/address.ts'
 export type { Secret } from './core/secret.ts'
 export { registerPlatform, validatePlatformEnv } from './platform/boot.ts'
 export type { Fault } from './platform/check/fault.ts'

@@ -1,9 +1,9 @@
+import { parseAddress } from '../core/address.ts'
 import type { Course } from '../core/course/course.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
 import { nextDay } from '../core/course/schedule.ts'
 import type { EnrolAnswer, SubscriptionState } from '../core/course/store.ts'
 import { type Issue, PlatformError } from '../core/errors.ts'
-import { parseAddress } from '../core/mail/address.ts'
 
 /** One course that a person is or was in. */
 export interface CourseEnrolment {

@@ -1,5 +1,5 @@
+import type { Mailbox } from '../core/address.ts'
 import type { Kind } from '../core/env/definition.ts'
-import type { Mailbox } from '../core/mail/address.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Preset } from './checked.ts'
 import type { PresetGroups } from './preset-names.ts'

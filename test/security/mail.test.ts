@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { mailboxKey, parseAddress } from '../../src/core/address.ts'
 import { UNCONFIRMED_KEPT_MS } from '../../src/core/course/schedule.ts'
-import { mailboxKey, parseAddress } from '../../src/core/mail/address.ts'
 import { inertText } from '../../src/core/mail/record-text.ts'
 import { recordUrl } from '../../src/core/mail/record-url.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'

@@ -341,7 +341,7 @@ async function resolve(
 }
 
 async function identityOf(address: string): Promise<string> {
-  const { parseAddress } = await import('../../core/mail/address.ts')
+  const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(address)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
   return parsed.identity

@@ -15,7 +15,7 @@ export const configure: Configure = (command, context, settle) => {
     .option('--exit', 'end after the last lesson instead of staying up')
     .addHelpText('after', '\nExamples:\n  platformctl demo\n  platformctl demo --day 1 --exit')
     .action(async (options: { address: string; day: number; exit?: true }) => {
-      const { parseAddress } = await import('../../core/mail/address.ts')
+      const { parseAddress } = await import('../../core/address.ts')
       const parsed = parseAddress(options.address)
       if (!parsed.ok) throw new CommandError(EXIT.usage, `--address: ${parsed.reason}.`)
       const { runDemo } = await import('../demo/run.ts')

@@ -165,7 +165,7 @@ async function openTemplates(context: Context, named: string | undefined) {
   const templates = await templatesOf(context, named)
   const { openWorkshop } = await import('../preview/workshop.ts')
   const { pathOf } = await import('../../core/mail/mail-path.ts')
-  const { parseMailbox } = await import('../../core/mail/address.ts')
+  const { parseMailbox } = await import('../../core/address.ts')
   const example = parseMailbox(context.platform.contract.find('MAILER_FROM')?.example ?? '')
   const from = example.ok ? example.mailbox : undefined
   return { workshop: openWorkshop({ ...templates, from }), shown: templates.folders.map(pathOf).join(', ') }
@@ -273,7 +273,7 @@ async function sendTest(
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { openSender } = await import('../preview/sender.ts')
-  const { parseAddress } = await import('../../core/mail/address.ts')
+  const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(options.to)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
   const { env } = await loadEnvironment(context, options.envFile)

@@ -3,9 +3,10 @@ import path from 'node:path'
 import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import { operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { sizeText } from '../output/amounts.ts'
 import type { Job } from './job.ts'
 import { identitiesOf, recipientsOf } from './keys.ts'
-import { rowsText, sizeText } from './text.ts'
+import { rowsText } from './text.ts'
 
 export async function backup(job: Job, name: string): Promise<ExitCode> {
   const { context, options } = job

@@ -1,8 +1,9 @@
 import type { Environment } from '../../core/env/settings.ts'
 import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import { agoText, sizeText } from '../output/amounts.ts'
 import type { Job } from './job.ts'
-import { agoText, rowsText, sizeText, writeLines } from './text.ts'
+import { rowsText, writeLines } from './text.ts'
 
 export async function status({ context, options, env, care }: Job): Promise<ExitCode> {
   const found = await (await care()).status()

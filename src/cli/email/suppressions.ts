@@ -201,7 +201,7 @@ const by = (context: Context) => ({
 })
 
 async function changeOf(context: Context, address: string) {
-  const { parseAddress } = await import('../../core/mail/address.ts')
+  const { parseAddress } = await import('../../core/address.ts')
   const parsed = parseAddress(address)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
   return { ...by(context), identity: parsed.identity }

@@ -1,5 +1,5 @@
-import { sizeText } from '../db/text.ts'
 import type { Paint } from '../paint.ts'
+import { sizeText } from './amounts.ts'
 
 /** The operator's aggregate view. Days are in UTC, oldest first, without gaps. */
 export interface Summary {

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs'
+import type { Mailbox } from '../../core/address.ts'
 import type { Finding } from '../../core/finding.ts'
-import type { Mailbox } from '../../core/mail/address.ts'
 import {
   compileFile,
   readTemplateFiles,

@@ -1,4 +1,4 @@
-import { agoText } from '../db/text.ts'
+import { agoText } from '../output/amounts.ts'
 import type { PlatformStatus, ServiceStatus } from './gather.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,8 +1,8 @@
 import type { JWTVerifyGetKey } from 'jose'
+import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
 import { PlatformError } from '../errors.ts'
-import { parseAddress } from '../mail/address.ts'
 
 /** Who asks: a person with an account, or a back end of the platform's own (the service role). */
 export type Identity =

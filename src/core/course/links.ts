@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
-import { formsOf } from '../mail/address.ts'
+import { formsOf } from '../address.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
 import type { Secret } from '../secret.ts'

@@ -1,7 +1,7 @@
+import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { formsOf, mailboxKey } from '../mail/address.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
 import type { Random } from '../random.ts'

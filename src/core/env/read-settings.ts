@@ -1,5 +1,5 @@
-import { parseMailbox } from '../mail/address.ts'
-import { FEEDBACK_PROVIDER_NAMES } from '../mail/feedback/provider-names.ts'
+import { parseMailbox } from '../address.ts'
+import { FEEDBACK_PROVIDER_NAMES } from '../feedback-providers.ts'
 import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { type Breach, brokenBy } from './breach.ts'

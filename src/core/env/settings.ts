@@ -1,5 +1,5 @@
-import type { Mailbox } from '../mail/address.ts'
-import type { FeedbackProviderName } from '../mail/feedback/provider-names.ts'
+import type { Mailbox } from '../address.ts'
+import type { FeedbackProviderName } from '../feedback-providers.ts'
 import type { Secret, SecretPair } from '../secret.ts'
 
 /** An environment as a program sees it. Unset, empty and whitespace-only mean the same: absent. */

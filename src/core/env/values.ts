@@ -1,4 +1,4 @@
-import { parseAddress, parseMailbox } from '../mail/address.ts'
+import { parseAddress, parseMailbox } from '../address.ts'
 import { secretPair, splitSecrets } from '../secret.ts'
 import type { Kind, StandardSchema } from './definition.ts'
 import { postgresServers } from './postgres-url.ts'

@@ -1,5 +1,5 @@
+import type { Mailbox } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import type { Mailbox } from '../mail/address.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { escapeHtml } from '../mail/render.ts'
 import type { CompiledMail } from '../mail/template.ts'

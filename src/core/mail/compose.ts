@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { asciiAddress, type Mailbox } from './address.ts'
+import { asciiAddress, type Mailbox } from '../address.ts'
 import type { Mail } from './mailer.ts'
 import { isSafeUrl, renderMail } from './render.ts'
 import type { CompiledMail } from './template.ts'

@@ -1,6 +1,6 @@
-import type { Directory } from '../access/directory.ts'
 import type { Identity } from '../access/identity.ts'
 import type { MailBrand } from './brand.ts'
+import type { Directory } from './directory.ts'
 import type { Allowance } from './recipient.ts'
 import type { CompiledMails, Slot } from './template.ts'
 

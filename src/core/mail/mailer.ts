@@ -1,4 +1,4 @@
-import type { Mailbox } from './address.ts'
+import type { Mailbox } from '../address.ts'
 import type { Message, Outcome } from './transport.ts'
 
 /** What is to be mailed, before it is rendered. */

@@ -1,5 +1,5 @@
+import type { Mailbox } from '../address.ts'
 import type { Settings } from '../env/settings.ts'
-import type { Mailbox } from './address.ts'
 import { composeMessage, messageIdOf } from './compose.ts'
 import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { mailboxKey } from './address.ts'
+import { mailboxKey } from '../address.ts'
 
 /** Counted apart, so that what strangers can have sent to somebody never keeps that person from signing in. */
 const ALLOWANCES = ['sign-in', 'invite', 'other'] as const

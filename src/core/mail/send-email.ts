@@ -1,5 +1,5 @@
+import { parseMailbox } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import { parseMailbox } from './address.ts'
 import type { Mailer } from './mailer.ts'
 import type { CompiledMails } from './template.ts'
 

@@ -1,5 +1,5 @@
+import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
-import { parseAddress } from './address.ts'
 import { suppressionChange } from './feedback/changes.ts'
 import { mayMail, type SuppressionCause } from './feedback/mailbox.ts'
 import { countedDomain, type MailCount } from './feedback/sending.ts'

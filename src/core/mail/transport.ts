@@ -1,4 +1,4 @@
-import type { Mailbox } from './address.ts'
+import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
 
 /** One complete message. The same `key` always comes with the same bytes (CONTRACT §5, Delivery). */

@@ -3,12 +3,7 @@ import type { IngestAnswer } from '../../core/analytics/ingest.ts'
 import type { DispatchResult, SubscribeResult } from '../../core/course/course.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import type { HealthReport } from '../../core/health/probe.ts'
-
-/** Stands in a JSON Schema where `openapiDocument` writes the services of the platform. */
-export const SERVICE_MARK = 'x-service'
-
-/** The name of a service; the document lists those of the platform. */
-export const ServiceName = z.string().meta({ [SERVICE_MARK]: true })
+import { ServiceName } from '../service-schema.ts'
 
 /** The forms of the answers; `satisfies` holds each to the type that the code answers with. */
 

@@ -1,10 +1,10 @@
 import { routesOf, type WebRoute } from '../../core/routes.ts'
 import { later } from '../http/later.ts'
 import type { Handler, RouteTable } from '../http/route.ts'
+import { openapiRoute } from '../openapi/route.ts'
 import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
 import { metricsRoute } from '../routes/metrics.ts'
-import { openapiRoute } from '../routes/openapi.ts'
 
 const courseRoutes = () => import('../routes/course.ts')
 const paymentRoutes = () => import('../routes/payments.ts')

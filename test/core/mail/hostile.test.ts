@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
-import { parseMailbox } from '../../../src/core/mail/address.ts'
+import { parseMailbox } from '../../../src/core/address.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'

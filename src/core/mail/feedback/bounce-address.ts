@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { asciiAddress, parseAddress } from '../address.ts'
+import { asciiAddress, parseAddress } from '../../address.ts'
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const TOKEN_CHARACTERS = 26

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { parseAddress } from '../address.ts'
+import { parseAddress } from '../../address.ts'
 import type { Feedback, FeedbackEvent } from './event.ts'
 import { afterFeedback, released, type Suppression, suppressed } from './mailbox.ts'
 import { countedDomain, type Pause, type SendingStore } from './sending.ts'

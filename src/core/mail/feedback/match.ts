@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { parseAddress } from '../address.ts'
+import { parseAddress } from '../../address.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import type { FeedbackEvent } from './event.ts'
 import type { MessageReport, ReportedMessage } from './message.ts'

@@ -1,7 +1,7 @@
+import type { FeedbackProviderName } from '../../feedback-providers.ts'
 import { mailgun } from './mailgun.ts'
 import { postmark } from './postmark.ts'
 import type { FeedbackProvider } from './provider.ts'
-import type { FeedbackProviderName } from './provider-names.ts'
 import { sendgrid } from './sendgrid.ts'
 import { ses } from './ses.ts'
 import { resend, standard } from './standard.ts'

@@ -1,7 +1,7 @@
+import { parseAddress } from '../../address.ts'
 import { type AuditEntry, auditEntry, type Operator } from '../../audit.ts'
 import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
-import { parseAddress } from '../address.ts'
 import type { BounceAddresses } from './bounce-address.ts'
 import { type ErasureHashes, releaseChange, suppressionChange } from './changes.ts'
 import type { SuppressionCause } from './mailbox.ts'

@@ -1,7 +1,7 @@
+import type { FeedbackProviderName } from '../../feedback-providers.ts'
 import type { SecretPair } from '../../secret.ts'
 import { type Feedback, FeedbackFormatError } from './event.ts'
 import type { FeedbackRequest } from './provider.ts'
-import type { FeedbackProviderName } from './provider-names.ts'
 import { FEEDBACK_PROVIDERS } from './providers.ts'
 
 export type WebhookReading =

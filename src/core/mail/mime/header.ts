@@ -1,4 +1,4 @@
-import { asciiAddress, type Mailbox } from '../address.ts'
+import { asciiAddress, type Mailbox } from '../../address.ts'
 
 /** RFC 5322 §2.1.1. */
 const LONGEST_LINE = 998

@@ -1,4 +1,4 @@
-import { asciiAddress, type Mailbox } from '../address.ts'
+import { asciiAddress, type Mailbox } from '../../address.ts'
 import { type Encoding, encodedFill, type Piece } from '../encoding.ts'
 import type { Message } from '../transport.ts'
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
+import { asciiAddress } from '../../address.ts'
 import type { Secret } from '../../secret.ts'
-import { asciiAddress } from '../address.ts'
 import type { BounceAddresses } from '../feedback/bounce-address.ts'
 import { mimeOf } from '../mime/mime.ts'
 import { type SmtpFault, smtpOutcome } from '../outcome.ts'

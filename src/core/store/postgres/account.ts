@@ -1,4 +1,4 @@
-import type { Directory } from '../../access/directory.ts'
+import type { Directory } from '../../mail/directory.ts'
 import type { SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import { guarded, type Pool, transaction } from './connection.ts'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Directory } from '../../access/directory.ts'
+import type { Directory } from '../../mail/directory.ts'
 import type { BegunMail, MailCap, SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'

@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { FEEDBACK_PROVIDER_NAMES } from '../../../core/feedback-providers.ts'
 import type { MailDefinition } from '../../../core/mail/definition.ts'
-import { FEEDBACK_PROVIDER_NAMES } from '../../../core/mail/feedback/provider-names.ts'
 import { emailBody } from '../../routes/email.ts'
 import { FeedbackBody } from '../../routes/feedback.ts'
 import { EmailAnswer, FeedbackAnswer } from '../answers.ts'

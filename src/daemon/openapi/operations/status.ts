@@ -1,6 +1,6 @@
-import { ServiceName } from '../answers.ts'
+import { EXAMPLE_STATUS, StatusAnswer } from '../../pages/status/answer.ts'
+import { ServiceName } from '../../service-schema.ts'
 import type { Operations } from '../operation.ts'
-import { EXAMPLE_STATUS, StatusAnswer } from '../status-answer.ts'
 import { page } from './common.ts'
 
 const RECORDED = {

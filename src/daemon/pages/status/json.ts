@@ -1,7 +1,7 @@
 import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
-import type { StatusJson } from '../../openapi/status-answer.ts'
+import type { StatusJson } from './answer.ts'
 import type { StatusPageInput } from './page.ts'
 
 const LETTER: Readonly<Record<DayState, string>> = { ok: 'o', degraded: 'd', failing: 'f', none: '-' }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
 import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
-import type { FeedbackProviderName } from '../../../../src/core/mail/feedback/provider-names.ts'
 import { FEEDBACK_PROVIDERS } from '../../../../src/core/mail/feedback/providers.ts'
 import { SAMPLES } from './samples.ts'
 import {

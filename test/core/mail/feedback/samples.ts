@@ -1,5 +1,5 @@
+import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
 import type { FeedbackKind } from '../../../../src/core/mail/feedback/event.ts'
-import type { FeedbackProviderName } from '../../../../src/core/mail/feedback/provider-names.ts'
 
 /** One payload as the provider's documentation shows it, or a documented variation of it. */
 export interface Sample {

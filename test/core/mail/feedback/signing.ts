@@ -1,8 +1,8 @@
 import { createHmac, createSign, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import selfsigned from 'selfsigned'
 import { Webhook } from 'standardwebhooks'
+import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
 import type { FeedbackRequest, VerifyOptions } from '../../../../src/core/mail/feedback/provider.ts'
-import type { FeedbackProviderName } from '../../../../src/core/mail/feedback/provider-names.ts'
 import { secretPair } from '../../../../src/core/secret.ts'
 
 export const NOW = Date.parse('2026-11-22T02:00:30Z')

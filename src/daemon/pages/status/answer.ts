@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { ServiceName } from './answers.ts'
+import { ServiceName } from '../../service-schema.ts'
 
 const seconds = z.int().min(0)
 const state = z

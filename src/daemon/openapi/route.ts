@@ -17,9 +17,7 @@ export function openapiRoute({
   const addressOf = (name: string) =>
     name === WEB ? site.siteUrl : (addresses.get(name) ?? `http://127.0.0.1:${portOf(name)}`)
   return async ({ requestId }) => {
-    made ??= import('../openapi/document.ts').then(({ openapiDocument }) =>
-      openapiDocument(platform, addressOf),
-    )
+    made ??= import('./document.ts').then(({ openapiDocument }) => openapiDocument(platform, addressOf))
     return jsonResponse(await made, { requestId })
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { asciiAddress, formsOf, parseAddress, parseMailbox } from '../../../src/core/mail/address.ts'
+import { asciiAddress, formsOf, parseAddress, parseMailbox } from '../../src/core/address.ts'
 
 const identity = (text: string) => {
   const parsed = parseAddress(text)

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { findCircles } from '../../scripts/circles.ts'
+
+const graph = (imports: Readonly<Record<string, readonly string[]>>) => new Map(Object.entries(imports))
+
+test('files that import each other over a third are one circle', () => {
+  const found = findCircles(
+    graph({ 'src/a.ts': ['src/b.ts'], 'src/b.ts': ['src/c.ts'], 'src/c.ts': ['src/a.ts'] }),
+  )
+  expect(found).toEqual({ files: [['src/a.ts', 'src/b.ts', 'src/c.ts']], folders: [] })
+})
+
+test('two folders that import each other are a circle, though none of their files is in one', () => {
+  const found = findCircles(
+    graph({
+      'src/core/env/settings.ts': ['src/core/mail/address.ts'],
+      'src/core/mail/address.ts': [],
+      'src/core/mail/open.ts': ['src/core/env/settings.ts'],
+    }),
+  )
+  expect(found).toEqual({ files: [], folders: [['src/core/env', 'src/core/mail']] })
+})
+
+test('folders that reach each other only over a third, or deep inside, are a circle too', () => {
+  const found = findCircles(
+    graph({
+      'src/http/app.ts': ['src/pages/frame.ts'],
+      'src/pages/frame.ts': [],
+      'src/pages/status/json.ts': ['src/routes/answer.ts'],
+      'src/routes/answer.ts': [],
+      'src/routes/status.ts': ['src/http/app.ts'],
+    }),
+  )
+  expect(found.folders).toEqual([['src/http', 'src/pages', 'src/routes']])
+})
+
+test('a folder that a file beside it uses, and imports another file beside it, is in no circle', () => {
+  const found = findCircles(
+    graph({
+      'src/store/open.ts': ['src/store/sqlite/open.ts'],
+      'src/store/sqlite/open.ts': ['src/store/rows.ts'],
+      'src/store/rows.ts': [],
+    }),
+  )
+  expect(found).toEqual({ files: [], folders: [] })
+})
+
+test('a folder and the files beside it that lead back to it are a circle', () => {
+  const found = findCircles(
+    graph({
+      'src/store/open.ts': ['src/store/sqlite/open.ts'],
+      'src/store/sqlite/open.ts': [],
+      'src/store/sqlite/rows.ts': ['src/store/rows.ts'],
+      'src/store/rows.ts': ['src/store/open.ts'],
+    }),
+  )
+  expect(found.folders).toEqual([['src/store/open.ts', 'src/store/rows.ts', 'src/store/sqlite']])
+})
