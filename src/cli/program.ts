@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Configure } from './configure.ts'
 import { type Context, columnsOf } from './context.ts'
-import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
 import { wrap } from './output/wrap.ts'
 import { guarded } from './terminal.ts'
 
@@ -199,6 +199,10 @@ export function reportFault(error: unknown, context: Context): ExitCode {
   }
   if (error instanceof Error && error.name === 'DefinitionError') {
     context.stderr.write(`platformctl: ${error.message}\n`)
+    return EXIT.usage
+  }
+  if (error instanceof Error && error.name === 'TemplateError') {
+    context.stderr.write(`platformctl: ${templateFaultText(context.cwd, error)}\n`)
     return EXIT.usage
   }
   if (isStoreUnavailable(error)) {

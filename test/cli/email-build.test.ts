@@ -86,8 +86,13 @@ test('build of a broken template names file and line, exit 1, and leaves the bui
   await write(template('Your kiln', '{{bookingUrll}}'))
   const { code, stderr } = await run('build')
   expect(code).toBe(1)
-  expect(stderr).toMatch(/^platformctl: kiln-booked\.md:12: there is no slot bookingUrll/)
+  expect(stderr).toMatch(
+    /^platformctl: a mail does not compile: mails[\\/]kiln-booked\.md:12: there is no slot bookingUrll.* Nothing was written\.$/m,
+  )
   expect(await readFile(file, 'utf8')).toBe(before)
+  const list = await run('list')
+  expect(list.code).toBe(2)
+  expect(list.stderr).toMatch(/^platformctl: a mail does not compile: mails[\\/]kiln-booked\.md:12: .*\.\n$/)
 })
 
 test('who may ask for a mail of a definition over HTTP, and with what, is what the definition says', async () => {

@@ -197,8 +197,6 @@ async function explain(
           : `cannot be taken on this address (${code}): check --host`
     throw new CommandError(EXIT.usage, `port ${error.port} of ${error.service} ${why}.`)
   }
-  if (error instanceof Error && error.name === 'TemplateError')
-    throw new CommandError(EXIT.usage, `a mail does not compile: ${error.message}.`)
   if (error instanceof Error && error.name === 'StoreOpenError') {
     // A server that is not up yet is not wrong usage: a supervisor tries again.
     const { readSettings } = await import('../../core/env/read-settings.ts')

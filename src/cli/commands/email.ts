@@ -5,7 +5,7 @@ import type { Configure } from '../configure.ts'
 import { type Context, listColumns } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
-import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { CommandError, EXIT, type ExitCode, templateFaultText } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
@@ -255,7 +255,9 @@ async function build(context: Context): Promise<ExitCode> {
   const { BUILD_FILE, buildFolder } = await import('../../core/mail/folder-mails.ts')
   const made = await buildFolder(mails).catch((error: unknown) => {
     if (error instanceof Error && error.name === 'TemplateError')
-      throw new CommandError(EXIT.failed, `${error.message}. Nothing was written.`, { cause: error })
+      throw new CommandError(EXIT.failed, `${templateFaultText(context.cwd, error)} Nothing was written.`, {
+        cause: error,
+      })
     throw error
   })
   const file = path.join(mails.build, BUILD_FILE)

@@ -71,7 +71,12 @@ export const de: Messages = {
     invitation: (title, lessons) =>
       `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail. <a href="/lessons/1">Die erste gleich hier lesen</a>.`,
   },
-  mail: { unsubscribe: 'Abmelden' },
+  mail: {
+    unsubscribe: 'Abmelden',
+    readLesson: 'Im Browser lesen',
+    becauseLesson: 'Sie bekommen diese Lektionen, weil Sie diese Adresse bestätigt haben.',
+    because: 'Sie bekommen diese E-Mail, weil Sie uns diese Adresse gegeben haben.',
+  },
   errors: {
     line: (status, requestId) => `Fehler ${status} · Anfrage ${requestId}`,
     codes: {

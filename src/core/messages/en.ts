@@ -75,7 +75,13 @@ export const en = {
     invitation: (title: string, lessons: number) =>
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail. <a href="/lessons/1">Read the first one here</a>.`,
   },
-  mail: { unsubscribe: 'Unsubscribe' },
+  mail: {
+    unsubscribe: 'Unsubscribe',
+    readLesson: 'Read it in your browser',
+    /** Why a lesson or another mail came, where its template does not say. */
+    becauseLesson: 'You get these lessons because you confirmed this address.',
+    because: 'You get this mail because you gave us this address.',
+  },
   errors: {
     line: (status: number, requestId: string) => `Error ${status} · request ${requestId}`,
     codes: {

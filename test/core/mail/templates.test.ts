@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
@@ -82,7 +82,7 @@ test.each([
   [
     'a slot that is never used',
     TEMPLATE.replace('  link:', '  other: { type: text, sample: x }\n  link:'),
-    /^mail\.md:6: the slot other is declared and never used$/,
+    /^mail\.md:6: the slot other is never used; write \{\{other\}\} where it belongs$/,
   ],
   ['no front matter', '# Hello', /^mail\.md:1: a template begins with front matter/],
   [
@@ -193,9 +193,9 @@ test('a layout with a part that does not exist does not compile, and says where'
 
 test.each([
   [
-    'misses one',
+    'does not use one',
     { name: 'text', link: 'url', team: 'text' },
-    /^mail\.md:4: the slot team is missing: the platform fills name, link, team$/,
+    /^mail\.md:1: the slot team is never used; write \{\{team\}\} where it belongs$/,
   ],
   ['has one of another type', { name: 'url', link: 'url' }, /^mail\.md:5: the slot name has the type url$/],
   [
@@ -211,6 +211,32 @@ test.each([
     )
   },
 )
+
+describe('a template that says no more than its subject', () => {
+  const source = '---\nsubject: First steps\n---\n\n# Hello\n\nWedge the clay.\n'
+  const lesson = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const
+  const slots = { lessonUrl: 'https://kiln.example/lessons/1', unsubscribeUrl: 'https://kiln.example/end' }
+
+  test('is a mail without a button, which says why it came', async () => {
+    const mail = renderMail(await compileTemplate({ file: 'mail.md', source, layout }), {})
+    expect(mail.subject).toBe('First steps')
+    expect(mail.text).toBe(
+      'Hello\n=====\n\nWedge the clay.\n\n--\nYou get this mail because you gave us this address.\n',
+    )
+    expect(mail.html).toContain('You get this mail because you gave us this address.')
+    expect(mail.html).not.toContain('href')
+  })
+
+  test.each([
+    ['en', 'Read it in your browser', 'because you confirmed this address', 'Unsubscribe'],
+    ['de', 'Im Browser lesen', 'weil Sie diese Adresse bestätigt haben', 'Abmelden'],
+  ])('as a lesson it leads to its page and out of the course (%s)', async (language, ...texts) => {
+    const compiled = await compileTemplate({ file: '1-hello.md', source, layout, language, slots: lesson })
+    const { html, text } = renderMail(compiled, slots)
+    for (const part of [html, text])
+      for (const wanted of [...texts, ...Object.values(slots)]) expect(part).toContain(wanted)
+  })
+})
 
 test('a mail whose HTML clients would clip does not compile', async () => {
   await expect(compile(`${TEMPLATE}\n${'many words '.repeat(10_000)}`)).rejects.toThrow(

@@ -1,5 +1,6 @@
 import { marked } from 'marked'
 import mjml2html from 'mjml'
+import type { Messages } from '../../messages/en.ts'
 import { directionOf, messagesOf } from '../../messages/messages.ts'
 import { isBrandSlot, type MailBrand } from '../brand.ts'
 import { escapeHtml } from '../render.ts'
@@ -18,6 +19,9 @@ const REMOTE =
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
 const UNSUBSCRIBE = 'unsubscribeUrl'
+const LESSON = 'lessonUrl'
+/** A layout's button, which a mail without an action leaves out. */
+const BUTTON = /<mj-button\b[^>]*\{\{\s*actionUrl\s*\}\}[\s\S]*?<\/mj-button>/g
 /** MJML takes only colors where a color stands: these are stand-ins, which no layout has of its own. */
 const STAND_INS = Object.entries({
   accent: '#0acce1',
@@ -41,31 +45,36 @@ export interface CompileInput {
  * unknown, missing, misplaced or unused slot is a TemplateError with file and line.
  */
 export async function compileTemplate(input: CompileInput): Promise<CompiledMail> {
-  const template = readTemplate(input.file, input.source)
   const lines = input.source.split(/\r?\n/)
-  checkDeclared(template, lines, input.slots)
+  const { language = 'en' } = input
+  const read = readTemplate(input.file, input.source)
+  checkDeclared(read, lines, input.slots)
+  const template = withDefaults(read, input.slots, messagesOf(language).mail)
   checkUsed(template, lines)
   const tokens = (text: string) => withTokens(text, lines)
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
   const page = await marked.parse(tokens(markdown))
-  const { language = 'en' } = input
   const { unsubscribe } = messagesOf(language).mail
   const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${unsubscribe}</a></p>` : ''}`
-  const html = await layOut(input, {
-    subject: escapeHtml(tokens(template.subject)),
-    preheader: escapeHtml(tokens(template.preheader)),
-    body:
-      template.language === 'mjml'
-        ? tokens(template.body)
-        : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
-    actionUrl: tokens(template.action.url),
-    actionLabel: escapeHtml(template.action.label),
-    footer,
-    language,
-    direction: directionOf(language),
-    platformName: token('platformName', 1),
-    ...Object.fromEntries(STAND_INS),
-  })
+  const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
+  const html = await layOut(
+    { ...input, layout },
+    {
+      subject: escapeHtml(tokens(template.subject)),
+      preheader: escapeHtml(tokens(template.preheader)),
+      body:
+        template.language === 'mjml'
+          ? tokens(template.body)
+          : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
+      actionUrl: tokens(template.action?.url ?? ''),
+      actionLabel: escapeHtml(template.action?.label ?? ''),
+      footer,
+      language,
+      direction: directionOf(language),
+      platformName: token('platformName', 1),
+      ...Object.fromEntries(STAND_INS),
+    },
+  )
   const inHtml = htmlContext(template)
   return {
     slots: template.slots,
@@ -119,10 +128,31 @@ function withBrandSlots(html: string): string {
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
-function textPart(template: TemplateSource, markdown: string, label: string): string {
+function textPart(template: Complete, markdown: string, label: string): string {
   const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\n${label}: {{${UNSUBSCRIBE}}}` : ''
-  return `${template.text ?? plainText(markdown)}\n\n${template.action.label}: ${template.action.url}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
+  const action = template.action ? `\n\n${template.action.label}: ${template.action.url}` : ''
+  return `${template.text ?? plainText(markdown)}${action}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
 }
+
+/** A template as if its author had written everything: what the platform fills in needs no declaration. */
+function withDefaults(
+  template: TemplateSource,
+  wanted: CompileInput['slots'] = {},
+  says: Messages['mail'],
+): Complete {
+  const slots = { ...template.slots }
+  for (const [name, type] of Object.entries(wanted))
+    slots[name] ??= { type, sample: type === 'url' ? 'https://www.example.com/sample' : name }
+  const isLesson = Object.hasOwn(wanted, LESSON) && Object.hasOwn(wanted, UNSUBSCRIBE)
+  return {
+    ...template,
+    slots,
+    because: template.because ?? (isLesson ? says.becauseLesson : says.because),
+    action: template.action ?? (isLesson ? { label: says.readLesson, url: `{{${LESSON}}}` } : undefined),
+  }
+}
+
+type Complete = TemplateSource & { readonly because: string }
 
 function checkDeclared(
   { file, slots }: TemplateSource,
@@ -133,13 +163,7 @@ function checkDeclared(
   const names = Object.keys(wanted).join(', ')
   for (const [name, type] of Object.entries(wanted)) {
     const slot = slots[name]
-    if (slot === undefined)
-      throw new TemplateError(
-        file,
-        lineOf(lines, 'slots'),
-        `the slot ${name} is missing: the platform fills ${names}`,
-      )
-    if (slot.type !== type)
+    if (slot !== undefined && slot.type !== type)
       throw new TemplateError(file, lineOf(lines, name), `the slot ${name} has the type ${type}`)
   }
   const unknown = Object.keys(slots).find((name) => !Object.hasOwn(wanted, name))
@@ -167,12 +191,13 @@ function checkUsed(template: TemplateSource, lines: readonly string[]): void {
   }
   // The footer puts this one in by itself.
   used.add(UNSUBSCRIBE)
+  for (const [, name = ''] of (template.action?.url ?? '').matchAll(SLOT)) used.add(name)
   const unused = Object.keys(template.slots).find((name) => !used.has(name))
   if (unused !== undefined)
     throw new TemplateError(
       template.file,
       lineOf(lines, unused),
-      `the slot ${unused} is declared and never used`,
+      `the slot ${unused} is never used; write {{${unused}}} where it belongs`,
     )
 }
 

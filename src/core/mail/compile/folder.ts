@@ -25,15 +25,21 @@ export interface TemplateFiles {
 /** What templates are made from. */
 export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
-/** Compiles every mail of a set. */
+/** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
 export async function compileFolders(set: Templates): Promise<CompiledMails> {
   const compiled = await Promise.all(
-    set.definitions.map(
-      async (definition) =>
-        [definition.name, await compileFile(await readTemplateFiles(set, definition))] as const,
-    ),
+    set.definitions.map(async (definition) => {
+      const files = await readTemplateFiles(set, definition)
+      return [definition.name, await compileFile(files).catch((error) => inFolder(error, files))] as const
+    }),
   )
   return Object.fromEntries(compiled)
+}
+
+function inFolder(error: unknown, { folder, layoutFolder }: TemplateFiles): never {
+  if (!(error instanceof TemplateError)) throw error
+  const { file, line, sentence } = error
+  throw new TemplateError(path.join(file === LAYOUT ? layoutFolder : folder, file), line, sentence)
 }
 
 /** The template comes from the first folder that has it, the layout from the first that has one. */

@@ -25,8 +25,10 @@ export interface TemplateSource {
   readonly subject: string
   readonly preheader: string
   readonly slots: Readonly<Record<string, Slot>>
-  readonly action: { readonly label: string; readonly url: string }
-  readonly because: string
+  /** The one button. */
+  readonly action: { readonly label: string; readonly url: string } | undefined
+  /** Why the reader gets this mail; undefined for the engine's own sentence. */
+  readonly because: string | undefined
   /** Markdown, or what stands inside one `mj-column` when the file's name ends in `.mjml`. */
   readonly body: string
   readonly language: 'markdown' | 'mjml'
@@ -36,6 +38,7 @@ export interface TemplateSource {
   readonly bodyLine: number
 }
 
+/** Reads a template. Only `subject` is required. */
 export function readTemplate(file: string, source: string): TemplateSource {
   const lines = source.replaceAll('\r\n', '\n').split('\n')
   const end = lines.indexOf('---', 1)
@@ -65,25 +68,29 @@ export function readTemplate(file: string, source: string): TemplateSource {
       ? value
       : fail(lineOf(key), `${key} is needed, as text`)
   }
+  const optional = (key: string) => (front[key] === undefined ? undefined : text(key))
   const slots: Record<string, Slot> = {}
-  if (!isRecord(front.slots))
-    return fail(lineOf('slots'), 'slots is needed: a name with { type: text or url, sample: … } each')
-  for (const [name, slot] of Object.entries(front.slots)) {
+  const declared = front.slots ?? {}
+  if (!isRecord(declared))
+    return fail(lineOf('slots'), 'slots holds a name with { type: text or url, sample: … } for each slot')
+  for (const [name, slot] of Object.entries(declared)) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(name))
       fail(lineOf(name), `a slot is named in camelCase, and ${name} is not`)
     if (!isRecord(slot) || (slot.type !== 'text' && slot.type !== 'url'))
       return fail(lineOf(name), `the slot ${name} has the type text or url`)
     slots[name] = { type: slot.type, sample: text('sample', slot) }
   }
-  if (!isRecord(front.action)) return fail(lineOf('action'), 'action is needed: { label: …, url: … }')
+  const { action } = front
+  if (action !== undefined && !isRecord(action))
+    return fail(lineOf('action'), 'action is { label: …, url: … }')
   return {
     file,
     subject: text('subject'),
-    preheader: text('preheader'),
+    preheader: optional('preheader') ?? '',
     slots,
-    action: { label: text('label', front.action), url: text('url', front.action) },
-    because: text('because'),
-    text: front.text === undefined ? undefined : text('text'),
+    action: action && { label: text('label', action), url: text('url', action) },
+    because: optional('because'),
+    text: optional('text'),
     body: lines
       .slice(end + 1)
       .join('\n')
