@@ -96,11 +96,19 @@ export async function restore({ context, options, address }: Job, name: string):
 }
 
 /** What happened after the backup and was done again. */
-function replayedText({ unsubscribed, undone, erased }: RestoreResult['replayed']): string {
+function replayedText({
+  unsubscribed,
+  undone,
+  erased,
+  suppressed,
+  released,
+}: RestoreResult['replayed']): string {
   const parts = [
     [unsubscribed, 'unsubscribed'],
     [undone, 'subscribed again'],
     [erased, 'erased'],
+    [suppressed, 'suppressed'],
+    [released, 'taken off the suppression list'],
   ] as const
   const happened = parts.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))
   return happened.length === 0

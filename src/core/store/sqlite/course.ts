@@ -396,7 +396,9 @@ export function sqliteCourse(
         if (undone) history.add(id, { at: now, kind: 'undone', enrolment: undone.enrolment, day: 0 })
         return undone
       })
-      if (undone) journal.add({ what: 'undone', at: now, id, enrolment: undone.enrolment })
+      const line = undone && ({ what: 'undone', at: now, id, enrolment: undone.enrolment } as const)
+      // Under the write lock again: an erasure elsewhere may be taking lines out.
+      if (line) await write(() => journal.add(line))
     },
     claimDue: async ({ now, limit, retries, leaseMs, call }) => {
       const due = (failed: 0 | 1, most: number) =>
@@ -495,6 +497,7 @@ export function sqliteCourse(
       const { rows, sentMail, written } = await write(() => {
         sql.suppress.run(suppressionHash, now)
         const erased = eraseRows(database, person)
+        journal.forget(person.identity)
         journal.add({ what: 'erased', at: now, hash: suppressionHash, rows: erased.rows })
         addAudit(database, journal, audit)
         return erased

@@ -49,13 +49,20 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
     return row && mailboxOf(row)
   }
 
-  function applyOne(one: MailboxChange, now: number, ended: JournalEntry[]): AppliedChange {
+  function applyOne(one: MailboxChange, now: number, lines: JournalEntry[]): AppliedChange {
     const { key, identity, erasureHashes, change, at, reason, entry } = one
     if (key !== undefined && sql.note.run(key, now).changes === 0) return 'repeated'
     if (erasureHashes.some((hash) => sql.erased.get(hash) !== undefined)) return 'erased'
     const before = find(identity) ?? newMailbox(identity)
     const { mailbox, effect } = change(before)
     if (mailbox !== before) sql.save.run(mailboxRow(mailbox))
+    const { suppression } = mailbox
+    if (suppression !== before.suppression)
+      lines.push(
+        suppression
+          ? { what: 'suppressed', at: now, identity, suppression }
+          : { what: 'released', at: now, identity },
+      )
     let changed = mailbox !== before
     for (const row of sql.subscriptions.all({ identity }) as SqliteRow[]) {
       const record = recordOfRow(row)
@@ -73,7 +80,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
           problem?.since ?? null,
           id,
         )
-        if (state === 'confirmed') ended.push({ what: 'unsubscribed', at: now, id, enrolment })
+        if (state === 'confirmed') lines.push({ what: 'unsubscribed', at: now, id, enrolment })
         changed = true
       }
       if (entry) history.add(id, { at, enrolment, day: 0, reason, ...entry })
@@ -82,20 +89,23 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
   }
 
   return {
-    apply: async (changes, now, audit) =>
-      guarded(() =>
-        database
-          .transaction(() => {
-            const ended: JournalEntry[] = []
-            const applied = changes.map((one) => applyOne(one, now, ended))
-            addCounts(changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))))
-            // Before the commit: better a line too many than an end that a restore forgets.
-            journal.add(...ended)
-            addAudit(database, journal, audit)
-            return applied
-          })
-          .immediate(),
-      ),
+    apply: async (changes, now, audit) => {
+      const lines: JournalEntry[] = []
+      const ends = (entry: JournalEntry) => entry.what !== 'released'
+      const write = <T>(work: () => T): T => guarded(() => database.transaction(work).immediate())
+      const outcomes = write(() => {
+        const applied = changes.map((one) => applyOne(one, now, lines))
+        addCounts(changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))))
+        // Before the commit: better a line too many than an end that a restore forgets.
+        journal.add(...lines.filter(ends))
+        addAudit(database, journal, audit)
+        return applied
+      })
+      const releases = lines.filter((entry) => !ends(entry))
+      // After it: a release that the store does not hold would have a restore mail the address.
+      if (releases.length > 0) write(() => journal.add(...releases))
+      return outcomes
+    },
     find: async (identity) => guarded(() => find(identity)),
     wasSent: async ({ identity, recipients, messageId }) =>
       guarded(

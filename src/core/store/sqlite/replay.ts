@@ -1,14 +1,31 @@
+import { suppressionHash } from '../../course/links.ts'
+import { releaseChange, suppressionChange } from '../../mail/feedback/changes.ts'
 import { insertAudit } from './audit.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { sqliteCourse } from './course.ts'
-import type { JournalEntry } from './journal.ts'
+import { sqliteFeedback } from './feedback.ts'
+import { type JournalEntry, openJournal } from './journal.ts'
 
 /** What a journal changed in a store that was older than it. */
 export interface Replayed {
   readonly unsubscribed: number
   readonly undone: number
   readonly erased: number
+  /** Put on the suppression list. */
+  readonly suppressed: number
+  /** Taken off it. */
+  readonly released: number
 }
+
+export const NOTHING_REPLAYED: Replayed = {
+  unsubscribed: 0,
+  undone: 0,
+  erased: 0,
+  suppressed: 0,
+  released: 0,
+}
+
+type Listing = Extract<JournalEntry, { what: 'suppressed' | 'released' }>
 
 /** Does again in a restored store what happened after its backup. Doing it twice changes nothing more. */
 export async function replay(database: SqliteDatabase, entries: readonly JournalEntry[]): Promise<Replayed> {
@@ -21,7 +38,10 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   const state = database.prepare('SELECT state FROM subscription WHERE id = ?').pluck()
   const enrolmentOf = database.prepare('SELECT enrolment FROM subscription WHERE id = ?').pluck()
   const suppress = database.prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)')
-  const count = { unsubscribed: 0, undone: 0, erased: 0 }
+  const endedAt = database.prepare('SELECT unsubscribed_at FROM subscription WHERE id = ?').pluck()
+  const count = { ...NOTHING_REPLAYED }
+  const listings = new Map<string, Listing>()
+  const erasedHashes = new Set<string>()
   // Only the last word about each enrolment counts.
   const last = new Map<string, Extract<JournalEntry, { what: 'unsubscribed' | 'undone' }>>()
   for (const entry of entries) {
@@ -29,10 +49,15 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
       insertAudit(database, entry.entry)
       continue
     }
+    if (entry.what === 'suppressed' || entry.what === 'released') {
+      listings.set(entry.identity, entry)
+      continue
+    }
     if (entry.what !== 'erased') {
       last.set(`${entry.id} ${entry.enrolment}`, entry)
       continue
     }
+    erasedHashes.add(entry.hash)
     let changes = suppress.run(entry.hash, entry.at).changes
     for (const [table, ids] of [
       [
@@ -48,13 +73,47 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
       for (const id of ids) changes += database.prepare(`DELETE FROM ${table} WHERE id = ?`).run(id).changes
     if (changes > 0) count.erased += 1
   }
+  forgetMailboxes(database, erasedHashes)
+  for (const what of await replayListings(database, [...listings.values()])) count[what] += 1
   for (const { what, at, id, enrolment } of last.values()) {
     // A course that was started over since is not the one that was ended.
     if (enrolmentOf.get(id) !== enrolment) continue
+    // The suppression that ended it has just been done again; to end it twice would say that its subscriber left too.
+    if (what === 'unsubscribed' && endedAt.get(id) === at) continue
     const before = state.get(id)
     if (what === 'unsubscribed') await course.unsubscribe({ id, enrolment, now: at })
     else await course.undoUnsubscribe({ id, enrolment, now: at })
     if (state.get(id) !== before) count[what] += 1
   }
   return count
+}
+
+/** What the backup knew of the mailboxes of people who were erased since. */
+function forgetMailboxes(database: SqliteDatabase, hashes: ReadonlySet<string>): void {
+  const key = database.prepare(`SELECT value FROM meta WHERE name = 'address_key'`).pluck().get()
+  if (typeof key !== 'string' || hashes.size === 0) return
+  const forget = database.prepare('DELETE FROM mailbox WHERE identity = ?')
+  for (const identity of database.prepare('SELECT identity FROM mailbox').pluck().all() as string[])
+    if (hashes.has(suppressionHash(key, identity))) forget.run(identity)
+}
+
+/** The last word about each address; gives what changed. */
+async function replayListings(
+  database: SqliteDatabase,
+  listings: readonly Listing[],
+): Promise<readonly Listing['what'][]> {
+  const feedback = sqliteFeedback(database, (work) => work(), openJournal(undefined))
+  const changed: Listing['what'][] = []
+  for (const listing of listings) {
+    const { what, at, identity } = listing
+    const known = (await feedback.find(identity))?.suppression
+    if (what === 'suppressed' ? known?.cause === listing.suppression.cause : known === undefined) continue
+    const change =
+      listing.what === 'suppressed'
+        ? suppressionChange(identity, listing.suppression, () => [])
+        : releaseChange(identity, { at, reason: 'done again after a restore', source: 'operator' })
+    await feedback.apply([change], at)
+    changed.push(what)
+  }
+  return changed
 }

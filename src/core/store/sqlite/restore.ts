@@ -10,7 +10,7 @@ import { unpack } from './image.ts'
 import { openJournal, readJournal } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { type Replayed, replay } from './replay.ts'
+import { NOTHING_REPLAYED, type Replayed, replay } from './replay.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
 import { countRows, verifyDatabase } from './verify.ts'
 
@@ -189,10 +189,7 @@ async function check({
         )
       // One that is older is brought up to date here, not at the next start.
       if (holds === 'course') migrate(database, from, MIGRATIONS)
-      const replayed =
-        holds === 'course'
-          ? await replay(database, readJournal(to))
-          : { unsubscribed: 0, undone: 0, erased: 0 }
+      const replayed = holds === 'course' ? await replay(database, readJournal(to)) : NOTHING_REPLAYED
       if (audit && holds === 'course') insertAudit(database, audit)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)

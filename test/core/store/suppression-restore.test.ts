@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { suppressionHash } from '../../../src/core/course/links.ts'
+import { applyFeedback, releaseChange, suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import type { Store } from '../../../src/core/store/store.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
+
+const NOW = Date.parse('2026-11-21T08:00:00Z')
+const KEY = 'the key under which this store knows addresses'
+const erasureHashes = (identity: string) => [suppressionHash(KEY, identity)]
+const addressOf = (name: string) => `${name}@example.com`
+
+async function opened(file: string): Promise<Store> {
+  const store = await openStore({ kind: 'sqlite', file })
+  onTestFinished(() => store.close())
+  await store.getOrCreate('address_key', () => KEY)
+  return store
+}
+
+async function confirmed(store: Store, name: string) {
+  const request = { course: 'quantum', identity: addressOf(name), address: addressOf(name) }
+  await store.course.requestConfirmation({ ...request, id: `id-${name}`, tokenHash: name, now: NOW })
+  await store.course.confirm({ begin, tokenHash: name, now: NOW })
+}
+
+const bounce = (store: Store, name: string, now: number) =>
+  applyFeedback({
+    feedback: {
+      events: [
+        {
+          id: `bounce-of-${name}`,
+          kind: 'hard-bounce',
+          address: addressOf(name),
+          messageId: undefined,
+          at: now,
+          reason: 'the address does not exist (5.1.1)',
+        },
+      ],
+      ignored: 0,
+    },
+    source: 'postmark',
+    store: store.feedback,
+    sending: store.sending,
+    erasureHashes,
+    now,
+  })
+
+const add = (store: Store, name: string, now: number) => {
+  const suppression = { cause: 'manual', at: now, source: 'operator', reason: 'asked by phone' } as const
+  return store.feedback.apply([suppressionChange(addressOf(name), suppression, erasureHashes)], now)
+}
+
+const remove = (store: Store, name: string, now: number) =>
+  store.feedback.apply(
+    [releaseChange(addressOf(name), { at: now, reason: 'a new mailbox', source: 'operator' })],
+    now,
+  )
+
+const erase = (store: Store, name: string, now: number) =>
+  store.course.erase({
+    identity: addressOf(name),
+    spellings: [addressOf(name)],
+    recipients: [],
+    suppressionHash: suppressionHash(KEY, addressOf(name)),
+    now,
+  })
+
+test('a restore of an older backup forgets no suppression and no removal, and doing it twice changes nothing more', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const from = path.join(folder, 'backup.sqlite')
+  const store = await opened(file)
+  for (const name of ['ada', 'grace']) await confirmed(store, name)
+  for (const name of ['mary', 'erin', 'rose']) await add(store, name, NOW)
+  const care = await openCare({ kind: 'sqlite', file })
+  await care.backup(from, NOW)
+  await care.close()
+
+  await bounce(store, 'ada', NOW + 1)
+  // The backup knows neither: one comes from an old provider's list, one went off the list again.
+  await add(store, 'imported', NOW + 1)
+  await add(store, 'passing', NOW + 1)
+  await remove(store, 'passing', NOW + 2)
+  await remove(store, 'mary', NOW + 2)
+  await remove(store, 'rose', NOW + 2)
+  await add(store, 'rose', NOW + 3)
+  await erase(store, 'erin', NOW + 3)
+  const before = await store.feedback.listSuppressed(100)
+  const ended = await store.course.findById('id-ada')
+  await store.close()
+
+  // What a restore replaces is kept under the second at which it was replaced.
+  for (const now of [NOW + 1000, NOW + 2000]) {
+    const { replayed } = await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
+    expect(replayed).toEqual({ suppressed: 2, released: 1, unsubscribed: 0, undone: 0, erased: 1 })
+    const again = await opened(file)
+    const listed = await again.feedback.listSuppressed(100)
+    expect(listed.map(({ identity, cause }) => [identity, cause])).toEqual([
+      ['rose@example.com', 'manual'],
+      ['ada@example.com', 'hard-bounce'],
+      ['imported@example.com', 'manual'],
+    ])
+    expect(new Set(listed.map(({ identity }) => identity))).toEqual(
+      new Set(before.map(({ identity }) => identity)),
+    )
+    expect(await again.course.findById('id-ada')).toEqual({ ...ended, fence: expect.any(Number) })
+    expect((await again.course.findById('id-grace'))?.state).toBe('confirmed')
+    await again.close()
+  }
+})
+
+test('an erasure takes an address out of the journal, and every other line stays', async () => {
+  const folder = await emptyFolder()
+  const file = path.join(folder, 'platform.sqlite')
+  const journal = () => readFile(path.join(folder, 'platform-journal.jsonl'), 'utf8')
+  const store = await opened(file)
+  await confirmed(store, 'ada')
+  await bounce(store, 'ada', NOW)
+  await add(store, 'grace', NOW)
+  expect(await journal()).toContain('ada@example.com')
+  await erase(store, 'ada', NOW + 1)
+  const text = await journal()
+  expect(text).not.toContain('ada@')
+  const whats = text.split('\n').flatMap((line) => (line ? [JSON.parse(line).what] : []))
+  expect(whats).toEqual(['unsubscribed', 'suppressed', 'erased'])
+})
