@@ -2,9 +2,11 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
+import type * as Links from '../../src/core/course/links.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as Schedule from '../../src/core/course/schedule.ts'
 import type * as Errors from '../../src/core/errors.ts'
+import type * as Feedback from '../../src/core/mail/feedback/changes.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
 import type * as Secret from '../../src/core/secret.ts'
 import type * as Stores from '../../src/core/store/open.ts'
@@ -16,6 +18,8 @@ export interface Core {
   readonly openCourse: typeof Open.openCourse
   readonly openMailer: typeof Mailer.openMailer
   readonly openStore: typeof Stores.openStore
+  readonly applyFeedback: typeof Feedback.applyFeedback
+  readonly suppressionHash: typeof Links.suppressionHash
   readonly secret: typeof Secret.secret
   readonly PlatformError: typeof Errors.PlatformError
   readonly DAY_MS: typeof Schedule.DAY_MS
@@ -30,8 +34,21 @@ export async function loadCore(root: string): Promise<Core> {
   const { openCourse } = await load<typeof Open>('course/open.ts')
   const { openMailer } = await load<typeof Mailer>('mail/open.ts')
   const { openStore } = await load<typeof Stores>('store/open.ts')
+  const { applyFeedback } = await load<typeof Feedback>('mail/feedback/changes.ts')
+  const { suppressionHash } = await load<typeof Links>('course/links.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
   const { DAY_MS } = await load<typeof Schedule>('course/schedule.ts')
-  return { createCatalog, createHours, openCourse, openMailer, openStore, secret, PlatformError, DAY_MS }
+  return {
+    createCatalog,
+    createHours,
+    openCourse,
+    openMailer,
+    openStore,
+    applyFeedback,
+    suppressionHash,
+    secret,
+    PlatformError,
+    DAY_MS,
+  }
 }

@@ -232,6 +232,49 @@ export const MUTATIONS: readonly Mutation[] = [
     find: '  } catch {\n    return text\n  }',
     replace: "  } catch {\n    throw new SyntaxError('damaged')\n  }",
   },
+  {
+    name: 'counts a report as often as it is delivered',
+    file: 'store/sqlite/feedback.ts',
+    find: "sql.note.run(key, now).changes === 0) return 'repeated'",
+    replace: "sql.note.run(key, now).changes < 0) return 'repeated'",
+  },
+  {
+    name: 'keeps what is reported of a person who was erased',
+    file: 'store/sqlite/feedback.ts',
+    find: "if (erasureHashes.some((hash) => sql.erased.get(hash) !== undefined)) return 'erased'",
+    replace: '',
+  },
+  {
+    name: 'ends a newer enrolment by a report about an earlier one',
+    file: 'course/subscription.ts',
+    find: "return record.state !== 'confirmed' || at < (record.confirmedAt ?? at)",
+    replace: "return record.state !== 'confirmed'",
+  },
+  {
+    name: 'mails on after a complaint',
+    file: 'course/subscription.ts',
+    find: "  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'\n",
+    replace:
+      "  const kind = effect === 'end-dead' ? 'bounced' : 'suppressed'\n  if (kind === 'suppressed') return undefined\n",
+  },
+  {
+    name: 'starts the course of a suppressed address',
+    file: 'course/subscription.ts',
+    find: 'if (suppression === undefined) return enrolled',
+    replace: 'if (suppression === undefined || enrolled) return enrolled',
+  },
+  {
+    name: 'counts soft bounces from before a delivery that was reported first',
+    file: 'mail/feedback/mailbox.ts',
+    find: 'if (mailbox.deliveredAt !== undefined && at <= mailbox.deliveredAt)',
+    replace: 'if (mailbox.deliveredAt !== undefined && at <= 0)',
+  },
+  {
+    name: 'suppresses an address for any five soft bounces',
+    file: 'mail/feedback/mailbox.ts',
+    find: 'if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)',
+    replace: 'if (softBounces < SOFT_BOUNCES.most)',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -26,6 +26,7 @@ export type Fault =
   | 'erase'
   | 'hours'
   | 'poison'
+  | 'feedback'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

@@ -41,6 +41,8 @@ export function scenarioOf(seed: number): Scenario {
       ...(random.oneIn(3) ? FAULTS.filter(() => !random.oneIn(3)) : FAULTS),
       // A store in a file, whose rows a hand can damage, is slower than one in memory.
       ...(random.oneIn(5) ? (['poison'] as const) : []),
+      // Drawn apart, so that the other faults of a seed stay as they are. People whom a report ended hide other faults.
+      ...(seeded(seed ^ 0xfeed).oneIn(2) ? (['feedback'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
   }

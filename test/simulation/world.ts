@@ -6,6 +6,7 @@ import type { Message } from '../../src/core/mail/transport.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { compiledMails } from '../support/learning.ts'
 import type { Core } from './core.ts'
+import { simulateFeedback } from './feedback.ts'
 import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
 import { type Fault, MOST_SKEW_MS, NEVER, type Process, simulatedProvider } from './provider.ts'
@@ -47,11 +48,21 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const random = seeded(scenario.seed)
   const time = virtualTime(START)
   const faults = new Set(scenario.faults)
-  const witness = createWitness({ kind: scenario.provider, time })
   const hand = faults.has('poison') ? await openHand() : undefined
   const store = await core.openStore(hand && { kind: 'sqlite', file: hand.file }, {
     leaseClock: time.elapsed,
   })
+  const addressKey = core.secret('kept in the store')
+  const feedback = simulateFeedback({
+    core,
+    store,
+    time,
+    witness: createWitness({ kind: scenario.provider, time }),
+    seed: scenario.seed,
+    addressKey: addressKey.reveal(),
+    reports: faults.has('feedback'),
+  })
+  const { witness } = feedback
   let calm = false
   let kills = 0
   const kill = (process: Process) => {
@@ -87,6 +98,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     const found = await store.course.findById(id)
     if (found === undefined) return false
     await course.erase(found.address)
+    feedback.erased(found.address)
     witness.unsubscribed(`${id}.${found.enrolment}`)
     return true
   }
@@ -152,7 +164,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       siteUrl: 'https://www.example.com',
       linkKey,
       oldLinkKeys: secrets.filter((one) => one !== linkKey),
-      addressKey: core.secret('kept in the store'),
+      addressKey,
     })
   }
 

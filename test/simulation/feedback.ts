@@ -1,0 +1,247 @@
+import type { FeedbackEvent, FeedbackKind } from '../../src/core/mail/feedback/event.ts'
+import { SOFT_BOUNCES } from '../../src/core/mail/feedback/mailbox.ts'
+import type { Message } from '../../src/core/mail/transport.ts'
+import type { Store } from '../../src/core/store/store.ts'
+import type { Core } from './core.ts'
+import { type Seeded, seeded } from './seeded.ts'
+import type { VirtualTime } from './virtual-time.ts'
+import { enrolmentIn, type Witness } from './witness.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** Webhooks carry a few events, or a backlog after an outage. */
+const MOST_IN_ONE = 100
+const SOURCE = 'postmark'
+
+/** What happens to the mail of an address. Most of it arrives, and nothing is reported of it. */
+type Fate = 'quiet' | 'delivered' | 'full' | 'flaky' | 'hard-bounce' | 'complaint' | 'unsubscribed'
+
+/** What has been reported of an address, each event once. */
+interface Known {
+  readonly softs: number[]
+  delivered: number
+  /** A hard bounce or a complaint. */
+  final: boolean
+  suppressed: boolean
+  erased: boolean
+}
+
+/**
+ * A provider that reports on accepted lessons: hours or days later, in any order, more than once, about enrolments that
+ * were started over since, and about people who were erased. Webhooks go through the real path into the real store, and
+ * are delivered again when the store fails them.
+ */
+export function simulateFeedback(input: {
+  readonly core: Pick<Core, 'applyFeedback' | 'suppressionHash'>
+  readonly store: Pick<Store, 'course' | 'feedback' | 'sending'>
+  readonly time: VirtualTime
+  readonly witness: Witness
+  readonly seed: number
+  readonly addressKey: string
+  /** Undefined: the provider reports nothing. */
+  readonly reports: boolean
+}): { readonly witness: Witness; readonly erased: (address: string) => void } {
+  const { core, store, time, witness, seed, addressKey, reports } = input
+  // A stream of its own: what is reported changes nothing of what else is drawn.
+  const random = seeded(seed ^ 0xfeedbac)
+  const fates = new Map<string, Fate>()
+  const addresses = new Map<string, string>()
+  const confirmedAt = new Map<string, number>()
+  const known = new Map<string, Known>()
+  const waiting: FeedbackEvent[] = []
+  let events = 0
+
+  const knownOf = (address: string): Known => {
+    const found = known.get(address) ?? {
+      softs: [],
+      delivered: Number.NEGATIVE_INFINITY,
+      final: false,
+      suppressed: false,
+      erased: false,
+    }
+    known.set(address, found)
+    return found
+  }
+  const isSuppressed = (enrolment: string) => {
+    const address = addresses.get(enrolment.split('.')[0] ?? '')
+    return address !== undefined && knownOf(address).suppressed
+  }
+
+  function report(kind: FeedbackKind, message: Message): void {
+    const { address } = message.to
+    events += 1
+    const event = {
+      id: `event-${events}`,
+      kind,
+      address,
+      messageId: message.messageId,
+      at: time.clock.now(),
+      reason: `reported as ${kind}`,
+    }
+    // Soon, after the next lessons, or when the course has been started over.
+    const late = random.pick([MINUTE, 2 * HOUR, 3 * DAY])
+    for (let times = random.oneIn(3) ? 3 : 1; times > 0; times -= 1)
+      time.after(random.between(1000, late), () => waiting.push(event))
+  }
+
+  /** The provider's next webhook. */
+  async function deliver(): Promise<void> {
+    const batch = shuffled(waiting.splice(0, MOST_IN_ONE), random)
+    if (batch.length === 0) return
+    // The answer is lost or the store is: the provider delivers the same events again.
+    if (random.oneIn(8)) waiting.push(...batch)
+    if (random.oneIn(16)) return
+    /** Enrolments that a report may end, and whether one of those in this webhook must. */
+    const unsubscribes = new Map<string, { readonly address: string; ends: boolean }>()
+    for (const { id, kind, address, at } of batch) {
+      if (kind !== 'unsubscribed') continue
+      const enrolment = await confirmedEnrolment(address)
+      if (enrolment === undefined) continue
+      const ends = !noted.has(id) && at >= (confirmedAt.get(enrolment) ?? at)
+      unsubscribes.set(enrolment, { address, ends: ends || unsubscribes.get(enrolment)?.ends === true })
+    }
+    await core.applyFeedback({
+      feedback: { events: batch, ignored: 0 },
+      source: SOURCE,
+      store: store.feedback,
+      sending: store.sending,
+      erasureHashes: (identity) => [core.suppressionHash(addressKey, identity)],
+      now: time.clock.now(),
+    })
+    for (const event of batch) note(event)
+    for (const address of new Set(batch.map((event) => event.address))) await check(address)
+    for (const [enrolment, { address, ends }] of unsubscribes)
+      await checkUnsubscribed(address, enrolment, ends)
+    // The webhook is answered; from here on nothing may go out.
+    await time.clock.sleep(1)
+    for (const address of new Set(batch.map((event) => event.address))) await acknowledge(address)
+  }
+
+  const noted = new Set<string>()
+  function note({ id, kind, address, at }: FeedbackEvent): void {
+    const mailbox = knownOf(address)
+    if (noted.has(id) || mailbox.erased) return
+    noted.add(id)
+    if (kind === 'soft-bounce') mailbox.softs.push(at)
+    if (kind === 'delivered') mailbox.delivered = Math.max(mailbox.delivered, at)
+    if (kind === 'hard-bounce' || kind === 'complaint') mailbox.final = true
+  }
+
+  async function confirmedEnrolment(address: string): Promise<string | undefined> {
+    const found = await store.course.find(address)
+    return found?.state === 'confirmed' ? `${found.id}.${found.enrolment}` : undefined
+  }
+
+  /** What the store knows of an address follows from what was reported of it, however it was delivered. */
+  async function check(address: string): Promise<void> {
+    const { softs, delivered, final, erased } = knownOf(address)
+    const { suppression } = (await store.feedback.find(address)) ?? {}
+    if (erased) {
+      if ((await store.feedback.find(address)) || (await store.course.find(address)))
+        witness.violation('feedback brought back a person who was erased', address)
+      return
+    }
+    if (final && suppression === undefined)
+      witness.violation('a hard bounce or a complaint suppressed nobody', address)
+    const after = softs.filter((at) => at > delivered)
+    const isEnough = (all: readonly number[]) =>
+      all.length >= SOFT_BOUNCES.most && Math.max(...all) - Math.min(...all) >= SOFT_BOUNCES.overMs
+    if (suppression !== undefined && !final && !isEnough(after) && !knownOf(address).suppressed)
+      witness.violation('an address was suppressed for too few soft bounces', address)
+    if (suppression === undefined && delivered === Number.NEGATIVE_INFINITY && isEnough(softs))
+      witness.violation('soft bounces over days suppressed nobody', address)
+  }
+
+  /** No time passes between a webhook and this look: only the webhook can have ended the enrolment. */
+  async function checkUnsubscribed(address: string, enrolment: string, ends: boolean): Promise<void> {
+    const found = await store.course.find(address)
+    if (found === undefined || `${found.id}.${found.enrolment}` !== enrolment) return
+    const ended = found.state !== 'confirmed'
+    if (ends && !ended) witness.violation('an unsubscribe at the provider did nothing', enrolment)
+    if (!ends && ended)
+      witness.violation('a report that was late or repeated ended an enrolment that goes on', enrolment)
+    if (ended) witness.unsubscribed(enrolment)
+  }
+
+  async function acknowledge(address: string): Promise<void> {
+    const mailbox = knownOf(address)
+    if ((await store.feedback.find(address))?.suppression === undefined) return
+    mailbox.suppressed = true
+    const found = await store.course.find(address)
+    if (found?.state === 'confirmed')
+      witness.violation('a suppressed address has a course that goes on', `${found.id}.${found.enrolment}`)
+    if (found) witness.unsubscribed(`${found.id}.${found.enrolment}`)
+  }
+
+  function fateOf(address: string): Fate {
+    const fate =
+      fates.get(address) ??
+      random.pick<Fate>([
+        'quiet',
+        'quiet',
+        'quiet',
+        'quiet',
+        'delivered',
+        'full',
+        'flaky',
+        'hard-bounce',
+        'complaint',
+        'unsubscribed',
+      ])
+    fates.set(address, fate)
+    return fate
+  }
+  function learn(message: Message): void {
+    const fate = fateOf(message.to.address)
+    if (fate === 'full') report('soft-bounce', message)
+    else if (fate === 'flaky') report(random.oneIn(3) ? 'delivered' : 'soft-bounce', message)
+    else if (fate === 'delivered') report('delivered', message)
+    else if (fate !== 'quiet' && random.oneIn(4)) report(fate, message)
+  }
+
+  if (reports) {
+    const post = () => {
+      deliver()
+        .catch((error: unknown) => witness.violation(`a webhook met a fault: ${String(error)}`, ''))
+        .finally(() => time.after(random.between(MINUTE, HOUR), post))
+    }
+    time.after(MINUTE, post)
+  }
+  return {
+    erased(address) {
+      knownOf(address).erased = true
+    },
+    witness: {
+      ...witness,
+      delivered(message) {
+        witness.delivered(message)
+        if (reports && enrolmentIn(message) !== undefined) learn(message)
+      },
+      handedOver(process, message) {
+        witness.handedOver(process, message)
+        const enrolment = enrolmentIn(message)
+        if (enrolment === undefined) return
+        addresses.set(enrolment.split('.')[0] ?? '', message.to.address)
+        if (knownOf(message.to.address).suppressed)
+          witness.violation('a lesson to a suppressed address', enrolment)
+      },
+      confirmed(enrolment, at) {
+        witness.confirmed(enrolment, at)
+        confirmedAt.set(enrolment, at)
+        // It ended as it began.
+        if (isSuppressed(enrolment)) witness.unsubscribed(enrolment)
+      },
+      undone(enrolment) {
+        if (!isSuppressed(enrolment)) witness.undone(enrolment)
+      },
+    },
+  }
+}
+
+function shuffled<T>(items: readonly T[], random: Seeded): readonly T[] {
+  return items
+    .map((item) => ({ item, order: random.fraction() }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ item }) => item)
+}
