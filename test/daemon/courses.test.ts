@@ -14,11 +14,24 @@ const pottery: CourseDefinition = {
   follow: 'start',
 }
 
+const chess: CourseDefinition = {
+  ...pottery,
+  id: 'chess',
+  title: 'Chess',
+  cadence: { kind: 'at', minute: 7 * 60 + 30, zone: 'Europe/Berlin', weekdays: [1, 4] },
+}
+const astronomy: CourseDefinition = {
+  ...pottery,
+  id: 'astronomy',
+  title: 'Astronomy',
+  cadence: { kind: 'every', ms: 36 * 3_600_000 },
+}
+
 async function opened() {
   let now = Date.UTC(2026, 2, 28)
   const messages: Message[] = []
   const platform = openPlatform({
-    platform: { ...learning, courses: [...learning.courses, pottery] },
+    platform: { ...learning, courses: [...learning.courses, pottery, chess, astronomy] },
     env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' },
     store: await openTestStore(await addressOf('sqlite')),
     mailer: {
@@ -71,7 +84,28 @@ test('a visitor subscribes to a course by its name, at their own nine o’clock'
 })
 
 test.each([
-  [{ course: 'chess' }, 'course'],
+  [undefined, 'Lessons come once a day,'],
+  ['pottery', 'A lesson comes every day at 09:00 (in your time zone; UTC if you gave none).'],
+  ['chess', 'A lesson comes every Monday and Thursday at 07:30 (Europe/Berlin).'],
+  ['astronomy', 'A lesson comes every 1 day 12 hours,'],
+])('who confirms the course %s reads when its lessons come', async (course, when) => {
+  const it = await opened()
+  await it.post({ email: 'ada@example.com', ...(course && { course }) })
+  await new Promise((resolve) => setImmediate(resolve))
+  await (await it.platform.course()).close()
+  const link = /https:\/\/www\.example\.com(\/api\/email\/confirm\?[^\s]+)/.exec(
+    it.messages[0]?.text ?? '',
+  )?.[1]
+  const page = await it.web?.fetch(new Request(`http://localhost${link}`, { method: 'POST' }))
+  expect(await page?.text()).toContain(when)
+  const again = await it.web?.fetch(
+    new Request(`http://localhost${link}`, { headers: { accept: 'text/html' } }),
+  )
+  expect(await again?.text()).toContain(when)
+})
+
+test.each([
+  [{ course: 'judo' }, 'course'],
   [{ timeZone: '+02:00' }, 'timeZone'],
   [{ timeZone: 'Mars/Olympus' }, 'timeZone'],
   [{ language: '<b>' }, 'language'],

@@ -17,8 +17,9 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-export function confirmUrl(siteUrl: string, token: string): string {
-  return `${siteUrl}${ROUTES.confirm.path}?token=${token}`
+/** `course`: the one that the page says the times of; undefined for the platform's first. */
+export function confirmUrl(siteUrl: string, token: string, course?: string): string {
+  return `${siteUrl}${ROUTES.confirm.path}?token=${token}${course === undefined ? '' : `&course=${course}`}`
 }
 
 /** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */

@@ -159,10 +159,13 @@ export function openCourse({
   const audit = (action: AuditAction, subject: string, operator: Operator, details?: string) =>
     auditEntry({ action, subject, operator, now: clock.now(), random, ...(details && { details }) })
 
-  async function sendConfirmation(to: string, id: string, token: string, hash: string): Promise<SendOutcome> {
+  async function sendConfirmation(
+    { address: to, id, course }: Pick<Subscription, 'address' | 'id' | 'course'>,
+    { token, hash }: ReturnType<typeof newToken>,
+  ): Promise<SendOutcome> {
     const outcome = await mailer.send({
       template: 'subscription-confirmation',
-      slots: { confirmUrl: confirmUrl(siteUrl, token) },
+      slots: { confirmUrl: confirmUrl(siteUrl, token, course === firstCourse ? undefined : course) },
       to: { name: undefined, address: to },
       about: `confirmation.${hash}`,
       date: new Date(clock.now()),
@@ -220,7 +223,7 @@ export function openCourse({
         // After the answer: its body and its time must not tell whether there was anything to send.
         const sending = new Promise<void>((resolve) =>
           setImmediate(() => {
-            void sendConfirmation(request.address, request.id, token, hash).then(() => resolve())
+            void sendConfirmation({ ...request, course }, { token, hash }).then(() => resolve())
           }),
         )
         pending.add(sending)
@@ -251,7 +254,7 @@ export function openCourse({
       }
       if (!request.mail)
         return { kind: 'not_sent', reason: 'a confirmation was mailed to this address not long ago' }
-      const outcome = await sendConfirmation(request.address, request.id, token, hash)
+      const outcome = await sendConfirmation({ ...request, course }, { token, hash })
       return outcome.kind === 'sent'
         ? { kind: 'sent', id: outcome.id }
         : { kind: 'not_sent', reason: outcome.reason }
@@ -311,7 +314,8 @@ export function openCourse({
         const { token, hash } = newToken(random)
         // The token of the mail that failed is known to nobody; only its hash was kept.
         if (!(await store.renewConfirmation({ id, tokenHash: hash, now }))) continue
-        const outcome = await sendConfirmation(address, id, token, hash)
+        const course = (await store.findById(id))?.course ?? firstCourse
+        const outcome = await sendConfirmation({ address, id, course }, { token, hash })
         if (outcome.kind !== 'sent') break
         sent += 1
       }

@@ -30,10 +30,12 @@ export const de: Messages = {
   course: {
     confirmedTitle: 'Bestätigt',
     confirmedHeading: 'Sie sind dabei',
-    confirmed: (everyMs) =>
-      everyMs === DAY_MS
+    confirmedEvery: (ms) =>
+      ms === DAY_MS
         ? 'Ihre Adresse ist bestätigt. Jeden Tag kommt eine Lektion; die erste mit dem nächsten Versand.'
-        : `Ihre Adresse ist bestätigt. Alle ${duration(everyMs)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
+        : `Ihre Adresse ist bestätigt. Alle ${duration(ms)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
+    confirmedAt: (days, time, zone) =>
+      `Ihre Adresse ist bestätigt. Jeden ${days.length === 0 ? 'Tag' : listed(days)} um ${time} Uhr (${zone ?? 'in Ihrer Zeitzone; UTC, wenn Sie keine angegeben haben'}) kommt eine Lektion.`,
     confirmedEnd: 'In jeder Lektion steht ein Link, der den Kurs mit einem Klick beendet.',
     confirmTitle: 'Bestätigen',
     confirmHeading: 'Bestätigen Sie Ihre Adresse',
@@ -396,6 +398,7 @@ export const de: Messages = {
       'November',
       'Dezember',
     ],
+    weekdays: ['Montag', 'Dienstag', 'Mittwoch', 'Donnerstag', 'Freitag', 'Samstag', 'Sonntag'],
     date: (day, month, year) => `${day}. ${month} ${year}`,
   },
 }

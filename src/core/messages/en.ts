@@ -35,10 +35,13 @@ export const en = {
     confirmedTitle: 'Confirmed',
     confirmedHeading: 'You are in',
     // No page knows when the next dispatch is, so none promises a time.
-    confirmed: (everyMs: number) =>
-      everyMs === DAY_MS
+    confirmedEvery: (ms: number) =>
+      ms === DAY_MS
         ? 'Your address is confirmed. Lessons come once a day, beginning with the next delivery.'
-        : `Your address is confirmed. A lesson comes every ${duration(everyMs)}, beginning with the next delivery.`,
+        : `Your address is confirmed. A lesson comes every ${duration(ms)}, beginning with the next delivery.`,
+    /** `days`: of the week, none for every day; `zone`: undefined for the subscriber's own. */
+    confirmedAt: (days: readonly string[], time: string, zone: string | undefined) =>
+      `Your address is confirmed. A lesson comes every ${days.length === 0 ? 'day' : listed(days)} at ${time} (${zone ?? 'in your time zone; UTC if you gave none'}).`,
     confirmedEnd: 'Every lesson has a link that ends the course with one click.',
     confirmTitle: 'Confirm',
     confirmHeading: 'Confirm your address',
@@ -306,6 +309,8 @@ export const en = {
   },
   time: {
     months: ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'],
+    /** Monday first. */
+    weekdays: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'],
     /** `21 Nov 2026` */
     date: (day: number, month: string, year: string) => `${day} ${month} ${year}`,
   },

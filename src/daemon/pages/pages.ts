@@ -1,20 +1,29 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
+import type { Cadence } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import type { Messages } from '../../core/messages/en.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 import { SUBSCRIBE_STYLE } from './subscribe.ts'
 
-/** `everyMs`: the time between two lessons. */
-export function confirmedPage(frame: Frame, everyMs: number): Page {
+/** Says when the lessons come; nothing of it where the platform has no course any more. */
+export function confirmedPage(frame: Frame, cadence: Cadence | undefined): Page {
   const T = frame.messages.course
   return page({
     frame,
     title: T.confirmedTitle,
     body: `<h1>${T.confirmedHeading}</h1>
-<p>${T.confirmed(everyMs)}</p>
-<p class="quiet">${T.confirmedEnd}</p>`,
+${cadence === undefined ? '' : `<p>${cadenceText(frame.messages, cadence)}</p>\n`}<p class="quiet">${T.confirmedEnd}</p>`,
   })
+}
+
+function cadenceText({ course, time }: Messages, cadence: Cadence): string {
+  if (cadence.kind === 'every') return course.confirmedEvery(cadence.ms)
+  const { minute, zone, weekdays } = cadence
+  const days = weekdays.length === 7 ? [] : weekdays.flatMap((day) => time.weekdays[day - 1] ?? [])
+  const clock = [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0')).join(':')
+  return course.confirmedAt(days, clock, zone)
 }
 
 /** The same link, by a button: whoever only looks at it confirms nothing. */

@@ -16,7 +16,6 @@ import { isScanner } from '../http/scanner.ts'
 import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
 import { subscribedPage, subscribeForm, subscribeRefusedPage } from '../pages/subscribe.ts'
 
-const DAY_MS = 86_400_000
 const SMALL_BODY_BYTES = 8 * 1024
 
 export const subscribeBody = (courses: readonly CourseDefinition[]) =>
@@ -91,9 +90,8 @@ export function subscribeRoute(
 export function confirmRoute(
   course: () => Promise<Course>,
   by: 'link' | 'button',
-  confirmed: CourseDefinition | undefined,
+  courses: readonly CourseDefinition[],
 ): Handler {
-  const everyMs = confirmed?.cadence.kind === 'every' ? confirmed.cadence.ms : DAY_MS
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const token = asked.url.searchParams.get('token') ?? ''
@@ -115,7 +113,11 @@ export function confirmRoute(
       })
     }
     if (wantsJson(asked)) return jsonResponse({ status: 'confirmed' }, asked)
-    return htmlResponse({ requestId: asked.requestId, ...confirmedPage(asked.frame, everyMs) })
+    const named = courses.find(({ id }) => id === asked.url.searchParams.get('course'))
+    return htmlResponse({
+      requestId: asked.requestId,
+      ...confirmedPage(asked.frame, (named ?? courses[0])?.cadence),
+    })
   }
 }
 

@@ -44,7 +44,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
       (await courseRoutes()).subscribeRoute(course, parts.platform.courses, parts.challenge),
     ),
     confirm: later(async () =>
-      (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses[0]),
+      (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses),
     ),
     unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
     email: later(async () =>

@@ -67,7 +67,7 @@ test.each([
   [de.status.areFailing(['Web', 'Brennofen']), 'Gestört sind Web und Brennofen'],
   [de.status.areDegraded(['Web']), 'Alles funktioniert, aber eingeschränkt ist Web'],
   [
-    en.course.confirmed(2 * 86_400_000),
+    en.course.confirmedEvery(2 * 86_400_000),
     'Your address is confirmed. A lesson comes every 2 days, beginning with the next delivery.',
   ],
   [en.errors.noLesson('<a>', 7).help, 'The course has seven: <a>.'],
