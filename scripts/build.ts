@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
+import { type OutputBundle, rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
 import { COMPILED_MAILS } from './mails.ts'
 import { thirdPartyNotices } from './notices.ts'
@@ -35,6 +35,20 @@ const withoutFacade = {
   // are first read: with node:util alone that is a diff algorithm and ICU. Each chunk takes just what it names.
   renderChunk: (code: string) => ({ code: code.replace(BUILTIN_IMPORT, builtinInstead), map: null }),
 }
+const ascii = {
+  name: 'ASCII only',
+  // A file with a single other character is kept in two bytes a character, and hashed for the compile cache that way.
+  // After minifying, which writes the characters themselves.
+  generateBundle(_: unknown, bundle: OutputBundle) {
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk') file.code = file.code.replace(/[^\0-\x7f]/g, escaped)
+  },
+}
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
 // White space only: less to read at a cold start, and the names in a stack trace stay.
 const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const
 
@@ -66,6 +80,7 @@ const build = await rolldown({
           : null,
     },
     withoutFacade,
+    ascii,
     {
       name: 'MJML without what only its command line and its options load',
       // It loads a minifier, a beautifier and a downloader, which bring 150 packages and are asked for nothing here.
@@ -116,7 +131,7 @@ const { output } = await build.write({
       {
         name: 'prober',
         priority: 2,
-        test: /src\/core\/health\/(?:causes|connect|diagnosis|get|prober|remote-report|verdict)\.ts$/,
+        test: /src\/core\/(?:network\/(?:causes|connect|get)|health\/(?:diagnosis|prober|remote-report|verdict))\.ts$/,
       },
       {
         name: 'health',
@@ -134,7 +149,7 @@ const forBoot = await rolldown({
   input: 'src/env.ts',
   platform: 'node',
   external,
-  plugins: [withoutFacade],
+  plugins: [withoutFacade, ascii],
 })
 await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: 'hidden', minify, codeSplitting: false })
 await forBoot.close()

@@ -43,13 +43,39 @@ export interface Contract {
   readonly group: (name: string) => Group | undefined
 }
 
-/** Makes the contract of a platform from its groups. The definition is taken to be right; `src/platform` checks it. */
-export function createContract(definition: {
+interface ContractInput {
   readonly services: readonly string[]
   readonly groups: Readonly<Record<string, GroupDefinition>>
-}): Contract {
-  const { services } = definition
-  const groups = Object.entries(definition.groups).map(([name, group]): Group => {
+}
+
+/**
+ * Makes the contract of a platform from its groups, when it is first read: a program that loads a definition has the
+ * contracts of the presets as well, and reads none of them. The definition is taken to be right; `src/platform` checks it.
+ */
+export function createContract(definition: ContractInput): Contract {
+  let made: Contract | undefined
+  const contract = () => {
+    made ??= makeContract(definition)
+    return made
+  }
+  return {
+    services: definition.services,
+    get groups() {
+      return contract().groups
+    },
+    get variables() {
+      return contract().variables
+    },
+    get rules() {
+      return contract().rules
+    },
+    find: (name) => contract().find(name),
+    group: (name) => contract().group(name),
+  }
+}
+
+function makeContract({ services, groups: definitions }: ContractInput): Contract {
+  const groups = Object.entries(definitions).map(([name, group]): Group => {
     const ids = new Map<string, number>()
     return {
       name,

@@ -10,30 +10,32 @@ const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LE
  */
 export function nearestName(contract: Contract, name: string): string | undefined {
   if (NOT_OURS.has(name) || name.length < 5) return undefined
-  return (
-    foldedNames(contract).get(fold(name)) ??
-    contract.variables.find((variable) => withinOneEdit(name, variable.name))?.name ??
-    secretFiles(contract).find((known) => withinOneEdit(name, known))
-  )
+  const { names, byFold } = knownNames(contract)
+  return byFold.get(fold(name)) ?? names.find((known) => withinOneEdit(name, known))
 }
 
-const secretFiles = (contract: Contract) =>
-  contract.variables.flatMap(({ name, secret }) => (secret ? [fileNameOf(name)] : []))
+interface KnownNames {
+  /** The variables, then the files of secrets. */
+  readonly names: readonly string[]
+  readonly byFold: ReadonlyMap<string, string>
+}
 
 /** Made when first asked for: most environments hold no name that is not known. */
-const folded = new WeakMap<Contract, ReadonlyMap<string, string>>()
+const made = new WeakMap<Contract, KnownNames>()
 
-function foldedNames(contract: Contract): ReadonlyMap<string, string> {
-  const known =
-    folded.get(contract) ??
-    new Map(
-      [...secretFiles(contract), ...contract.variables.map(({ name }) => name)].map((name) => [
-        fold(name),
-        name,
-      ]),
-    )
-  folded.set(contract, known)
-  return known
+function knownNames(contract: Contract): KnownNames {
+  const known = made.get(contract)
+  if (known) return known
+  const variables = contract.variables.map(({ name }) => name)
+  const files = contract.variables.flatMap(({ name, secret }) => (secret ? [fileNameOf(name)] : []))
+  const names = [...variables, ...files]
+  const fresh = {
+    names,
+    // A variable goes before the file of another.
+    byFold: new Map([...files, ...variables].map((name) => [fold(name), name])),
+  }
+  made.set(contract, fresh)
+  return fresh
 }
 
 function fold(name: string): string {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { ProbeDefinition } from '../../core/health/definition.ts'
 import {
   analyticsProbe,
@@ -149,7 +148,10 @@ const courseIndex: ProbeDefinition = {
         return BUNDLED_INDEX.lessons.length > 0 ? ok(true) : failing('the bundled index is empty')
       // A file system that hangs keeps a thread of a small pool: one is enough, however often health is asked.
       if (reading) return failing('the configured index cannot be read: its file system does not answer')
-      reading = readFile(file, 'utf8').catch(() => undefined)
+      // Imported here: it loads a dozen modules of Node that a command line does without.
+      reading = import('node:fs/promises')
+        .then(({ readFile }) => readFile(file, 'utf8'))
+        .catch(() => undefined)
       const text = await reading
       reading = undefined
       if (text === undefined) return failing('the configured index cannot be read')
