@@ -1,8 +1,8 @@
-import { addressesOf, connectFirst } from '../core/health/connect.ts'
 import type { ProbeParts } from '../core/health/definition.ts'
 import type { ProbeContext, ProbeResult } from '../core/health/probe.ts'
 import { reachable } from '../core/health/reach.ts'
 import { failing, ok } from '../core/health/verdicts.ts'
+import { addressesOf, connectFirst } from '../core/network/connect.ts'
 import type { PROBE_TARGETS } from './definition.ts'
 
 type TargetKind = (typeof PROBE_TARGETS)[number]
@@ -69,7 +69,7 @@ async function line(
 }
 
 async function encrypted(url: URL, usual: number, parts: ProbeParts, context: ProbeContext) {
-  const { secure } = await import('../core/health/tls.ts')
+  const { secure } = await import('../core/network/tls.ts')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const socket = await line(url, usual, parts, context)
   return (await secure({ socket, host, ca: parts.network?.ca })).line

@@ -7,10 +7,13 @@ import type { Output } from '../../src/cli/context.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import type { LiveResult } from '../../src/core/live/live.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
+import type { Platform } from '../../src/core/platform.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { answers, authority, loopbackLookup, nameServer, serve } from '../support/outside.ts'
+import { healthBody } from '../support/servers.ts'
 
 const signed = await authority('Trusted for tests')
 const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -22,15 +25,18 @@ const RECORDS = {
   '_dmarc.example.com': 'v=DMARC1; p=reject',
 }
 
+const health = (service: string, state = 'ok'): unknown => JSON.parse(healthBody({ service, state }))
+
 interface Given {
   readonly env?: Record<string, string>
   readonly args?: readonly string[]
   readonly cwd?: string
   readonly records?: Record<string, string>
   readonly stderr?: Output
+  readonly platform?: Platform
 }
 
-async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: terminal }: Given) {
+async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: terminal, platform }: Given) {
   const network = openNetwork({
     lookup: loopbackLookup,
     ca: signed.ca,
@@ -42,6 +48,7 @@ async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: 
     env,
     network,
     ...(terminal && { stderr: terminal }),
+    ...(platform && { platform }),
   })
   const code = await runProgram(['preflight', '--deep', ...args], context)
   return { code, stdout: stdout(), stderr: stderr() }
@@ -98,8 +105,8 @@ async function everything({ refuse = [] as string[] } = {}) {
     MAILER_API_KEY: 'key-of-the-mailer',
     MAILER_SMTP_URL: `smtp://platform@127.0.0.1:${(mail.server.address() as { port: number }).port}`,
     MAILER_FROM: 'Course <course@example.com>',
-    API_URL: await secure({ '/api/health': [200, { state: 'ok' }] }),
-    AGENT_URL: await secure({ '/api/agent/health': [200, { state: 'ok' }] }),
+    API_URL: await secure({ '/api/health': [200, health('api')] }),
+    AGENT_URL: await secure({ '/api/agent/health': [200, health('agent')] }),
     STORE_URL: 'sqlite:store.sqlite',
   }
 }
@@ -235,7 +242,7 @@ test('a store that is not there is skipped and not made; a file that is no store
 
 test('a server that never answers costs its limit and nobody else’s result', async () => {
   const silent = await serve(() => {})
-  const well = await serve(answers({ '/api/agent/health': [200, { state: 'degraded' }] }))
+  const well = await serve(answers({ '/api/agent/health': [200, health('agent', 'degraded')] }))
   const { code, told } = await checks({
     env: { API_URL: `http://127.0.0.1:${silent.port}`, AGENT_URL: `http://127.0.0.1:${well.port}` },
     args: ['--timeout', '300ms'],
@@ -251,6 +258,27 @@ test('a server that never answers costs its limit and nobody else’s result', a
     'agent, health: warning',
   ])
   expect(code).toBe(3)
+})
+
+test('another program’s health is read in its own format', async () => {
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      services: { web: {}, bookings: { address: 'BOOKINGS_URL', health: '/healthz', format: 'spring' } },
+      groups: {
+        bookings: { unlocks: 'bookings', absent: 'none', variables: { BOOKINGS_URL: { kind: 'url' } } },
+      },
+    },
+    { folder: '/' },
+  )
+  const states = await Promise.all(
+    ['UP', 'UNKNOWN', 'DOWN'].map(async (status) => {
+      const { port } = await serve(answers({ '/healthz': [status === 'DOWN' ? 503 : 200, { status }] }))
+      const { told } = await checks({ platform, env: { BOOKINGS_URL: `http://127.0.0.1:${port}` } })
+      return told.at(-1)
+    }),
+  )
+  expect(states).toEqual(['passed', 'warning', 'failed'].map((state) => `bookings, health: ${state}`))
 })
 
 test('a service that answers as something else is an error of its own', async () => {
@@ -401,7 +429,7 @@ test.each([
   ['SHAREDSTORE_REST_URL', { SHAREDSTORE_REST_TOKEN: 'token-of-the-shared-store' }],
   ['MAILER_API_URL', { MAILER_API_KEY: 'key-of-the-mailer', MAILER_FROM: 'course@example.com' }],
 ])('plain http in %s does not pass in production, and no key is sent there', async (name, more) => {
-  const server = await serve(answers({ '/': [200], '/api/health': [200, { state: 'ok' }] }))
+  const server = await serve(answers({ '/': [200], '/api/health': [200, health('api')] }))
   const env = { [name]: `http://service.example:${server.port}`, ...more }
   const production = await checks({ env: { ...env, DEPLOY_ENVIRONMENT: 'production' } })
   expect(production.code).toBe(1)

@@ -1,9 +1,10 @@
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, isIP, type LookupFunction } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import dns2 from 'dns2'
 import { generate } from 'selfsigned'
 import { onTestFinished } from 'vitest'
+import type { Lookup } from '../../src/core/network/connect.ts'
 
 /** A world of our own on loopback: names, an authority that signs certificates, servers. Nothing real is asked. */
 
@@ -54,10 +55,9 @@ function split(text: string): string[] {
 }
 
 /** Every name leads to this machine, but those under `.invalid`, which do not exist (RFC 2606). */
-export const loopbackLookup: LookupFunction = (host, options, callback) => {
-  if (host.endsWith('.invalid')) callback(Object.assign(new Error(host), { code: 'ENOTFOUND' }), [])
-  else if (options.all) callback(null, [{ address: '127.0.0.1', family: 4 }])
-  else callback(null, '127.0.0.1', 4)
+export const loopbackLookup: Lookup = async (host) => {
+  if (host.endsWith('.invalid')) throw Object.assign(new Error(host), { code: 'ENOTFOUND' })
+  return [{ address: '127.0.0.1', family: 4 }]
 }
 
 export interface Authority {

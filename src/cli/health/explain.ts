@@ -1,4 +1,4 @@
-import { CAUSES, type CauseCode, isCauseCode } from '../../core/health/causes.ts'
+import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import { beside } from '../output/wrap.ts'

@@ -1,8 +1,8 @@
 import { becauseOf, isRefused, type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
-import type { Phases } from '../../core/health/get.ts'
 import type { ProbeResult, ProbeState } from '../../core/health/probe.ts'
 import type { RemoteHealth } from '../../core/health/prober.ts'
 import { conclusion, type Verdict } from '../../core/health/verdict.ts'
+import type { Phases } from '../../core/network/get.ts'
 import type { Paint } from '../paint.ts'
 import { beside } from './wrap.ts'
 

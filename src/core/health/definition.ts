@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
+import type { Network } from '../network/get.ts'
 import type { Random } from '../random.ts'
-import type { Network } from './get.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
 
 export interface StoreProbe {

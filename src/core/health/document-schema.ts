@@ -1,4 +1,4 @@
-import { CAUSES } from './causes.ts'
+import { CAUSES } from '../network/causes.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

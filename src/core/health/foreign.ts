@@ -1,5 +1,5 @@
+import type { CauseCode } from '../network/causes.ts'
 import type { HealthFormat, Service } from '../service.ts'
-import type { CauseCode } from './causes.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
 import { causeOfStatus, isRecord, text } from './remote-report.ts'
 

@@ -1,6 +1,6 @@
+import { CAUSES, type CauseCode } from '../network/causes.ts'
+import { get, type Network, type Phases } from '../network/get.ts'
 import { type HealthFormat, type Service, WEB } from '../service.ts'
-import { CAUSES, type CauseCode } from './causes.ts'
-import { get, type Network, type Phases } from './get.ts'
 import type { HealthReport } from './probe.ts'
 import { holdsReport, LARGEST_REPORT_BYTES, readReport } from './remote-report.ts'
 

@@ -1,6 +1,6 @@
+import { CAUSES } from '../network/causes.ts'
+import { get, type Network } from '../network/get.ts'
 import type { Service, ServiceDefinition } from '../service.ts'
-import { CAUSES } from './causes.ts'
-import { get, type Network } from './get.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
 import { probeRemote } from './prober.ts'
 import { degraded, failing, ok } from './verdicts.ts'

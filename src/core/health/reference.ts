@@ -1,5 +1,5 @@
+import { CAUSES } from '../network/causes.ts'
 import { type ServiceDefinition, WEB } from '../service.ts'
-import { CAUSES } from './causes.ts'
 
 const WEB_SUMMARY =
   'configuration; with `?deep=1` also whether the data store, payments, other services, mail and the store can be reached'

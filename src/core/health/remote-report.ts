@@ -1,5 +1,5 @@
+import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
-import type { CauseCode } from './causes.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
 
 /** Larger than any report of ours by far. */

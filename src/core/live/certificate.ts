@@ -1,5 +1,7 @@
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { addressesOf, connectFirst } from '../network/connect.ts'
+import type { Network } from '../network/get.ts'
 import { NetworkFault } from './fault.ts'
 
 /** What a server presents. */
@@ -12,35 +14,27 @@ export interface Certificate {
 }
 
 interface Input {
+  /** A name or an address: without its brackets. */
   readonly host: string
   readonly port: number
   readonly startTls: boolean
-  readonly lookup: LookupFunction
-  readonly ca?: string
+  readonly network: Network
   readonly signal: AbortSignal
 }
 
 /** Connects and reads the certificate, trusted or not: a bad one is told by its reason, not by a broken connection. */
-export async function certificateOf({
-  host,
-  port,
-  startTls,
-  lookup,
-  ca,
-  signal,
-}: Input): Promise<Certificate> {
-  const name = host.replace(/^\[|\]$/g, '')
-  const tcp = connectTcp({ host: name, port, lookup })
+export async function certificateOf({ host, port, startTls, network, signal }: Input): Promise<Certificate> {
+  const { lookup, ca } = network
+  const tcp = await connectFirst({ addresses: await addressesOf(host, lookup), port, signal })
   const stop = () => tcp.destroy(new NetworkFault('timeout'))
   signal.addEventListener('abort', stop, { once: true })
   try {
-    await event(tcp, 'connect')
     if (startTls) await upgrade(tcp)
     const socket = connectTls({
       socket: tcp,
       // Not verified here, so that what is wrong with it can be read and told.
       rejectUnauthorized: false,
-      ...(isIP(name) ? { host: name } : { servername: name }),
+      ...(isIP(host) ? { host } : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
     })
     await event(socket, 'secureConnect')
@@ -89,7 +83,7 @@ function reply(socket: Socket): Promise<string> {
   })
 }
 
-function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
+function event(socket: Socket, name: 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(name, () => resolve())
     socket.once('error', reject)

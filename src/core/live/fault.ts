@@ -1,3 +1,4 @@
+import type { CauseCode } from '../network/causes.ts'
 import type { Verdict } from './live.ts'
 
 /** Why the other side could not be asked. */
@@ -10,6 +11,7 @@ export type FaultKind =
   | 'tls'
   | 'no tls'
   | 'broken'
+  | 'unreadable'
 
 export class NetworkFault extends Error {
   override readonly name = 'NetworkFault'
@@ -19,6 +21,26 @@ export class NetworkFault extends Error {
     super(kind)
     this.kind = kind
   }
+}
+
+const KINDS: Readonly<Partial<Record<CauseCode, FaultKind>>> = {
+  dns_not_found: 'no such name',
+  dns_unavailable: 'name server',
+  dns_timeout: 'name server',
+  connect_refused: 'refused',
+  connect_unreachable: 'no route',
+  tls_failed: 'broken',
+  bad_http: 'unreadable',
+  headers_too_large: 'unreadable',
+  encoded: 'unreadable',
+  too_large: 'unreadable',
+}
+
+/** The fault of a request that came to no answer. */
+export function faultOf(cause: CauseCode): NetworkFault {
+  const kind =
+    KINDS[cause] ?? (cause.endsWith('_timeout') ? 'timeout' : cause.startsWith('tls_') ? 'tls' : 'broken')
+  return new NetworkFault(kind)
 }
 
 const VERDICTS: Readonly<Record<FaultKind, Verdict>> = {
@@ -37,6 +59,7 @@ const VERDICTS: Readonly<Record<FaultKind, Verdict>> = {
   timeout: { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' },
   tls: { state: 'failed', id: 'live-certificate', detail: 'cannot be trusted: the certificate is not valid' },
   'no tls': { state: 'warning', id: 'live-plain-text', detail: 'is absent: the server offers no encryption' },
+  unreadable: { state: 'failed', id: 'live-unhealthy', detail: 'gives an answer that cannot be read' },
   broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
 }
 

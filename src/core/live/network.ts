@@ -1,10 +1,13 @@
-import { lookup as systemLookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { connect as connectTcp, isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
+import { systemClock } from '../clock.ts'
+import { probeRemote, type RemoteHealth } from '../health/prober.ts'
+import { causeOf, type Phase } from '../network/causes.ts'
+import { addressesOf, connectFirst, type Lookup } from '../network/connect.ts'
+import { get } from '../network/get.ts'
+import type { ServiceDefinition } from '../service.ts'
 import { type Certificate, certificateOf } from './certificate.ts'
-import { type FaultKind, NetworkFault } from './fault.ts'
+import { faultOf, NetworkFault } from './fault.ts'
 
 /** The outside, as the live checks need it: a port, so that tests bring servers, names and certificates of their own. */
 export interface Network {
@@ -17,8 +20,10 @@ export interface Network {
     input: { readonly host: string; readonly port: number; readonly startTls: boolean },
     signal: AbortSignal,
   ): Promise<Certificate>
-  /** One bounded GET that follows no redirect. */
+  /** One bounded GET that follows no redirect. The body is empty unless it is wanted. */
   get(input: GetInput, signal: AbortSignal): Promise<{ readonly status: number; readonly body: string }>
+  /** Asks a service of the platform for its shallow health, in its format. */
+  health(service: ServiceDefinition, url: string, signal: AbortSignal): Promise<RemoteHealth>
   /** Opens a connection and closes it again. */
   connect(host: string, port: number, signal: AbortSignal): Promise<void>
 }
@@ -26,12 +31,13 @@ export interface Network {
 interface GetInput {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly wantsBody?: boolean
   /** Never with a key: whoever answers would read it. */
   readonly anyCertificate?: boolean
 }
 
 export interface NetworkOptions {
-  readonly lookup?: LookupFunction
+  readonly lookup?: Lookup
   /** Name servers for TXT records, as `127.0.0.1:5353`; the system's when absent. */
   readonly nameServers?: readonly string[]
   /** PEM of further authorities; with it the system's own are not believed. */
@@ -39,72 +45,60 @@ export interface NetworkOptions {
 }
 
 const LARGEST_BODY_BYTES = 64 * 1024
+/** More than any check may take: its own limit arrives as its signal. */
+const LONG_MS = 60_000
 
-export function openNetwork({
-  lookup = systemLookup as LookupFunction,
-  nameServers,
-  ca,
-}: NetworkOptions = {}): Network {
-  const trust = ca === undefined ? {} : { ca }
+export function openNetwork({ lookup, nameServers, ca }: NetworkOptions = {}): Network {
+  const network = { ...(lookup && { lookup }), ...(ca !== undefined && { ca }) }
   return {
-    addresses: (host, signal) =>
-      abortable(signal, (resolve, reject) => {
-        lookup(host, { all: true }, (error, found) => {
-          if (error) reject(faultOf(error))
-          else resolve(Array.isArray(found) ? found.length : 1)
-        })
-      }),
+    addresses: async (host, signal) =>
+      (await abortable(signal, 'dns', addressesOf(bare(host), lookup))).length,
     txt: (name, signal) => txtRecords(name, nameServers, signal),
-    certificate: (input, signal) =>
-      certificateOf({ ...input, ...trust, lookup, signal }).catch((error: unknown) => {
-        throw faultOf(error)
+    certificate: ({ host, ...input }, signal) =>
+      abortable(signal, 'tls', certificateOf({ ...input, host: bare(host), network, signal })),
+    async get({ url, headers = {}, wantsBody = false, anyCertificate = false }, signal) {
+      const outcome = await get({
+        url: new URL(url),
+        headers: { accept: 'application/json', ...headers },
+        timeoutMs: LONG_MS,
+        signal,
+        largestBytes: LARGEST_BODY_BYTES,
+        wantsBody: () => wantsBody,
+        anyCertificate,
+        monotonic: systemClock.monotonic,
+        network,
+      })
+      if (!outcome.answered) throw faultOf(outcome.cause)
+      return outcome
+    },
+    health: ({ name, health, format }, url, signal) =>
+      probeRemote({
+        service: name,
+        url,
+        health,
+        format,
+        deep: false,
+        token: undefined,
+        timeoutMs: LONG_MS,
+        clock: systemClock,
+        signal,
+        network,
       }),
-    get: ({ url, headers = {}, anyCertificate = false }, signal) =>
-      abortable(signal, (resolve, reject) => {
-        const request = url.startsWith('https:') ? httpsRequest : httpRequest
-        const asked = request(
-          url,
-          {
-            agent: false,
-            lookup,
-            signal,
-            ...trust,
-            rejectUnauthorized: !anyCertificate,
-            headers: { accept: 'application/json', 'user-agent': 'platformctl', ...headers },
-          },
-          (answer: IncomingMessage) => {
-            let body = ''
-            answer.setEncoding('utf8')
-            answer.on('data', (chunk: string) => {
-              body += chunk
-              if (body.length > LARGEST_BODY_BYTES) {
-                // The status and the beginning are enough to tell what it is.
-                resolve({ status: answer.statusCode ?? 0, body: '' })
-                asked.destroy()
-              }
-            })
-            answer.on('error', (error) => reject(faultOf(error)))
-            answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }))
-          },
-        )
-        asked.on('error', (error) => reject(faultOf(error)))
-        asked.end()
-      }),
-    connect: (host, port, signal) =>
-      abortable(signal, (resolve, reject) => {
-        const socket = connectTcp({ host: host.replace(/^\[|\]$/g, ''), port, lookup })
-        socket.on('connect', () => {
-          resolve()
-          socket.destroy()
-        })
-        socket.on('error', (error) => reject(faultOf(error)))
-        signal.addEventListener('abort', () => socket.destroy(), { once: true })
-      }),
+    async connect(host, port, signal) {
+      const addresses = await abortable(signal, 'dns', addressesOf(bare(host), lookup))
+      const socket = await abortable(signal, 'tcp', connectFirst({ addresses, port, signal }))
+      socket.destroy()
+    },
   }
 }
 
+/** A host as resolvers and sockets take it: an IPv6 address without its brackets. */
+function bare(host: string): string {
+  return host.replace(/^\[|\]$/g, '')
+}
+
 export function isAddress(host: string): boolean {
-  return isIP(host.replace(/^\[|\]$/g, '')) !== 0
+  return isIP(bare(host)) !== 0
 }
 
 async function txtRecords(
@@ -129,48 +123,18 @@ async function txtRecords(
   }
 }
 
-/** A promise that ends with the signal, whatever the work behind it listens to. */
-function abortable<T>(
-  signal: AbortSignal,
-  work: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
-): Promise<T> {
+/** The same promise, which ends with the signal, whatever the work behind it listens to. */
+function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(new NetworkFault('timeout'))
-    if (signal.aborted) return stop()
+    if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
-    const done = () => signal.removeEventListener('abort', stop)
-    work(
-      (value) => {
-        done()
-        resolve(value)
-      },
-      (error) => {
-        done()
-        reject(error)
-      },
-    )
+    work
+      .then(resolve, (error: unknown) =>
+        reject(error instanceof NetworkFault ? error : faultOf(causeOf(error, phase))),
+      )
+      .finally(() => signal.removeEventListener('abort', stop))
   })
-}
-
-/** Error codes to kinds of fault: the only such table here. The error's own text may quote a host and goes no further. */
-function faultOf(error: unknown): NetworkFault {
-  if (error instanceof NetworkFault) return error
-  const code = codeOf(error)
-  const kinds: Readonly<Record<string, FaultKind>> = {
-    ENOTFOUND: 'no such name',
-    ENODATA: 'no such name',
-    EAI_AGAIN: 'name server',
-    ESERVFAIL: 'name server',
-    ECONNREFUSED: 'refused',
-    EHOSTUNREACH: 'no route',
-    ENETUNREACH: 'no route',
-    ETIMEDOUT: 'timeout',
-    ABORT_ERR: 'timeout',
-  }
-  const kind = kinds[code]
-  if (kind) return new NetworkFault(kind)
-  if (/CERT|TLS|SSL|UNABLE_TO|SELF_SIGNED|ALTNAME|EPROTO/.test(code)) return new NetworkFault('tls')
-  return new NetworkFault('broken')
 }
 
 function codeOf(error: unknown): string {

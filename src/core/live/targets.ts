@@ -81,7 +81,8 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
     .map((one) => ({ ...one, services: one.services.filter((service) => asked.includes(service)) }))
     .filter((one) => one.services.length > 0)
 
-  function neighbour({ name, health }: ServiceDefinition, variables: readonly string[]): Target {
+  function neighbour(service: ServiceDefinition, variables: readonly string[]): Target {
+    const { name } = service
     const variable = variables.find(isSet)
     const url = settings.addresses.get(name) ?? ''
     return target(
@@ -96,7 +97,7 @@ export function liveTargets(dependencies: LiveDependencies, asked: readonly Serv
           variable ?? '',
           variable?.startsWith('NEXT_PUBLIC_') ? plainHttpIn(settings) : 'allowed',
         ),
-        healthStep(network, `${url}${health}`, variable ?? ''),
+        healthStep(network, service, url, variable ?? ''),
       ],
     )
   }
@@ -159,7 +160,7 @@ function publishedKeysStep(network: Network, url: string): Step {
     check: 'published keys',
     variables: ['DATASTORE_JWKS_URL'],
     run: async (signal) => {
-      const { status, body } = await network.get({ url }, signal)
+      const { status, body } = await network.get({ url, wantsBody: true }, signal)
       const count = keysIn(body)
       return status === 200 && count > 0
         ? { state: 'passed', detail: `${count} key${count === 1 ? '' : 's'}` }
@@ -178,34 +179,21 @@ function keysIn(body: string): number {
   }
 }
 
-/** The JSON state of a service of ours, never a word in its text. */
-function healthStep(network: Network, url: string, variable: string): Step {
+/** What a service says of itself, read in its own format. */
+function healthStep(network: Network, service: ServiceDefinition, url: string, variable: string): Step {
   return {
     check: 'health',
     variables: [variable],
     run: async (signal): Promise<Verdict> => {
-      const { status, body } = await network.get({ url }, signal)
-      const state = stateIn(body)
-      if (state === undefined)
-        return {
-          state: 'failed',
-          id: 'live-unhealthy',
-          detail: `answers, but not as a service of the platform (${status})`,
-        }
+      const health = await network.health(service, url, signal)
+      if (!health.reached)
+        return { state: 'failed', id: 'live-unhealthy', detail: `gives no health: ${health.reason}` }
+      const { state } = health.report
       if (state === 'failing') return { state: 'failed', id: 'live-unhealthy', detail: 'is failing' }
       return state === 'degraded'
         ? { state: 'warning', id: 'live-unhealthy', detail: 'is degraded' }
         : { state: 'passed', detail: 'is ok' }
     },
-  }
-}
-
-function stateIn(body: string): 'ok' | 'degraded' | 'failing' | undefined {
-  try {
-    const { state } = JSON.parse(body) as { state?: unknown }
-    return state === 'ok' || state === 'degraded' || state === 'failing' ? state : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -1,16 +1,18 @@
 import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 
-/** Speaks TLS over a connected line; rejects when the certificate does not hold for `host`. Loaded for https only. */
+/** Speaks TLS over a connected line; rejects when the certificate does not hold for `host`, unless any will do. Loaded for https only. */
 export function secure({
   socket,
   host,
   ca,
+  anyCertificate = false,
 }: {
   readonly socket: Socket
   /** A name or an address: without its brackets. */
   readonly host: string
   readonly ca: string | undefined
+  readonly anyCertificate?: boolean
 }): Promise<{ readonly line: TLSSocket; readonly certificateEnd: number }> {
   return new Promise((resolve, reject) => {
     const line = connect({
@@ -19,6 +21,7 @@ export function secure({
       // An address is no server name (RFC 6066 §3).
       ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
+      rejectUnauthorized: !anyCertificate,
       ALPNProtocols: ['http/1.1'],
     })
     line.once('secureConnect', () =>

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CAUSES, type CauseCode } from '../../../src/core/health/causes.ts'
 import { diagnose } from '../../../src/core/health/diagnosis.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import { type Expectations, verdictOf } from '../../../src/core/health/verdict.ts'
+import { CAUSES, type CauseCode } from '../../../src/core/network/causes.ts'
 import type { Service } from '../../../src/core/service.ts'
 import { ASKS, SERVICES } from '../../support/learning.ts'
 

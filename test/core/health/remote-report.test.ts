@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isCauseCode } from '../../../src/core/health/causes.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
+import { isCauseCode } from '../../../src/core/network/causes.ts'
 import { healthBody } from '../../support/servers.ts'
 
 const status = fc.constantFrom(200, 204, 301, 401, 404, 418, 429, 500, 503)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Address, addressesOf, sharedLookup } from '../../../src/core/health/connect.ts'
+import { type Address, addressesOf, sharedLookup } from '../../../src/core/network/connect.ts'
 
 const v4 = (n: number): Address => ({ address: `192.0.2.${n}`, family: 4 })
 const v6 = (n: number): Address => ({ address: `2001:db8::${n}`, family: 6 })
