@@ -5,7 +5,10 @@ const project = (
   name: string,
   include: string[],
   exclude: string[] = [],
-  env: Record<string, string> = { NODE_EXTRA_CA_CERTS: '' },
+  {
+    env = { NODE_EXTRA_CA_CERTS: '' },
+    isolate = true,
+  }: { env?: Record<string, string>; isolate?: boolean } = {},
 ) => ({
   test: {
     name,
@@ -14,17 +17,31 @@ const project = (
     testTimeout: 20_000,
     hookTimeout: 60_000,
     env,
+    isolate,
+    // A poll ends when what it waits for is there: only a failure takes as long, on however slow a machine.
+    expect: { poll: { timeout: 10_000 } },
   },
 })
 
+/** Tests that look at their whole process get one of their own: what it holds open, or when nothing in it is left to do. */
+const ALONE = [
+  'test/simulation/**/*.test.ts',
+  'test/core/course/{lease,leases,limits,marker,slow-provider}.test.ts',
+  'test/daemon/leaves-nothing.test.ts',
+]
+
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
     projects: [
-      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load,examples}/**']),
+      // A worker runs many of these files, one after the other: a test leaves the process as it was.
+      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load,examples}/**', ...ALONE], {
+        isolate: false,
+      }),
+      project('alone', ALONE),
       project('pack', ['test/pack/**/*.test.ts']),
       // Installs from the registry, which may need the machine's own certificates.
-      project('examples', ['test/examples/**/*.test.ts'], [], {}),
+      project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
       project('load', ['test/load/**/*.test.ts']),

@@ -14,8 +14,8 @@ test('every planted bug still fits the source', async () => {
 
 test('scenarios full of faults break no invariant, and each seed replays byte for byte', async () => {
   let kills = 0
-  for (const seed of [3, 12]) {
-    const scenario = { ...scenarioOf(seed), subscribers: 100 }
+  for (const seed of [1, 6]) {
+    const scenario = { ...scenarioOf(seed), subscribers: 40 }
     const [run, again] = [await simulate(core, scenario), await simulate(core, scenario)]
     expect(run.violations).toEqual([])
     expect(run.delivered).toBeGreaterThan(100)
@@ -36,14 +36,14 @@ test('a violation is shrunk to one subscriber and a short trace', async () => {
   let seed = 1
   const until = async () => {
     for (; ; seed += 1) {
-      const small = { subscribers: 20, days: 8, dispatchers: 1, rarity: 1 }
+      const small = { subscribers: 8, days: 8, dispatchers: 1, rarity: 1 }
       const scenario = { ...scenarioOf(seed), ...small, faults: ['unsubscribe'] as const }
       const run = await simulate(broken, scenario)
       if (run.violations.length > 0) return { scenario, run }
     }
   }
   const found = await shrink(broken, await until())
-  expect(found.scenario.subscribers).toBeLessThan(20)
+  expect(found.scenario.subscribers).toBeLessThan(8)
   const told = tell(found)
   expect(told).toMatch(/^VIOLATION: a lesson after an acknowledged unsubscribe\n/)
   expect(told.split('\n').length).toBeLessThan(50)

@@ -10,11 +10,14 @@ process.prependListener('beforeExit', (code) => {
   if (code !== 0) process.exit(code)
 })
 
-export interface PostgresServer {
+export interface PostgresDatabases {
   readonly port: number
-  /** A new, empty database on it; gives its address. */
-  readonly createDatabase: () => Promise<string>
+  /** A new database, empty or with what another one holds; gives its address. */
+  readonly createDatabase: (template?: string) => Promise<string>
   readonly query: (url: string, sql: string) => Promise<pg.QueryResult>
+}
+
+export interface PostgresServer extends PostgresDatabases {
   readonly stop: () => Promise<void>
 }
 
@@ -39,6 +42,17 @@ export async function startPostgres(options: readonly string[] = []): Promise<Po
   })
   await server.initialise()
   await server.start()
+  return {
+    ...databasesOn(port),
+    async stop() {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Makes databases on a server that runs; their names begin with `prefix`. */
+export function databasesOn(port: number, prefix = 'test_'): PostgresDatabases {
   let databases = 0
   const urlOf = (database: string) => `postgres://postgres:only-for-tests@127.0.0.1:${port}/${database}`
   const query = async (url: string, sql: string) => {
@@ -52,15 +66,13 @@ export async function startPostgres(options: readonly string[] = []): Promise<Po
   }
   return {
     port,
-    async createDatabase() {
+    async createDatabase(template) {
       databases += 1
-      await query(urlOf('postgres'), `CREATE DATABASE test_${databases}`)
-      return urlOf(`test_${databases}`)
+      const name = `${prefix}${String(databases).padStart(5, '0')}`
+      const like = template === undefined ? '' : ` TEMPLATE ${new URL(template).pathname.slice(1)}`
+      await query(urlOf('postgres'), `CREATE DATABASE ${name}${like}`)
+      return urlOf(name)
     },
     query,
-    async stop() {
-      await server.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
   }
 }

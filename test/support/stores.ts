@@ -1,10 +1,10 @@
 import path from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { emptyFolder } from './folder.ts'
-import { type PostgresServer, startPostgres } from './postgres.ts'
+import { databasesOn, type PostgresDatabases } from './postgres.ts'
 
 export type StoreKind = Store['kind']
 
@@ -19,21 +19,34 @@ export function onlyPostgresBy(way: typeof wayTo): void {
   STORES.splice(0, STORES.length, 'postgres')
 }
 
-let server: Promise<PostgresServer> | undefined
+let server: Promise<PostgresDatabases> | undefined
 
-/** One server for a file of tests, started when its first test asks. */
-export function postgresServer(): Promise<PostgresServer> {
-  server ??= startPostgres()
+/** The server that all tests of a run share; it starts when the first of them asks. */
+export function postgresServer(): Promise<PostgresDatabases> {
+  server ??= (async () => {
+    const port = await (await fetch(inject('sharedPostgres'))).text()
+    return databasesOn(Number(port), `test_${process.pid}`)
+  })()
   return server
 }
 
-afterAll(async () => (await server)?.stop())
+let migrated: Promise<string> | undefined
+
+/** A database with the newest schema, to copy: that is quicker than to migrate each. */
+function migratedDatabase(): Promise<string> {
+  migrated ??= (async () => {
+    const url = await (await postgresServer()).createDatabase()
+    await (await openStore({ kind: 'postgres', url: secret(url) })).close()
+    return url
+  })()
+  return migrated
+}
 
 /** Where a new, empty store of a kind lives; two stores opened on one address share it. */
 export async function addressOf(kind: StoreKind): Promise<Parameters<typeof openStore>[0]> {
   if (kind === 'memory') return undefined
   if (kind === 'sqlite') return { kind, file: path.join(await emptyFolder(), 'store.sqlite') }
-  return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase())) }
+  return { kind, url: secret(wayTo(await (await postgresServer()).createDatabase(await migratedDatabase()))) }
 }
 
 /** An open store that is closed with the test. */

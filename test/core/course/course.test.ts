@@ -603,7 +603,7 @@ test('on the in-memory fallback dispatch is refused, and without mail nothing is
   expect(await unconfigured.dispatch()).toMatchObject({ processed: 0, reason: 'mail is not configured' })
 })
 
-test('10,000 rows that keep failing do not hold up 1,000 good ones: all are sent within 11 calls of 100', async () => {
+test('1,000 rows that keep failing do not hold up 100 good ones: all are sent within 11 calls of 10', async () => {
   const it = await course('memory')
   const confirmed = async (name: string) => {
     const [address, tokenHash] = [`${name}@example.com`, `hash-${name}`]
@@ -617,27 +617,27 @@ test('10,000 rows that keep failing do not hold up 1,000 good ones: all are sent
     })
     await it.store.course.confirm({ begin, tokenHash, now: START })
   }
-  for (let n = 0; n < 10_000; n += 1) await confirmed(`poisoned-${n}`)
+  for (let n = 0; n < 1000; n += 1) await confirmed(`poisoned-${n}`)
   it.answer((message) =>
     message.to.address.startsWith('poisoned')
       ? { kind: 'transient', scope: 'message', reason: 'try again' }
       : { kind: 'sent', id: message.key },
   )
-  await it.dispatch(10_000)
+  await it.dispatch(1000)
   // A day later every one of them is due again, and so stands before the new ones.
   it.pass(DAY_MS)
-  for (let n = 0; n < 1000; n += 1) await confirmed(`good-${n}`)
-  for (let call = 0; call < 11; call += 1) await it.dispatch(100)
+  for (let n = 0; n < 100; n += 1) await confirmed(`good-${n}`)
+  for (let call = 0; call < 11; call += 1) await it.dispatch(10)
   const reached = it.messages.flatMap(({ to }) => (to.address.startsWith('good') ? to.address : []))
-  expect(new Set(reached).size).toBe(1000)
-  expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(10_000)
+  expect(new Set(reached).size).toBe(100)
+  expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(1000)
 })
 
-test('ten thousand subscribes of one address mail it at most three times a day', async () => {
+test('a thousand subscribes of one address mail it at most three times a day', async () => {
   const it = await course('memory')
-  for (let n = 0; n < 10_000; n += 1) {
+  for (let n = 0; n < 1000; n += 1) {
     await it.course.subscribe(ADA)
-    it.pass(DAY_MS / 10_000)
+    it.pass(DAY_MS / 1000)
   }
   await new Promise((resolve) => setImmediate(resolve))
   await it.course.close()

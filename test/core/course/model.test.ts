@@ -261,7 +261,7 @@ test('whatever is done to a subscription, in whatever order, it is what the spec
         await store.close()
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   )
 }, 60_000)
 

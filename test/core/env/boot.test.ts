@@ -32,7 +32,7 @@ const told = (report: {
   findings: readonly { id: string; severity: string; present: readonly string[] }[]
 }) => report.findings.map(({ id, severity, present }) => `${severity} ${id} ${present.join(' ')}`)
 
-test('boot and preflight give the same finding ids and severities on thousands of environments', () => {
+test('boot and preflight give the same finding ids and severities on a thousand environments', () => {
   fc.assert(
     fc.property(environments, (env) => {
       const file = Object.entries(env)
@@ -43,7 +43,7 @@ test('boot and preflight give the same finding ids and severities on thousands o
       const preflight = validate(contract, fromFile, SERVICES, (name) => placed.get(name))
       expect(told(preflight)).toEqual(told(validateAll(env)))
     }),
-    { numRuns: 3000 },
+    { numRuns: 1000 },
   )
 })
 
@@ -59,7 +59,7 @@ test('what a service is told is what all three are told, less what it does not r
         }
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   )
 })
 

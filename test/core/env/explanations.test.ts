@@ -60,7 +60,7 @@ test('whatever a file holds, every finding has an explanation', () => {
     fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
       for (const id of idsOf(lines.join('\n'))) expect(EXPLAINED).toContain(id)
     }),
-    { numRuns: 2000 },
+    { numRuns: 500 },
   )
 })
 

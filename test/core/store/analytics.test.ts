@@ -1,17 +1,17 @@
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AnalyticsEvent } from '../../../src/core/analytics/events.ts'
 import type { StoreAddress } from '../../../src/core/env/settings.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openAnalyticsStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
-import { type PostgresServer, startPostgres } from '../../support/postgres.ts'
+import type { PostgresDatabases } from '../../support/postgres.ts'
+import { postgresServer } from '../../support/stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabases
 beforeAll(async () => {
-  server = await startPostgres()
+  server = await postgresServer()
 })
-afterAll(() => server.stop())
 
 const PLACES: Readonly<Record<string, () => Promise<StoreAddress>>> = {
   SQLite: async () => ({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') }),

@@ -10,7 +10,7 @@ const urlOf = (address: Awaited<ReturnType<typeof addressOf>>) =>
 const at = (url: string) => ({ kind: 'postgres', url: secret(url) }) as const
 
 test('many processes that open an empty database at once make its schema once', async () => {
-  const address = await addressOf('postgres')
+  const address = at(await (await postgresServer()).createDatabase())
   const stores = await Promise.all(Array.from({ length: 6 }, () => openTestStore(address)))
   const states = await Promise.all(stores.map((store) => store.status()))
   expect(new Set(states.map(({ version, latest }) => version === latest))).toEqual(new Set([true]))

@@ -1,10 +1,9 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore, readSchema } from '../../../src/core/store/open.ts'
-import { startPostgres } from '../../support/postgres.ts'
+import { postgresServer } from '../../support/stores.ts'
 
-const server = await startPostgres()
-afterAll(() => server.stop())
+const server = await postgresServer()
 
 test('the schema of a PostgreSQL store is read without making or migrating it', async () => {
   const url = await server.createDatabase()

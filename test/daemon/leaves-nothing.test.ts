@@ -1,0 +1,116 @@
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, onTestFinished, test } from 'vitest'
+import { openPlatform, type Platform } from '../../src/daemon/index.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const json = { 'Content-Type': 'application/json' }
+const post = (platform: Platform, target: string, body: unknown, headers: Record<string, string> = {}) =>
+  platform.web.fetch(
+    new Request(`http://web.example${target}`, {
+      method: 'POST',
+      headers: { ...json, ...headers },
+      body: JSON.stringify(body),
+    }),
+  )
+const ada = async () => ({ kind: 'person', subject: 'ada', email: 'ada@example.com' }) as const
+
+test('a platform that was opened and never asked anything holds nothing open', async () => {
+  const before = resources()
+  const platform = openPlatform({
+    env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'none', 'store.sqlite')}` },
+  })
+  expect(resources()).toEqual(before)
+  await platform.close()
+  await platform.close()
+})
+
+test('a hundred platforms, opened, used and closed, leave no memory, no file and no timer', {
+  timeout: 60_000,
+}, async () => {
+  const provider = createServer((request, response) => {
+    request.resume()
+    response.end('{"id":"one","url":"https://pay.example.com/c/one"}')
+  })
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    provider.closeAllConnections()
+    provider.close()
+  })
+  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+  const folder = await emptyFolder()
+  const alive: WeakRef<Platform>[] = []
+
+  async function once(): Promise<void> {
+    const platform = openPlatform({
+      env: {
+        STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
+        MAILER_API_KEY: 'key',
+        MAILER_API_URL: url,
+        MAILER_FROM: 'course@example.com',
+        PAYMENTS_SECRET_KEY: 'sk_test_4eC39HqLyjWDarjtT1zdp7dc',
+        PAYMENTS_WEBHOOK_SECRET: 'whsec_of-thirty-two-bytes-at-least',
+        PAYMENTS_PRICE_PRO_MONTHLY: 'price_pro_monthly',
+        PAYMENTS_API_URL: url,
+      },
+      identify: ada,
+    })
+    alive.push(new WeakRef(platform))
+    const statuses = [
+      (await platform.web.fetch(new Request('http://web.example/api/health'))).status,
+      (await post(platform, '/api/email/subscribe', { email: 'ada@example.com' })).status,
+      (await post(platform, '/api/email', { template: 'welcome', inputs: {} })).status,
+      (await post(platform, '/api/checkout', { price: 'pro-monthly' })).status,
+      (await platform.api.fetch(new Request('http://api.example/api/health'))).status,
+    ]
+    expect(statuses).toEqual([200, 202, 200, 200, 200])
+    await platform.close()
+  }
+
+  // What is loaded lazily is loaded once for the process: the first rounds do that.
+  for (let round = 0; round < 5; round += 1) await once()
+  provider.closeAllConnections()
+  const before = await settled()
+  alive.length = 0
+  for (let round = 0; round < 100; round += 1) await once()
+
+  provider.closeAllConnections()
+  await expect.poll(resources).toEqual(before)
+  const leaked = async () => {
+    await collected()
+    return alive.filter((one) => one.deref() !== undefined).length
+  }
+  await expect.poll(leaked).toBeLessThan(3)
+})
+
+/** What this process holds: open files by number, and what keeps its loop alive, by kind. */
+function resources(): { readonly files: number; readonly handles: Readonly<Record<string, number>> } {
+  const handles: Record<string, number> = {}
+  // Timers of a poll and files being read come and go.
+  for (const name of process.getActiveResourcesInfo())
+    if (!/^(?:Timeout|Immediate|FSReq)/.test(name)) handles[name] = (handles[name] ?? 0) + 1
+  return { files: process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0, handles }
+}
+
+/** Once sockets that were closed are gone: two looks, a turn of the loop apart, that see the same. */
+async function settled(): Promise<ReturnType<typeof resources>> {
+  for (let [last, next] = ['', JSON.stringify(resources())]; last !== next; ) {
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    ;[last, next] = [next, JSON.stringify(resources())]
+  }
+  return resources()
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+async function collected(): Promise<void> {
+  for (let round = 0; round < 3; round += 1) {
+    collect()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
