@@ -175,7 +175,10 @@ async function firing(seen: readonly Seen[]): Promise<readonly string[]> {
     const name = (key: string, more = `instance="${instance}", job="platformctl"`) =>
       key.includes('{') ? key.replace(/\}$/, `,${more}}`) : `${key}{${more}}`
     const up = { series: name('up'), values: `${after === 'unreachable' ? 0 : 1}x${MINUTES}` }
-    if (after === 'unreachable') return [up]
+    // What it was stays known for a while.
+    const info = [...before.keys()].filter((key) => key.startsWith('platformctl_build_info'))
+    if (after === 'unreachable')
+      return [up, ...info.map((key) => ({ series: name(key), values: `1x5 _x${MINUTES}` }))]
     return [
       up,
       ...[...after].map(([key, value]) => {
