@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { openWorkshop } from '../../src/cli/preview/workshop.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
@@ -149,4 +150,55 @@ test('who may ask for a mail of a definition over HTTP, and with what, is what t
   expect(await post({ template: 'exam-passed', inputs: { examAttemptId: '1' } })).toBe(400)
   expect(recipients).toEqual(['ada@example.com'])
   await opened.close()
+})
+
+test('the preview shows a mail and a lesson of a definition anew when its file is saved', async () => {
+  const { folder, write } = await kilnSchool()
+  await mkdir(path.join(folder, 'first-firing'))
+  const lesson = (heading: string) => `---
+subject: Clay
+preheader: A lesson
+slots:
+  lessonUrl: { type: url, sample: https://www.example.com/lessons/1 }
+  unsubscribeUrl: { type: url, sample: https://www.example.com/u }
+action: { label: Read, url: "{{lessonUrl}}" }
+because: You asked for lessons.
+---
+
+# ${heading}
+`
+  const lessonFile = path.join(folder, 'first-firing', '1-clay.md')
+  await writeFile(lessonFile, lesson('Clay'))
+  const platform = resolvePlatform(
+    { preset: 'base', mails: './mails', courses: { 'first-firing': { lessons: './first-firing' } } },
+    { folder },
+  )
+  const workshop = openWorkshop(platform.mails)
+  onTestFinished(() => workshop.close())
+  const saved: string[] = []
+  workshop.onSave((names) => saved.push(...names))
+  const html = async (name: string) => (await workshop.rendered(name, {})).html
+  expect(await html('kiln-booked')).toContain('The kiln is yours')
+  expect(await html('first-firing-1-clay')).toContain('>Clay<')
+  await write(template('Your kiln', 'The kiln waits for you.'))
+  await writeFile(lessonFile, lesson('Porcelain'))
+  await expect.poll(() => saved).toContain('first-firing-1-clay')
+  await expect.poll(() => saved).toContain('kiln-booked')
+  expect(await html('kiln-booked')).toContain('The kiln waits for you')
+  expect(await html('first-firing-1-clay')).toContain('>Porcelain<')
+})
+
+test('a start with an old build and a broken template sends nothing old, and names file and line', async () => {
+  const { write, platform, run } = await kilnSchool()
+  expect((await run('build')).code).toBe(0)
+  await write(template('Your kiln', 'Hello {{nobody}}'))
+  await expect(platform().mails.compiled()).rejects.toMatchObject({
+    name: 'TemplateError',
+    message: expect.stringMatching(/kiln-booked\.md:\d+/),
+  })
+  // Mended, the next mail goes out without a restart.
+  const running = platform()
+  await expect(running.mails.compiled()).rejects.toThrow()
+  await write(template('Your kiln'))
+  expect((await running.mails.compiled())['kiln-booked']?.subject).toBeDefined()
 })

@@ -70,9 +70,16 @@ export function openWorkshop({
   const compiled = async (name: string) => (await made(name)).compiled
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  const onChange = (_: string, file: string | null) => {
+  const files = definitions.flatMap(({ name, file = name, folder }) =>
+    (folder ? [folder] : folders).map((one) => ({ name, file, in: pathOf(one) })),
+  )
+  const onChange = (folder: string, saved: string | null) => {
     const concerned =
-      file === LAYOUT ? names : names.filter((name) => file === `${name}.md` || file === `${name}.mjml`)
+      saved === LAYOUT
+        ? names
+        : files.flatMap(({ name, file, in: of }) =>
+            of === folder && (saved === `${file}.md` || saved === `${file}.mjml`) ? [name] : [],
+          )
     if (concerned.length === 0) return
     for (const name of concerned) {
       changed.add(name)
@@ -85,7 +92,8 @@ export function openWorkshop({
       for (const listener of listeners) listener(saved)
     }, SETTLE_MS)
   }
-  const watchers = folders.map((folder) => watch(pathOf(folder), onChange))
+  const watched = new Set([...folders.map(pathOf), ...files.map((one) => one.in)])
+  const watchers = [...watched].map((folder) => watch(folder, (_, file) => onChange(folder, file)))
   const withSamples = (mail: CompiledMail, slots: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(mail.slots).map(([name, { sample }]) => [name, slots[name] ?? sample]))
   return {
