@@ -15,8 +15,11 @@ async function run(args: readonly string[], parts: Parameters<typeof testContext
 
 test.each([
   [['--service', 'database'], /unknown service 'database'\. Choose one of web, api, agent\./],
-  [['--url', 'database=http://127.0.0.1:1'], /unknown service 'database'\. Choose one of web, api, agent\./],
-  [['--url', 'http://127.0.0.1:1'], /web=ADDRESS, api=ADDRESS or agent=ADDRESS/],
+  [['--url', 'wbe=http://127.0.0.1:1'], /unknown service 'wbe'\. Did you mean web\?/],
+  [
+    ['--url', 'http://127.0.0.1:1'],
+    /web=ADDRESS, api=ADDRESS or agent=ADDRESS, or NAME=ADDRESS for another program/,
+  ],
   [['--url', 'web=ftp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://user:canary@127.0.0.1'], /without a user name/],
@@ -202,3 +205,16 @@ test.each([[[]], [['--wait', '60s']], [['--quiet']]])(
     expect(performance.now() - began).toBeLessThan(3000)
   },
 )
+
+test('a name that no definition knows is asked as another program, at the very address', async () => {
+  const asked: (string | undefined)[] = []
+  const url = await serve((request, response) => {
+    asked.push(request.url)
+    response.end('ok')
+  })
+  const well = await run(['--url', `database=${url}/ready`])
+  expect(well).toMatchObject({ code: 0, stdout: expect.stringMatching(/database/) })
+  expect(asked).toEqual(['/ready'])
+  const broken = await serve((_, response) => response.writeHead(503).end('{"status":"DOWN"}'))
+  expect((await run(['--url', `database=${url}`, `shop=${broken}/actuator/health`])).code).toBe(1)
+})

@@ -14,7 +14,7 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(
       new Option(
         '--url <service=url...>',
-        `addresses, as web=https://www.example.com${example}; else those of the env files, else this machine`,
+        `addresses, as web=https://www.example.com${example}; else those of the env files, else this machine. Another name asks another program at the address of its health: plain ok, health+json, Spring or ASP.NET`,
       )
         .argParser(collect)
         .default([], 'none'),

@@ -1,3 +1,4 @@
+import { nearestOf } from '../../core/nearest.ts'
 import type { HealthFormat, Service, ServiceDefinition } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
@@ -9,12 +10,13 @@ export interface Target {
   readonly url: string
   /** The path of its health. */
   readonly health: string
-  readonly format?: HealthFormat | undefined
+  readonly format?: HealthFormat | 'any' | undefined
 }
 
 /**
  * Which services are asked and where: the addresses named, else those of the env files, else this machine. Addresses
- * name the services too: the others may not run at all.
+ * name the services too: the others may not run at all. A name that no definition knows is another program: its address
+ * is that of its health, in any of the formats.
  */
 export function targetsOf(
   services: readonly ServiceDefinition[],
@@ -24,9 +26,12 @@ export function targetsOf(
   const given = new Map(url.map((word) => parseAddress(services, word)))
   const inFile = services.filter(({ address = [] }) => address.some((name) => fileEnv?.[name]?.trim()))
   const named = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
-  const asked = services.filter(
-    ({ name }) => wanted?.includes(name) ?? (named.length === 0 || named.includes(name)),
-  )
+  const known = services.map(({ name }) => name)
+  const others = [...given.keys()].filter((name) => !known.includes(name))
+  const asked: readonly Asked[] = [
+    ...services.filter(({ name }) => wanted?.includes(name) ?? (named.length === 0 || named.includes(name))),
+    ...(wanted === undefined ? others : []).map((name) => ({ name, health: '', format: 'any' as const })),
+  ]
   const unused = [...given.keys()].filter((name) => !asked.some((service) => service.name === name))
   if (unused.length > 0)
     throw new CommandError(
@@ -45,13 +50,15 @@ export function targetsOf(
   })
 }
 
+type Asked = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> & Pick<Target, 'format'>
+
 /** 127.0.0.1 and not localhost: some systems try ::1 first, where nothing listens. */
-function here({ port }: ServiceDefinition): string | undefined {
+function here({ port }: Asked): string | undefined {
   return port === undefined ? undefined : `http://127.0.0.1:${port}`
 }
 
 /** A malformed address behaves as absent; with no other one this machine must not be asked in place of what was meant. */
-function addressIn(env: Context['env'], { name, address = [] }: ServiceDefinition): string | undefined {
+function addressIn(env: Context['env'], { name, address = [] }: Asked): string | undefined {
   const set = address.flatMap((variable) => {
     const value = env[variable]?.trim()
     return value ? [{ variable, value }] : []
@@ -71,15 +78,18 @@ function parseAddress(services: readonly ServiceDefinition[], word: string): rea
   const at = word.indexOf('=')
   const name = word.slice(0, Math.max(at, 0)).trim()
   const names = services.map((one) => one.name)
-  const service = names.find((one) => one === name)
-  if (service === undefined && /^[a-z]{1,12}$/.test(name))
+  // A slip of the pen would be asked as another program.
+  if (!names.includes(name) && nearestOf(name, names) !== undefined)
     throw unknownName({ kind: 'service', name, known: names })
   // What was given is not repeated: an address can hold a password.
-  if (service === undefined)
-    throw new CommandError(EXIT.usage, `--url takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}.`)
+  if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
+    throw new CommandError(
+      EXIT.usage,
+      `--url takes ${alternatives(names.map((name) => `${name}=ADDRESS`))}, or NAME=ADDRESS for another program.`,
+    )
   const url = word.slice(at + 1)
-  if (!isAddress(url)) throw new CommandError(EXIT.usage, `--url ${service}=… needs ${ADDRESS}.`)
-  return [service, url]
+  if (!isAddress(url)) throw new CommandError(EXIT.usage, `--url ${name}=… needs ${ADDRESS}.`)
+  return [name, url]
 }
 
 function isAddress(value: string): boolean {

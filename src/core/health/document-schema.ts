@@ -76,7 +76,11 @@ const healthOf = (service: Schema) => ({
 
 /** The document that `platformctl health --format json` writes, as a JSON Schema (2020-12). */
 export function healthDocumentSchema(services: readonly string[]): Schema {
-  const service: Schema = { enum: services }
+  const service: Schema = {
+    ...text,
+    examples: services,
+    description: 'A service of the platform, or the name that --url gave another program.',
+  }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'What platformctl health --format json writes',

@@ -1,7 +1,7 @@
 import type { CauseCode } from '../network/causes.ts'
 import type { HealthFormat, Service } from '../service.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
-import { causeOfStatus, isRecord, text } from './remote-report.ts'
+import { causeOfStatus, isRecord, readReport, text } from './remote-report.ts'
 
 export type ForeignFormat = Exclude<HealthFormat, 'platformctl'>
 type State = HealthReport['state']
@@ -20,8 +20,10 @@ interface Answer {
 
 const MOST_PARTS = 100
 
+type Reader = (answer: Answer) => Reading | undefined
+
 /** A row adds a format. Each gives undefined for an answer that is not of it. */
-const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | undefined>> = {
+const READERS: Readonly<Record<ForeignFormat, Reader>> = {
   status: ({ status }) => ({ state: status < 400 ? 'ok' : 'failing' }),
   'health+json': ({ body }) => {
     const value = parse(body)
@@ -55,6 +57,27 @@ const READERS: Readonly<Record<ForeignFormat, (answer: Answer) => Reading | unde
   },
 }
 
+/** What programs without a format of their own answer when they are well. */
+const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
+
+/** The first format that an answer of an unknown program is of. A page of HTML is no health, whatever its status. */
+function readAny({ status, body }: Answer): Reading | undefined {
+  const word = body.trim()
+  // Nothing but a status says it by the status.
+  if (word === '' || PLAIN_OK.test(word)) return { state: status < 400 ? 'ok' : 'failing' }
+  const service = parse(body)?.service
+  const ours = typeof service === 'string' ? readReport({ status, body }, service) : undefined
+  if (ours !== undefined && 'report' in ours) {
+    const { state, build, probes } = ours.report
+    return { state, parts: Object.entries(probes), build: build ?? undefined }
+  }
+  const value = parse(body)
+  const read = (format: ForeignFormat) => READERS[format]({ status, body })
+  // Spring's words are also words of health+json, but its parts are elsewhere.
+  if (value !== undefined && ('components' in value || 'details' in value)) return read('spring')
+  return read('health+json') ?? read('aspnet') ?? read('spring')
+}
+
 const WORST_FIRST: readonly State[] = ['failing', 'degraded', 'ok']
 /** draft-inadarei-api-health-check-06, section 3.1, with the words it allows for other conventions. */
 const HEALTH_JSON: Readonly<Record<string, State>> = {
@@ -78,11 +101,11 @@ const ASPNET: Readonly<Record<string, State>> = { healthy: 'ok', degraded: 'degr
 export function readForeign(
   answer: Answer,
   service: Service,
-  format: ForeignFormat,
+  format: ForeignFormat | 'any',
 ): { readonly report: HealthReport; readonly foreign: true } | { readonly cause: CauseCode } {
   const cause = causeOfStatus(answer.status)
   if (cause !== undefined) return { cause }
-  const reading = READERS[format](answer)
+  const reading = (format === 'any' ? readAny : READERS[format])(answer)
   if (reading === undefined) return { cause: answer.status >= 500 ? 'server_error' : 'not_health' }
   const { state, parts = [], build = null } = reading
   return {

@@ -20,12 +20,13 @@ export type RemoteHealth = {
   | { readonly reached: false; readonly cause: CauseCode; readonly reason: string; readonly fix: string }
 )
 
-const ACCEPT: Readonly<Record<HealthFormat, string>> = {
+const ACCEPT: Readonly<Record<HealthFormat | 'any', string>> = {
   platformctl: 'application/json',
   'health+json': 'application/health+json, application/json;q=0.9',
   spring: 'application/json',
   aspnet: 'application/json, text/plain',
   status: '*/*',
+  any: 'application/json, application/health+json;q=0.9, */*;q=0.8',
 }
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -35,8 +36,8 @@ export interface ProbeInput {
   readonly url: string
   /** The path of its health. */
   readonly health: string
-  /** How the answer is read; that of platformctl when left out. */
-  readonly format?: HealthFormat | undefined
+  /** How the answer is read; that of platformctl when left out. `any` tells the format from the answer. */
+  readonly format?: HealthFormat | 'any' | undefined
   /** Live checks of what web depends on; the other services have one kind of health. */
   readonly deep: boolean
   /** Sent as Authorization with a deep request, to this very origin only; a redirect is never followed. */

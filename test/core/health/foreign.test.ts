@@ -7,6 +7,7 @@ import { readForeign } from '../../../src/core/health/foreign.ts'
 import { probeRemote } from '../../../src/core/health/prober.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 import type { HealthFormat } from '../../../src/core/service.ts'
+import { healthBody } from '../../support/servers.ts'
 
 let server: Server
 let url: string
@@ -22,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 
-const ask = (format: HealthFormat, status: number, body: string) => {
+const ask = (format: HealthFormat | 'any', status: number, body: string) => {
   answer = { status, body }
   return probeRemote({
     service: 'bookings',
@@ -57,7 +58,7 @@ const HEALTH_JSON = {
   checks: { 'cassandra:responseTime': [{ status: 'pass' }, { status: 'warn', output: 'slow' }] },
 }
 
-describe.each<[HealthFormat, number, string, string, Record<string, string>]>([
+describe.each<[HealthFormat | 'any', number, string, string, Record<string, string>]>([
   ['status', 200, 'ok', 'ok', {}],
   ['status', 204, '', 'ok', {}],
   ['status', 500, 'no', 'failing', {}],
@@ -76,6 +77,17 @@ describe.each<[HealthFormat, number, string, string, Record<string, string>]>([
   ['health+json', 503, '{"status":"fail"}', 'failing', {}],
   // What a load balancer takes for a failure is one.
   ['health+json', 503, '{"status":"pass"}', 'failing', {}],
+  ['any', 200, 'ok\n', 'ok', {}],
+  ['any', 200, '"OK"', 'ok', {}],
+  ['any', 204, '', 'ok', {}],
+  ['any', 500, '', 'failing', {}],
+  ['any', 200, '{"status":"UP"}', 'ok', {}],
+  ['any', 503, JSON.stringify(SPRING), 'failing', { db: 'failing', disk_space: 'ok' }],
+  ['any', 503, '{"status":"OUT_OF_SERVICE"}', 'failing', {}],
+  ['any', 503, 'Unhealthy', 'failing', {}],
+  ['any', 200, JSON.stringify(ASPNET), 'degraded', { sql: 'ok', queue: 'degraded' }],
+  ['any', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
+  ['any', 200, healthBody({ service: 'shop', state: 'degraded' }), 'degraded', {}],
 ])('%s: %i %s', (format, status, body, state, probes) => {
   test(`is ${state}`, async () => {
     const health = await ask(format, status, body)
@@ -87,11 +99,15 @@ describe.each<[HealthFormat, number, string, string, Record<string, string>]>([
   })
 })
 
-test.each<[HealthFormat, number, string, string]>([
+test.each<[HealthFormat | 'any', number, string, string]>([
   ['spring', 200, 'UP', 'not_health'],
   ['spring', 200, '{"state":"ok"}', 'not_health'],
   ['aspnet', 200, '<html>', 'not_health'],
   ['health+json', 502, '<html>bad gateway', 'server_error'],
+  ['any', 200, '<!doctype html><title>ok</title>', 'not_health'],
+  ['any', 200, '{"message":"ok"}', 'not_health'],
+  ['any', 200, 'not ok', 'not_health'],
+  ['any', 502, 'Bad gateway', 'server_error'],
   ['status', 404, '', 'not_found'],
   ['status', 302, '', 'redirect'],
   ['status', 401, '', 'unauthorised'],
@@ -120,7 +136,7 @@ test('whatever an answer holds, reading it ends with a state or a cause, and its
     fc.property(
       fc.integer({ min: 200, max: 599 }),
       bodies,
-      fc.constantFrom('status', 'spring', 'aspnet', 'health+json'),
+      fc.constantFrom('status', 'spring', 'aspnet', 'health+json', 'any'),
       (status, body, format) => {
         const read = readForeign({ status, body }, 'bookings', format)
         if ('cause' in read) return
