@@ -29,6 +29,10 @@ EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64)
 ALERT_WEBHOOK_URL=https://alerts.example.com/platform
 ALERT_WEBHOOK_SECRET=whsec_$(head -c 32 /dev/urandom | base64)
 END`,
+  'runbooks/heartbeat-late.md': `cat > platform.config.json <<END
+{ "heartbeats": { "backup": { "every": "1d", "grace": "2h" } } }
+END
+echo EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64) > .env`,
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
   'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/backlog-growing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',

@@ -48,8 +48,8 @@ export async function choosePlatform({ file, ignored, rest }: ConfigWords, cwd: 
     const configModule = path.join(packageRoot(), 'dist', 'config.js')
     return await loadPlatform({ folder: cwd, file: found, configModule })
   } catch (error) {
-    // Help is there whatever state the definition is in.
-    if (rest.includes('--help') || rest.includes('-h')) return learning
+    // Help is there whatever state the definition is in, and so is the command that a job is wrapped in.
+    if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'beat') return learning
     throw error
   }
 }

@@ -53,6 +53,8 @@ export interface Context {
   readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
+  /** From now on signals go here, and end nothing: to a program that runs in the place of this one. */
+  readonly takeSignals?: (forward: (signal: NodeJS.Signals) => void) => void
   /** The outside for live checks; the system's when absent. */
   readonly network?: Network
   /**

@@ -20,6 +20,18 @@ export function wantsColour(argv: readonly string[], env: Context['env'], stream
   return stream.isTTY === true && !env.CI && env.TERM !== 'dumb'
 }
 
+/** What else is passed to a command that runs in the place of this one. */
+const FORWARDED = ['SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
+
+/** The words of a command line that are for this program: after `--` they are another's. */
+function ownWords(argv: readonly string[]): {
+  readonly own: readonly string[]
+  readonly others: readonly string[]
+} {
+  const end = argv.indexOf('--')
+  return end === -1 ? { own: argv, others: [] } : { own: argv.slice(0, end), others: argv.slice(end) }
+}
+
 /** The standard streams that were used: opening one loads sockets or files, which a command that is quiet there need not pay for. */
 const streams = new Set<NodeJS.WriteStream>()
 
@@ -37,9 +49,11 @@ function opened(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
   const words = takeConfigWords(process.argv.slice(2))
-  const argv = words.rest
+  const { own: argv, others } = ownWords(words.rest)
   const interrupt = new AbortController()
+  let forward: ((signal: NodeJS.Signals) => void) | undefined
   const onSignal = (signal: NodeJS.Signals) => {
+    if (forward !== undefined) return forward(signal)
     // The first signal asks for a clean end; the second means it.
     if (interrupt.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
     interrupt.abort(new Error(`ended by ${signal}`))
@@ -70,6 +84,10 @@ export async function start(): Promise<void> {
     random: systemRandom,
     operator: () => currentOperator(process.env),
     signal: interrupt.signal,
+    takeSignals(to) {
+      forward = to
+      for (const signal of FORWARDED) process.on(signal, onSignal)
+    },
     onFault: (report) => {
       fault = { report, exitCode: EXIT.failed }
     },
@@ -93,7 +111,7 @@ export async function start(): Promise<void> {
   const code = await choosePlatform(words, context.cwd).then(
     (platform) =>
       runProgram(
-        argv.filter((word) => word !== '--color' && word !== '--no-color'),
+        [...argv.filter((word) => word !== '--color' && word !== '--no-color'), ...others],
         // Its streams are opened when they are first used, so it is not copied.
         Object.defineProperty(context, 'platform', { value: platform }),
       ),

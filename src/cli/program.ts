@@ -65,6 +65,11 @@ const COMMANDS: readonly Row[] = [
     load: () => import('./commands/alert.ts'),
   },
   {
+    name: 'beat',
+    summary: 'report that a job ran, or run it and report its end',
+    load: () => import('./commands/beat.ts'),
+  },
+  {
     name: 'billing',
     summary: 'try payments end to end without moving money',
     load: () => import('./commands/billing.ts'),

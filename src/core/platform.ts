@@ -4,6 +4,7 @@ import type { InsightsDefinition } from './analytics/insights-definition.ts'
 import type { CourseDefinition } from './course/definition.ts'
 import type { Contract } from './env/contract.ts'
 import type { ProbeDefinition } from './health/definition.ts'
+import type { HeartbeatDefinition } from './heartbeats.ts'
 import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 import type { SampleHealth } from './status/sample-health.ts'
@@ -45,6 +46,8 @@ export interface Platform {
   readonly courses: readonly CourseDefinition[]
   readonly events: readonly EventDefinition[]
   readonly insights: InsightsDefinition
+  /** Jobs that have to report in. */
+  readonly heartbeats: readonly HeartbeatDefinition[]
   readonly texts: PlatformTexts
   /** `link` when left out. */
   readonly confirmation?: 'link' | 'button'

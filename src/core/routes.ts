@@ -5,6 +5,8 @@ interface RouteDefinition {
   readonly group?: string
   /** A platform without a course does not serve it. */
   readonly course?: true
+  /** A platform without heartbeats does not serve it. */
+  readonly heartbeat?: true
 }
 
 /**
@@ -26,6 +28,8 @@ export const ROUTES = {
   paymentsWebhook: { methods: ['POST'], path: '/api/payments/webhook', group: 'payments' },
   feedback: { methods: ['POST'], path: '/api/email/feedback/:provider', group: 'mail' },
   dispatch: { methods: ['POST'], path: '/api/email/dispatch', group: 'mail' },
+  heartbeat: { methods: ['POST'], path: '/api/heartbeats/:name', heartbeat: true },
+  silence: { methods: ['POST'], path: '/api/alerts/silence', group: 'alerts' },
   insights: { methods: ['GET'], path: '/insights' },
   analytics: { methods: ['POST'], path: '/api/analytics', group: 'analytics' },
   securityTxt: { methods: ['GET'], path: '/.well-known/security.txt' },
@@ -41,14 +45,19 @@ export type RouteName = WebRoute | 'serviceHealth'
 export function routesOf({
   contract,
   courses,
+  heartbeats,
 }: {
   readonly contract: { readonly group: (name: string) => object | undefined }
   readonly courses: readonly unknown[]
+  readonly heartbeats: readonly unknown[]
 }): readonly WebRoute[] {
   // Its keys are those of the table.
-  return (Object.entries(ROUTES) as [WebRoute, RouteDefinition][]).flatMap(([name, { group, course }]) =>
-    (group !== undefined && contract.group(group) === undefined) || (course && courses.length === 0)
-      ? []
-      : [name],
+  return (Object.entries(ROUTES) as [WebRoute, RouteDefinition][]).flatMap(
+    ([name, { group, course, heartbeat }]) =>
+      (group !== undefined && contract.group(group) === undefined) ||
+      (course && courses.length === 0) ||
+      (heartbeat && heartbeats.length === 0)
+        ? []
+        : [name],
   )
 }

@@ -5,6 +5,8 @@ import type { Clock } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { Health } from '../core/health/runner.ts'
+import type { HeartbeatStore } from '../core/heartbeats.ts'
+import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Log } from '../core/log.ts'
 import type { SuppressionList } from '../core/mail/feedback/suppressions.ts'
 import type { TransactionalMail } from '../core/mail/transactional.ts'
@@ -31,6 +33,8 @@ export interface Parts {
   readonly suppressionList: () => Promise<SuppressionList>
   /** Undefined while payments are not configured. */
   readonly checkout: (() => Promise<Checkout>) | undefined
+  readonly heartbeats: () => Promise<HeartbeatStore>
+  readonly incidents: () => Promise<IncidentStore>
   readonly paymentEvents: () => Promise<PaymentEventStore>
   readonly onPaymentEvent: OnPaymentEvent | undefined
   readonly clock: Clock

@@ -21,6 +21,7 @@ import { StoreOpenError } from '../core/store/store.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment } from './announce.ts'
 import { type Listener, listen } from './listen.ts'
+import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
 import { startSchedule } from './schedule.ts'
@@ -197,7 +198,11 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       opened.push(() => certificates.stop())
     }
     if (options.schedule && services.includes(WEB)) {
+      const { heartbeatPing } = readSettings(definition, options.env)
+      const watcher = heartbeatPing && createPing({ url: heartbeatPing, clock, log })
+      opened.push(async () => watcher?.stop())
       schedule = startSchedule({
+        ...(watcher && { onDone: watcher.ping }),
         store,
         clock,
         log,

@@ -1,6 +1,8 @@
 import type { Cadence } from '../core/course/definition.ts'
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
+import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
+import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import { compiledOnce } from '../core/mail/compiled.ts'
 import type { MailAsk, MailDefinition, MailSet } from '../core/mail/definition.ts'
@@ -26,13 +28,14 @@ export function resolvePlatform(
   if (files.faults.length > 0) throw new DefinitionError(file, files.faults)
   const preset = presetOf(definition).platform
   const services = servicesOf(definition, preset)
+  const heartbeats = heartbeatsOf(definition)
   return {
     name: definition.name ?? preset.name,
     brand: brandOf(definition, files) ?? preset.brand,
     language: definition.brand?.language ?? preset.language,
     contract: contractOf(definition),
     services,
-    probes: probesOf(definition, preset, services),
+    probes: [...probesOf(definition, preset, services), ...heartbeats.map(heartbeatProbe)],
     mails: mailsOf(definition, preset, files),
     courses: [
       ...preset.courses,
@@ -50,6 +53,7 @@ export function resolvePlatform(
       ...preset.insights,
       sections: [...preset.insights.sections, ...(definition.insights?.sections ?? [])],
     },
+    heartbeats,
     texts: preset.texts,
     ...(definition.confirmation && { confirmation: definition.confirmation }),
     ...(definition.challenge && { challenge: definition.challenge }),
@@ -71,6 +75,17 @@ function cadenceOf({ every, at, zone, on = [] }: CourseInput): Cadence {
     zone: zone === 'subscriber' ? undefined : (zone ?? 'UTC'),
     weekdays: on.map((day) => WEEKDAYS.indexOf(day) + 1).sort((a, b) => a - b),
   }
+}
+
+/** Without a grace, a tenth of the time between two beats: no job runs at the same second every day. */
+const GRACE = 0.1
+
+function heartbeatsOf({ heartbeats = {} }: PlatformDefinition): readonly HeartbeatDefinition[] {
+  return Object.entries(heartbeats).map(([name, { every, grace, label }]) => {
+    const everyMs = durationOf(every) ?? DAY_MS
+    const graceMs = durationOf(grace) ?? everyMs * GRACE
+    return { name, everyMs, graceMs, ...(label !== undefined && { label }) }
+  })
 }
 
 function durationOf(text: string | undefined): number | undefined {

@@ -11,7 +11,7 @@ import { ROUTES } from '../../src/core/routes.ts'
 import type { Service } from '../../src/core/service.ts'
 import { openPlatform, type Platform } from '../../src/daemon/index.ts'
 import { openapiDocument } from '../../src/daemon/openapi/document.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { NOW, token } from '../support/accounts.ts'
 import { SERVICES } from '../support/learning.ts'
 
@@ -45,7 +45,12 @@ const urls = {
   api: 'https://api.example.com',
   agent: 'https://agent.example.com',
 }
-const document = openapiDocument(learning, (service) => urls[service as keyof typeof urls])
+// With a heartbeat, so that every route is served.
+const definition = { preset: 'learning', heartbeats: { backup: { every: '1d' } } } as const
+const document = openapiDocument(
+  resolvePlatform(definition, { folder: '/' }),
+  (service) => urls[service as keyof typeof urls],
+)
 // The document is JSON; the validator below says that it has the form of OpenAPI.
 const paths = document.paths as unknown as Record<string, Record<string, Operation>>
 const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -70,6 +75,7 @@ beforeAll(async () => {
   )
   await new Promise<void>((resolve) => payments.listen(0, '127.0.0.1', resolve))
   platform = openPlatform({
+    platform: definition,
     env: {
       ...SECRETS,
       RATE_LIMIT_PER_MINUTE: '10000',

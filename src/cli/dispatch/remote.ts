@@ -1,36 +1,18 @@
 import type { DispatchResult } from '../../core/course/course.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { ROUTES } from '../../core/routes.ts'
-import { splitSecrets } from '../../core/secret.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { post } from './post.ts'
 import type { DispatchOptions, Source } from './source.ts'
+import { webEndpoint } from './web-endpoint.ts'
 
 /** A call sends up to 10,000 mails: it may take its time. */
 const PATIENCE_MS = 15 * 60 * 1000
 
 /** Dispatch through the endpoint of a running web service. */
 export function remoteSource(context: Context, env: Environment, options: DispatchOptions): Source {
-  // While it is rotated the variable holds two: the first is the one to send.
-  const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
-  const site = options.url ?? env.NEXT_PUBLIC_SITE_URL?.trim()
-  if (!site)
-    throw new CommandError(
-      EXIT.usage,
-      'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
-    )
-  if (!/^https?:\/\//.test(site) || !URL.canParse(site))
-    throw new CommandError(
-      EXIT.usage,
-      'the address of the web service is not an http:// or https:// address.',
-    )
-  if (!secret)
-    throw new CommandError(
-      EXIT.usage,
-      'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
-    )
-  const url = new URL(`${site.replace(/\/+$/, '')}${ROUTES.dispatch.path}`)
+  const { url, secret } = webEndpoint(env, options.url, ROUTES.dispatch.path)
   if (options.limit !== undefined) url.searchParams.set('limit', String(options.limit))
   // One name for all calls of a drain: no subscription gets two lessons in it.
   if (options.drain) url.searchParams.set('run', Buffer.from(context.random.bytes(12)).toString('base64url'))

@@ -33,6 +33,8 @@ export interface HoursOptions {
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
   /** What must not wait for the next hour: asked each minute in which no hour begins. */
   readonly retry?: (signal: AbortSignal) => Promise<void>
+  /** Told of each hour whose work this process has done. */
+  readonly onDone?: (hour: string) => void
   /** An hour failed, and is tried again at the next look. */
   readonly onFault: (error: unknown, hour: string) => void
 }
@@ -49,7 +51,7 @@ export interface Hours {
  * processes never both run it, a late start catches up once, and an hour whose run failed or whose process was killed
  * is run again.
  */
-export function createHours({ store, clock, log, run, retry, onFault }: HoursOptions): Hours {
+export function createHours({ store, clock, log, run, retry, onDone, onFault }: HoursOptions): Hours {
   const stopping = new AbortController()
   let handled = ''
   /** The hour whose claim this process holds. */
@@ -65,7 +67,10 @@ export function createHours({ store, clock, log, run, retry, onFault }: HoursOpt
       log.info('schedule_hour', 'an hour of the schedule begins', { hour })
       const done = (await run(stopping.signal)) === 'done'
       await store.endHour(hour, done)
-      if (done) handled = hour
+      if (done) {
+        handled = hour
+        onDone?.(hour)
+      }
     } catch (error) {
       log.error('schedule_failed', 'an hour of the schedule failed and is tried again in a minute', {
         hour,

@@ -194,6 +194,7 @@ export function readSettings({ contract, services }: Described, env: Environment
       }),
       mailTo: mailbox('ALERT_EMAIL_TO'),
     },
+    heartbeatPing: hidden('HEARTBEAT_PING_URL'),
     feedback: whole('feedback', () => {
       const name = text('MAILER_FEEDBACK_PROVIDER')
       const provider = FEEDBACK_PROVIDER_NAMES.find((one) => one === name)

@@ -86,12 +86,14 @@ export interface Settings {
         readonly dkim?: DkimSettings | undefined
       }
     | undefined
-  /** Whose webhook is believed; undefined: nobody's. */
   /** Who is told of incidents; undefined parts tell nobody. */
   readonly alerts: {
     readonly webhook: { readonly url: Secret; readonly secret: Secret | undefined } | undefined
     readonly mailTo: Mailbox | undefined
   }
+  /** An outside watcher, called after each completed hour of the schedule. */
+  readonly heartbeatPing: Secret | undefined
+  /** Whose webhook is believed; undefined: nobody's. */
   readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
   /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
   readonly mailRate: number | undefined

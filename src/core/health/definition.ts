@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
+import type { HeartbeatRecord } from '../heartbeats.ts'
 import type { Network } from '../network/get.ts'
 import type { Random } from '../random.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
@@ -30,6 +31,8 @@ export interface ProbeParts {
   readonly mailPause?: () => Promise<{ readonly reason: string } | undefined>
   /** A proxy that TRUST_PROXY does not name was seen within the last hour. */
   readonly untrustedProxy?: () => boolean
+  /** What is known of a heartbeat; absent where no store is asked. */
+  readonly heartbeat?: (input: { readonly name: string; readonly now: number }) => Promise<HeartbeatRecord>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can this package be imported here? */
   readonly hasPackage: (name: string) => boolean

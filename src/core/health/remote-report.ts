@@ -57,7 +57,7 @@ function reportOf(value: unknown): HealthReport | undefined {
   const entries = Object.entries(value.probes)
   const probes = entries.flatMap(([name, probe]) => {
     const result = probeOf(probe)
-    return result && /^[a-z][a-z0-9_]{0,63}$/.test(name) ? [[name, result] as const] : []
+    return result && /^[a-z][a-z0-9_-]{0,63}$/.test(name) ? [[name, result] as const] : []
   })
   if (probes.length !== entries.length || probes.length > MOST_PROBES) return undefined
   return {

@@ -19,6 +19,8 @@ export const TABLES = [
   'incident',
   'alert_message',
   'silence',
+  'heartbeat',
+  'announcement',
   'feedback_event',
   'mailbox',
   'mail_minute',

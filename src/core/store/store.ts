@@ -1,6 +1,7 @@
 import type { AuditLog } from '../audit.ts'
 import type { HourStore } from '../course/hours.ts'
 import type { CourseStore } from '../course/store.ts'
+import type { HeartbeatStore } from '../heartbeats.ts'
 import type { IncidentStore } from '../incidents/incident.ts'
 import type { Directory } from '../mail/directory.ts'
 import type { SendingStore } from '../mail/feedback/sending.ts'
@@ -57,6 +58,7 @@ export interface Store extends HourStore {
   readonly audit: AuditLog
   /** What failed, and what was told of it. */
   readonly incidents: IncidentStore
+  readonly heartbeats: HeartbeatStore
   readonly feedback: FeedbackStore
   readonly sending: SendingStore
   lastHour(): Promise<string | undefined>

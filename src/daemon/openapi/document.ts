@@ -59,15 +59,18 @@ interface DescribedRoute {
   readonly operations: readonly (readonly [method: string, operation: Operation])[]
 }
 
-type Described = Pick<Platform, 'name' | 'contract' | 'services' | 'probes' | 'mails' | 'courses' | 'events'>
+type Described = Pick<
+  Platform,
+  'name' | 'contract' | 'services' | 'probes' | 'mails' | 'courses' | 'events' | 'heartbeats'
+>
 
 /** OpenAPI 3.1 of every service that the platform serves, made from the schemas that validate. */
 export function openapiDocument(
-  { name, contract, services, probes, mails, courses, events }: Described,
+  { name, contract, services, probes, mails, courses, events, heartbeats }: Described,
   addressOf: (service: string) => string,
 ): Document {
-  const described = operationsOf({ mails, courses, events })
-  const served = routesOf({ contract, courses })
+  const described = operationsOf({ mails, courses, events, heartbeats })
+  const served = routesOf({ contract, courses, heartbeats })
   const schemas: Record<string, Json> = { Error: jsonSchema(ErrorAnswer, 'output') }
   const paths: Record<string, Record<string, Json>> = {}
   const others = services.filter(({ name, port }) => name !== WEB && port !== undefined)

@@ -1,5 +1,6 @@
 import type { Platform } from '../../core/platform.ts'
 import type { Operations } from './operation.ts'
+import { alertOperations } from './operations/alerts.ts'
 import { analyticsOperations } from './operations/analytics.ts'
 import { courseOperations } from './operations/course.ts'
 import { emailOperations } from './operations/email.ts'
@@ -19,13 +20,15 @@ export function operationsOf({
   mails,
   courses,
   events,
-}: Pick<Platform, 'mails' | 'courses' | 'events'>): Operations {
+  heartbeats,
+}: Pick<Platform, 'mails' | 'courses' | 'events' | 'heartbeats'>): Operations {
   return {
     ...STATUS,
     ...METRICS,
     ...courseOperations(courses),
     ...emailOperations(mails.definitions),
     ...PAYMENTS,
+    ...alertOperations(heartbeats),
     ...INSIGHTS,
     ...analyticsOperations(events),
     ...HEALTH,

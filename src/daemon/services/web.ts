@@ -7,6 +7,7 @@ import { healthRoute } from '../routes/health.ts'
 import { metricsRoute } from '../routes/metrics.ts'
 
 const courseRoutes = () => import('../routes/course.ts')
+const alertRoutes = () => import('../routes/alerts.ts')
 const paymentRoutes = () => import('../routes/payments.ts')
 const statusRoutes = () => import('../routes/status.ts')
 
@@ -78,6 +79,23 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
     ),
     dispatch: later(async () =>
       (await courseRoutes()).dispatchRoute(course, { ...settings.dispatch, onRefused: refused('dispatch') }),
+    ),
+    heartbeat: later(async () =>
+      (await alertRoutes()).heartbeatRoute({
+        definitions: parts.platform.heartbeats,
+        heartbeats: parts.heartbeats,
+        secret: settings.dispatch.secret,
+        onRefused: refused('dispatch'),
+        clock,
+      }),
+    ),
+    silence: later(async () =>
+      (await alertRoutes()).silenceRoute({
+        incidents: parts.incidents,
+        secret: settings.dispatch.secret,
+        onRefused: refused('dispatch'),
+        clock,
+      }),
     ),
     insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
     analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),

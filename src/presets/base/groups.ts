@@ -596,6 +596,21 @@ const alerts = {
   ],
 } as const satisfies GroupDefinition
 
+const heartbeats = {
+  services: ['web'],
+  unlocks: 'a call to an outside watcher after each hour of the schedule',
+  absent: 'nobody outside notices when the whole machine goes silent',
+  variables: {
+    HEARTBEAT_PING_URL: {
+      kind: 'url',
+      secret: true,
+      example: 'https://hc-ping.com/4a1f6a9e-0000-0000-0000-000000000000',
+      summary:
+        'Called with GET after each completed hour of the schedule, so that a watcher outside notices silence.',
+    },
+  },
+} as const satisfies GroupDefinition
+
 /** The groups that the engine itself does something with. */
 export const baseGroups = {
   site,
@@ -613,4 +628,5 @@ export const baseGroups = {
   feedback,
   dkim,
   alerts,
+  heartbeats,
 } as const

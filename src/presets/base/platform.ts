@@ -37,5 +37,6 @@ export const base: Platform = {
   courses: [],
   events: [{ name: 'page.viewed' }, { name: 'course.subscribed' }],
   insights: { sections: [] },
+  heartbeats: [],
   texts: {},
 }

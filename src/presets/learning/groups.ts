@@ -264,4 +264,5 @@ export const learningGroups = {
   feedback: base.feedback,
   dkim: base.dkim,
   alerts: base.alerts,
+  heartbeats: base.heartbeats,
 } as const satisfies Readonly<Record<string, GroupDefinition>>

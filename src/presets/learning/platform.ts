@@ -27,6 +27,7 @@ export const learning: Platform = {
   ],
   events: learningEvents,
   insights: learningInsights,
+  heartbeats: [],
   sampleHealth: learningSampleHealth,
   texts: {
     invitation:

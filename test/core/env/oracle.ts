@@ -82,6 +82,7 @@ export const GROUP_VARIABLES = {
   feedback: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_RATE', 'MAILER_BOUNCE_ADDRESS', 'MAILER_FEEDBACK_SECRET'],
   dkim: ['MAILER_DKIM_DOMAIN', 'MAILER_DKIM_SELECTOR', 'MAILER_DKIM_KEY'],
   alerts: ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET', 'ALERT_EMAIL_TO'],
+  heartbeats: ['HEARTBEAT_PING_URL'],
 }
 
 export function brokenRules(set: ReadonlySet<string>): string[] {

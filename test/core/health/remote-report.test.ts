@@ -76,3 +76,13 @@ test('the state is what the JSON says, whatever the status', () => {
     report: { state: 'ok' },
   })
 })
+
+test('a probe of a platform may have any name that its definition may give it', () => {
+  const probes = {
+    'heartbeat-backup': { state: 'ok', checked: true },
+    kiln_queue: { state: 'ok', checked: true },
+  }
+  expect(readReport({ status: 200, body: healthBody({ probes }) }, 'web')).toMatchObject({
+    report: { probes },
+  })
+})

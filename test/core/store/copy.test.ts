@@ -51,7 +51,8 @@ async function stores() {
     INSERT INTO pace VALUES ('mail', 1);
     INSERT INTO incident VALUES ('i', 'mail', 'web', NULL, '[]', 1, 2, 3, NULL, NULL);
     INSERT INTO alert_message VALUES ('i', 'opened', 'webhook', 'sent', 1, 2, 0, 0, NULL);
-    INSERT INTO silence VALUES (1, 2, 'deploy', 'ci');`)
+    INSERT INTO silence VALUES (1, 2, 'deploy', 'ci'); INSERT INTO heartbeat VALUES ('backup', 1, 2, 3, 4);
+    INSERT INTO announcement VALUES ('a', 'Maintenance tonight.', 1, NULL, 'ops');`)
   database.close()
   const server = await postgresServer()
   const url = await server.createDatabase()

@@ -210,4 +210,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX alert_message_at ON platformctl.alert_message (at);
   CREATE TABLE platformctl.silence (from_at bigint PRIMARY KEY, until_at bigint NOT NULL, reason text NOT NULL, who text NOT NULL);
   `,
+  // Jobs that report in, and what operators announce on the status page.
+  `
+  CREATE TABLE platformctl.heartbeat (name text PRIMARY KEY, since bigint NOT NULL, beat_at bigint, failed_at bigint, exit_code integer);
+  CREATE TABLE platformctl.announcement (id text PRIMARY KEY, text text NOT NULL, from_at bigint NOT NULL, until_at bigint, who text NOT NULL);
+  CREATE INDEX announcement_from ON platformctl.announcement (from_at);
+  `,
 ]

@@ -7,6 +7,7 @@ import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, within } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
+import { postgresHeartbeats } from './heartbeats.ts'
 import { postgresIncidents } from './incidents.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -55,6 +56,7 @@ export async function openPostgres(input: {
     paymentEvents: postgresPaymentEvents(pool),
     audit: postgresAudit(pool),
     incidents: postgresIncidents(pool),
+    heartbeats: postgresHeartbeats(pool),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>

@@ -214,4 +214,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX alert_message_at ON alert_message (at);
   CREATE TABLE silence (from_at INTEGER PRIMARY KEY, until_at INTEGER NOT NULL, reason TEXT NOT NULL, who TEXT NOT NULL) STRICT;
   `,
+  // Jobs that report in, and what operators announce on the status page.
+  `
+  CREATE TABLE heartbeat (name TEXT PRIMARY KEY, since INTEGER NOT NULL, beat_at INTEGER, failed_at INTEGER, exit_code INTEGER) STRICT, WITHOUT ROWID;
+  CREATE TABLE announcement (id TEXT PRIMARY KEY, text TEXT NOT NULL, from_at INTEGER NOT NULL, until_at INTEGER, who TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX announcement_from ON announcement (from_at);
+  `,
 ]

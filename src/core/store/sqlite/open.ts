@@ -9,6 +9,7 @@ import { sqliteAudit } from './audit.ts'
 import { guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { sqliteFeedback } from './feedback.ts'
+import { sqliteHeartbeats } from './heartbeats.ts'
 import { sqliteIncidents } from './incidents.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -72,6 +73,7 @@ export function openSqlite(
     paymentEvents: sqlitePaymentEvents(database, guarded),
     audit: sqliteAudit(database, guarded, journal),
     incidents: sqliteIncidents(database, guarded),
+    heartbeats: sqliteHeartbeats(database, guarded),
     claimHour: async (claim) =>
       guarded(() => {
         if (sql.claimHour.run(claim).changes === 1) return 'claimed'

@@ -1,0 +1,85 @@
+import type { Environment } from '../../core/env/settings.ts'
+import { splitSecrets } from '../../core/secret.ts'
+import type { Context } from '../context.ts'
+import { CommandError, EXIT } from '../exit.ts'
+import { post } from './post.ts'
+
+/** An endpoint of the running web service, and the secret that opens it. */
+export function webEndpoint(
+  env: Environment,
+  given: string | undefined,
+  path: string,
+): { readonly url: URL; readonly secret: string } {
+  // While it is rotated the variable holds two: the first is the one to send.
+  const [secret] = splitSecrets(env.EMAIL_DISPATCH_SECRET ?? '')
+  const site = given ?? env.NEXT_PUBLIC_SITE_URL?.trim()
+  if (!site)
+    throw new CommandError(
+      EXIT.usage,
+      'the address of the web service is needed: --url, or NEXT_PUBLIC_SITE_URL (or --local for this machine’s store).',
+    )
+  if (!/^https?:\/\//.test(site) || !URL.canParse(site))
+    throw new CommandError(
+      EXIT.usage,
+      'the address of the web service is not an http:// or https:// address.',
+    )
+  if (!secret)
+    throw new CommandError(
+      EXIT.usage,
+      'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
+    )
+  return { url: new URL(`${site.replace(/\/+$/, '')}${path}`), secret }
+}
+
+const PATIENCE_MS = 5000
+const PAUSES_MS = [1000, 3000]
+
+/** Posts to such an endpoint, three times if the service is away, and gives its answer; otherwise says why there is none. */
+export async function postToWeb(
+  context: Pick<Context, 'clock' | 'signal'>,
+  { url, secret, body }: { readonly url: URL; readonly secret: string; readonly body: unknown },
+): Promise<Readonly<Record<string, unknown>>> {
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await post({
+      url,
+      bearer: secret,
+      body,
+      signal: context.signal,
+      patienceMs: PATIENCE_MS,
+    }).catch(() => undefined)
+    if (answer?.status === 200) return objectOf(answer.text)
+    if (answer?.status === 401)
+      throw new CommandError(
+        EXIT.remote,
+        'the service refused EMAIL_DISPATCH_SECRET: it must be the one that the service was started with.',
+      )
+    const pause = PAUSES_MS[attempt]
+    if (answer === undefined || answer.status >= 500) {
+      if (pause !== undefined && !context.signal.aborted) {
+        await context.clock.sleep(pause, context.signal).catch(() => {})
+        continue
+      }
+      throw new CommandError(
+        EXIT.remote,
+        answer === undefined
+          ? `${url.origin} could not be reached: is the web service running, and is the address right?`
+          : `the service answered ${answer.status}.`,
+      )
+    }
+    const { message } = objectOf(answer.text)
+    throw new CommandError(
+      EXIT.remote,
+      `the service answered ${answer.status}${typeof message === 'string' ? `: ${message}` : '.'}`,
+    )
+  }
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    // A JSON object has string keys, and its values are checked where they are used.
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,50 @@
+/** A job that has to report in, as the definition says it. */
+export interface HeartbeatDefinition {
+  readonly name: string
+  readonly everyMs: number
+  /** How late it may be. */
+  readonly graceMs: number
+  readonly label?: string
+}
+
+/** What is known of a heartbeat. Times are UTC milliseconds. */
+export interface HeartbeatRecord {
+  readonly name: string
+  /** When it was first expected: one that never came is late by this. */
+  readonly since: number
+  /** The last success. */
+  readonly beatAt: number | undefined
+  /** The last failure; undefined once a success followed. */
+  readonly failedAt: number | undefined
+  readonly exitCode: number | undefined
+}
+
+/** What a job reports: its success, or that it failed. */
+export interface Beat {
+  readonly name: string
+  readonly now: number
+  /** Undefined: it succeeded. */
+  readonly failed: { readonly exitCode: number | undefined } | undefined
+}
+
+/** Where jobs report in, shared by everything that shares the store. */
+export interface HeartbeatStore {
+  /** What is known of a heartbeat, which is expected from now on if nothing is. */
+  expect(input: { readonly name: string; readonly now: number }): Promise<HeartbeatRecord>
+  beat(beat: Beat): Promise<HeartbeatRecord>
+}
+
+/** Whether a heartbeat is in time; `dueBy` is when the next one has to be there, its grace included. */
+export function heartbeatState(
+  { everyMs, graceMs }: Pick<HeartbeatDefinition, 'everyMs' | 'graceMs'>,
+  record: HeartbeatRecord,
+  now: number,
+): { readonly state: 'ok' | 'late' | 'failed'; readonly dueBy: number } {
+  const dueBy = Math.max(record.since, record.beatAt ?? 0) + everyMs + graceMs
+  return { state: record.failedAt !== undefined ? 'failed' : now > dueBy ? 'late' : 'ok', dueBy }
+}
+
+/** The name of the probe of a heartbeat. */
+export function heartbeatProbeName(name: string): string {
+  return `heartbeat-${name}`
+}

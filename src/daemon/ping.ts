@@ -1,0 +1,54 @@
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Secret } from '../core/secret.ts'
+
+const ANSWER_MS = 10_000
+const PAUSES_MS = [5000, 30_000]
+
+/** Calls an outside watcher that expects to be called: its silence is what it tells people of. */
+export function createPing({
+  url,
+  clock,
+  log,
+  send = fetch,
+}: {
+  readonly url: Secret
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+  readonly send?: typeof fetch
+}): { readonly ping: () => void; readonly stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  let pinging: Promise<void> | undefined
+
+  async function ping(): Promise<void> {
+    let reason = ''
+    for (const pause of [...PAUSES_MS, undefined]) {
+      try {
+        const answer = await send(url.reveal(), {
+          redirect: 'follow',
+          signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(ANSWER_MS)]),
+        })
+        await answer.body?.cancel()
+        if (answer.ok) return
+        reason = `it answered ${answer.status}`
+      } catch {
+        // The fault's own text could quote the address, which is a secret.
+        reason = 'it did not answer'
+      }
+      if (stopping.signal.aborted) return
+      if (pause !== undefined) await clock.sleep(pause, stopping.signal).catch(() => {})
+    }
+    log.warn('heartbeat_ping_failed', 'the address in HEARTBEAT_PING_URL could not be called', { reason })
+  }
+  return {
+    ping() {
+      pinging ??= ping().finally(() => {
+        pinging = undefined
+      })
+    },
+    async stop() {
+      stopping.abort(new Error('the daemon stops'))
+      await pinging
+    },
+  }
+}

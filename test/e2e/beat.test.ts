@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { platformctl } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { serve } from '../support/servers.ts'
+
+const env = { EMAIL_DISPATCH_SECRET: 'a-dispatch-secret-of-thirty-two-bytes' }
+
+test('output, a signal and the exit code pass through beat, and the failure is reported', async () => {
+  const bodies: string[] = []
+  const url = await serve(async (request, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    bodies.push(Buffer.concat(chunks).toString())
+    response.end('{}')
+  })
+  // The job sends its parent, which is beat, a signal, and ends with the code of its own handler.
+  const job =
+    'echo out --color; echo err >&2; trap "exit 7" TERM; kill -TERM $PPID; while :; do sleep 0.05; done'
+  const cwd = await emptyFolder()
+  expect(await platformctl(['beat', 'backup', '--url', url, '--', 'sh', '-c', job], { cwd, env })).toEqual({
+    exitCode: 7,
+    stdout: 'out --color',
+    stderr: 'err',
+  })
+  expect(bodies).toEqual(['{"exitCode":7}'])
+})
+
+test('a server that is away and a definition that is broken do not fail the command', async () => {
+  const { writeFile } = await import('node:fs/promises')
+  const cwd = await emptyFolder()
+  await writeFile(`${cwd}/platform.config.json`, '{ broken')
+  const run = await platformctl(
+    ['beat', 'backup', '--url', 'http://127.0.0.1:1', '--', 'printf', '%s', '--color'],
+    { cwd, env },
+  )
+  expect(run).toMatchObject({ exitCode: 0, stdout: '--color' })
+  expect(run.stderr).toBe(
+    'platformctl: the heartbeat backup was not recorded: http://127.0.0.1:1 could not be reached: is the web service running, and is the address right?',
+  )
+})
+
+test('a command that does not exist is the 127 of a shell', async () => {
+  const cwd = await emptyFolder()
+  const run = await platformctl(['beat', 'backup', '--', './nowhere'], { cwd })
+  expect(run.exitCode).toBe(127)
+  expect(run.stderr).toContain('there is no such program')
+})
