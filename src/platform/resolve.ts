@@ -5,7 +5,7 @@ import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import { compiledOnce } from '../core/mail/compiled.ts'
-import type { MailAsk, MailDefinition, MailSet } from '../core/mail/definition.ts'
+import { LESSON_SLOTS, type MailAsk, type MailDefinition, type MailSet } from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
@@ -110,7 +110,13 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
   )
   const lessons = [...files.lessons].flatMap(([course, names]) => {
     const folder = { path: files.lessonFolders.get(course) ?? '', language }
-    return names.map((file) => ({ name: lessonName(course, file), lesson: true, folder, file }))
+    return names.map((file) => ({
+      name: lessonName(course, file),
+      slots: LESSON_SLOTS,
+      lesson: true,
+      folder,
+      file,
+    }))
   })
   const definitions = [
     ...preset.mails.definitions.map((mail) => {

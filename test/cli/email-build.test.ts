@@ -202,3 +202,22 @@ test('a start with an old build and a broken template sends nothing old, and nam
   await write(template('Your kiln'))
   expect((await running.mails.compiled())['kiln-booked']?.subject).toBeDefined()
 })
+
+test('a lesson that says no more than its subject leads to its page and out of the course, and passes lint', async () => {
+  const { folder } = await kilnSchool()
+  await mkdir(path.join(folder, 'lessons'))
+  await writeFile(
+    path.join(folder, 'lessons/1-clay.md'),
+    '---\nsubject: Wedging the clay\n---\n\n# Wedging the clay\n\nStart with a stoneware body with fine grog.\n',
+  )
+  const course = { lessons: './lessons', every: '2d' }
+  const platform = resolvePlatform({ preset: 'base', courses: { firing: course } }, { folder })
+  const run = async (...args: string[]) => {
+    const { context, stdout } = testContext({ cwd: folder, platform })
+    return { code: await runProgram(['email', ...args], context), stdout: stdout() }
+  }
+  const { stdout } = await run('render', 'firing-1-clay', '--as', 'text')
+  expect(stdout).toMatch(/^Read it in your browser: http/m)
+  expect(stdout).toMatch(/^Unsubscribe: http/m)
+  expect((await run('lint', '--strict')).code).toBe(0)
+})

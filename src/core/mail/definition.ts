@@ -95,3 +95,6 @@ export interface MailSet {
   /** The compiled templates, loaded at the first call. */
   readonly compiled: () => Promise<CompiledMails>
 }
+
+/** What the dispatcher fills into every lesson. */
+export const LESSON_SLOTS = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const

@@ -1,5 +1,5 @@
 import { compiledOnce } from '../../core/mail/compiled.ts'
-import type { MailDefinition, MailSet } from '../../core/mail/definition.ts'
+import { LESSON_SLOTS, type MailDefinition, type MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 import { baseMails } from '../base/mails.ts'
 
@@ -55,11 +55,7 @@ export const learningMails: readonly MailDefinition[] = [
       },
     },
   },
-  ...learningLessons.map((name) => ({
-    name,
-    slots: { lessonUrl: 'url', unsubscribeUrl: 'url' } as const,
-    lesson: true,
-  })),
+  ...learningLessons.map((name) => ({ name, slots: LESSON_SLOTS, lesson: true })),
 ]
 
 export const learningMailSet: MailSet = {

@@ -3,6 +3,7 @@ import mjml2html from 'mjml'
 import type { Messages } from '../../messages/en.ts'
 import { directionOf, messagesOf } from '../../messages/messages.ts'
 import { isBrandSlot, type MailBrand } from '../brand.ts'
+import { LESSON_SLOTS } from '../definition.ts'
 import { escapeHtml } from '../render.ts'
 import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
 import { markdownOfMjml } from './mjml-text.ts'
@@ -18,8 +19,8 @@ const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
-const UNSUBSCRIBE = 'unsubscribeUrl'
-const LESSON = 'lessonUrl'
+const UNSUBSCRIBE: keyof typeof LESSON_SLOTS = 'unsubscribeUrl'
+const LESSON: keyof typeof LESSON_SLOTS = 'lessonUrl'
 /** A layout's button, which a mail without an action leaves out. */
 const BUTTON = /<mj-button\b[^>]*\{\{\s*actionUrl\s*\}\}[\s\S]*?<\/mj-button>/g
 /** MJML takes only colors where a color stands: these are stand-ins, which no layout has of its own. */
@@ -143,7 +144,7 @@ function withDefaults(
   const slots = { ...template.slots }
   for (const [name, type] of Object.entries(wanted))
     slots[name] ??= { type, sample: type === 'url' ? 'https://www.example.com/sample' : name }
-  const isLesson = Object.hasOwn(wanted, LESSON) && Object.hasOwn(wanted, UNSUBSCRIBE)
+  const isLesson = Object.keys(LESSON_SLOTS).every((name) => Object.hasOwn(wanted, name))
   return {
     ...template,
     slots,
@@ -189,9 +190,8 @@ function checkUsed(template: TemplateSource, lines: readonly string[]): void {
       used.add(name)
     }
   }
-  // The footer puts this one in by itself.
-  used.add(UNSUBSCRIBE)
-  for (const [, name = ''] of (template.action?.url ?? '').matchAll(SLOT)) used.add(name)
+  // The footer puts this one in by itself, and a lesson may lead elsewhere than to its page.
+  used.add(UNSUBSCRIBE).add(LESSON)
   const unused = Object.keys(template.slots).find((name) => !used.has(name))
   if (unused !== undefined)
     throw new TemplateError(
