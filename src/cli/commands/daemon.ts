@@ -64,7 +64,7 @@ export const configure: Configure = (command, context, settle) => {
       `
 On a terminal the log is written for people, elsewhere as JSON lines. LOG_LEVEL sets how much is logged. SIGHUP reloads nothing: it is logged and ignored, and on a terminal that closes it stops the daemon as SIGTERM does. SIGTERM and Ctrl-C shut down gracefully; a second one stops at once. Under systemd with Type=notify the daemon reports ready, stopping and the watchdog.
 
-Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable STORE_URL malformed or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
+Exit codes: 0 stopped cleanly, 1 half-configured environment or a fault at run time, 2 port taken, store not writable, STORE_URL malformed, or the file of a secret unusable, 3 STORE_URL unreachable or refused, 70 the disk did not confirm a write. A supervisor should restart the daemon after 3 and 70.
 
 Examples:
   platformctl daemon --env-file .env
