@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { Pool } from 'undici'
-import { createGate } from '../src/core/course/gate.ts'
+import { createSemaphore } from '../src/core/course/semaphore.ts'
 import { joinPieces } from '../src/core/mail/encoding.ts'
 import type { Mailer } from '../src/core/mail/mailer.ts'
 import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
@@ -182,7 +182,7 @@ async function marking(file: string, lessons: number, post: Post): Promise<numbe
     })
     return flush
   }
-  const inFlight = createGate(CONCURRENCY)
+  const inFlight = createSemaphore(CONCURRENCY)
   let next = 0
   const speed = await perSecond(lessons, SLOTS, async () => {
     next += 1

@@ -5,7 +5,7 @@ import { readText } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { loadPaint } from './paint.ts'
 
-type Verdict = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | '–' | 'refused'
+type DialectClass = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | '–' | 'refused'
 
 /** A table of names against readers: the same letter is the same value, a dash is no value at all. */
 export async function compareDialects(
@@ -65,7 +65,7 @@ export async function compareDialects(
 }
 
 /** Values become letters in the order in which they first appear, so that none is shown. `null`: the file is refused. */
-function verdicts(values: readonly (string | undefined | null)[]): Verdict[] {
+function verdicts(values: readonly (string | undefined | null)[]): DialectClass[] {
   const letters: string[] = []
   return values.map((value) => {
     if (value === null) return 'refused'

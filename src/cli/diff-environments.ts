@@ -1,4 +1,4 @@
-import { judge, rawValue } from '../core/env/read-settings.ts'
+import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -20,7 +20,7 @@ export async function diffEnvironments(
       inA === undefined ? 'only in the second' : inB === undefined ? 'only in the first' : 'different values'
     return [{ name, state, known: contract.find(name) !== undefined }] as const
   })
-  const [statesA, statesB] = [judge(contract, a).states, judge(contract, b).states]
+  const [statesA, statesB] = [evaluateGroups(contract, a).states, evaluateGroups(contract, b).states]
   const groups = contract.groups
     .map(({ name }) => ({ name, first: statesA.get(name), second: statesB.get(name) }))
     .filter(({ first, second }) => first !== second)

@@ -1,4 +1,4 @@
-import { judge, rawValue } from '../core/env/read-settings.ts'
+import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
@@ -18,7 +18,7 @@ export async function listVariables(
 ): Promise<ExitCode> {
   const { env } = await loadEnvironment(context, options.envFile)
   const { contract } = context.platform
-  const { states, usable } = judge(contract, env)
+  const { states, usable } = evaluateGroups(contract, env)
   const groups = contract.groups.map(({ name, variables }) => ({
     name,
     state: states.get(name) ?? 'absent',

@@ -18,8 +18,8 @@ import type { Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../core/env/store-address.ts'
 import { validate } from '../core/env/validate.ts'
 import { PlatformError } from '../core/errors.ts'
-import { announced } from '../core/health/announced.ts'
 import type { ProbeParts, StoreProbe } from '../core/health/definition.ts'
+import { logChanges } from '../core/health/log-changes.ts'
 import { openProbes } from '../core/health/open-probes.ts'
 import { createHealth } from '../core/health/runner.ts'
 import { isInstalled } from '../core/installed.ts'
@@ -293,7 +293,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   let stopping = false
   const healthOf = (service: Service) =>
     metrics.health(
-      announced(
+      logChanges(
         createHealth({
           service,
           probes: openProbes(platform.probes, service, probeParts),

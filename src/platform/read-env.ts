@@ -1,5 +1,5 @@
 import type { Contract, Variable } from '../core/env/contract.ts'
-import { judge } from '../core/env/read-settings.ts'
+import { evaluateGroups } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { parseValue } from '../core/env/values.ts'
 import { secret } from '../core/secret.ts'
@@ -29,7 +29,7 @@ export function environmentOf(
   contract: Contract,
   env: Environment,
 ): Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> {
-  const { states, usable } = judge(contract, env)
+  const { states, usable } = evaluateGroups(contract, env)
   return Object.fromEntries(
     contract.groups.map(({ name, variables }) => [
       name,

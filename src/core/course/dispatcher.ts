@@ -8,10 +8,10 @@ import type { Catalog } from './catalog.ts'
 import type { Course, DispatchResult } from './course.ts'
 import { type CoursePlan, FIRST_COURSE } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
-import { createGate } from './gate.ts'
 import { createMarker } from './marker.ts'
 import { type About, createRefusals } from './refusals.ts'
 import { finish, KEY_LIFE_MS, release, settle } from './schedule.ts'
+import { createSemaphore } from './semaphore.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
@@ -82,7 +82,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       await marker(settlement, lease.heldUntil())
       lease.end(claim)
     }
-    const inFlight = createGate(mailer.lines)
+    const inFlight = createSemaphore(mailer.lines)
     // A fault of the connection is nobody's message: the rest of the call would only meet it again.
     let pause: string | undefined
     const refusals = createRefusals()

@@ -32,7 +32,7 @@ function usableValue(contract: Contract, env: Environment, name: string): string
 }
 
 /** What the rules make of an environment: the broken ones, with what is present and missing, and each group's state. */
-export interface Judgement {
+export interface Evaluation {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
   /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
   readonly states: ReadonlyMap<string, GroupState>
@@ -41,7 +41,7 @@ export interface Judgement {
 }
 
 /** Applies every rule; each value is parsed once. */
-export function judge(contract: Contract, env: Environment): Judgement {
+export function evaluateGroups(contract: Contract, env: Environment): Evaluation {
   const usable = new Map<string, string>()
   const states = new Map<string, GroupState>(contract.groups.map(({ name }) => [name, 'absent']))
   for (const { name, group, adjusts } of contract.variables) {
@@ -68,7 +68,7 @@ export interface Described {
 
 /** Parses an environment into settings. Total: never throws; what cannot be used is absent and marked in `groups`. */
 export function readSettings({ contract, services }: Described, env: Environment): Settings {
-  const { broken, states: groups, usable } = judge(contract, env)
+  const { broken, states: groups, usable } = evaluateGroups(contract, env)
   // A name that no group has is absent, whatever the environment holds.
   const text = (name: string) => usable.get(name)
   const hidden = (name: string) => {

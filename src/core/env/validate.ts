@@ -2,7 +2,7 @@ import type { Finding, Location } from '../finding.ts'
 import { splitSecrets } from '../secret.ts'
 import type { Service } from '../service.ts'
 import type { Contract } from './contract.ts'
-import { judge, rawValue } from './read-settings.ts'
+import { evaluateGroups, rawValue } from './read-settings.ts'
 import { secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
@@ -54,7 +54,7 @@ export function validate(
     })
   }
 
-  const { broken, states, usable } = judge(contract, env)
+  const { broken, states, usable } = evaluateGroups(contract, env)
   for (const { rule, present, missing } of broken) {
     // Whoever reads nothing of what is set has nothing half-configured, though it may read what is missing.
     if (!present.some((name) => names.has(name))) continue

@@ -1,5 +1,5 @@
 import { type Attempt, createGuesses } from '../../core/access/limit/guesses.ts'
-import { type RateLimiter, rateLimitFields, type Verdict } from '../../core/access/limit/limiter.ts'
+import { type RateLimitDecision, type RateLimiter, rateLimitFields } from '../../core/access/limit/limiter.ts'
 import type { LocalLimiter } from '../../core/access/limit/local.ts'
 import type { policiesOf } from '../../core/access/limit/policy.ts'
 import { PlatformError } from '../../core/errors.ts'
@@ -81,7 +81,7 @@ async function answer(handler: Handler, asked: RouteRequest): Promise<Response> 
   }
 }
 
-function refused(asked: RouteRequest, verdict: Verdict): Response {
+function refused(asked: RouteRequest, verdict: RateLimitDecision): Response {
   return errorResponse(
     new PlatformError('rate_limited', 'Too many requests; try again later.'),
     asked,

@@ -20,7 +20,7 @@ type DeepGate =
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
 export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): Handler {
-  const check = together(health)
+  const check = sharedPerTick(health)
   const open = spaced(() => health.check({ deep: true }), timer)
   return async (asked) => {
     const { request, requestId, url } = asked
@@ -43,7 +43,7 @@ export function healthRoute(health: Health, gate: DeepGate, timer: Timer = syste
  * Who asks in one turn of the event loop shares a run, which begins after the last of them asked. A probe that works
  * without waiting, as a ping of SQLite does, is over before the next request is read: no single flight would hold it.
  */
-function together(health: Health): (deep: boolean) => Promise<HealthReport> {
+function sharedPerTick(health: Health): (deep: boolean) => Promise<HealthReport> {
   const asked = new Map<boolean, Promise<HealthReport>>()
   return (deep) => {
     const known = asked.get(deep)

@@ -1,5 +1,5 @@
 import { routesOf, type WebRoute } from '../../core/routes.ts'
-import { later } from '../http/later.ts'
+import { lazyHandler } from '../http/lazy-handler.ts'
 import type { Handler, RouteTable } from '../http/route.ts'
 import { openapiRoute } from '../openapi/route.ts'
 import type { Parts } from '../parts.ts'
@@ -35,27 +35,29 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
       )
   }
   return {
-    status: later(async () => (await statusRoutes()).statusRoute({ ...parts, takesSubscribers })),
-    statusJson: later(async () => (await statusRoutes()).statusJsonRoute({ ...parts, takesSubscribers })),
-    statusFeed: later(async () => (await statusRoutes()).statusFeedRoute(parts)),
-    badge: later(async () => (await statusRoutes()).badgeRoute(parts)),
+    status: lazyHandler(async () => (await statusRoutes()).statusRoute({ ...parts, takesSubscribers })),
+    statusJson: lazyHandler(async () =>
+      (await statusRoutes()).statusJsonRoute({ ...parts, takesSubscribers }),
+    ),
+    statusFeed: lazyHandler(async () => (await statusRoutes()).statusFeedRoute(parts)),
+    badge: lazyHandler(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
-    lesson: later(async () => (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers)),
-    subscribe: later(async () =>
+    lesson: lazyHandler(async () => (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers)),
+    subscribe: lazyHandler(async () =>
       (await courseRoutes()).subscribeRoute(course, parts.platform.courses, parts.challenge),
     ),
-    confirm: later(async () =>
+    confirm: lazyHandler(async () =>
       (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses),
     ),
-    unsubscribe: later(async () => (await courseRoutes()).unsubscribeRoute(course)),
-    email: later(async () =>
+    unsubscribe: lazyHandler(async () => (await courseRoutes()).unsubscribeRoute(course)),
+    email: lazyHandler(async () =>
       (await import('../routes/email.ts')).emailRoute({
         definitions: parts.platform.mails.definitions,
         identify,
         mail: transactionalMail,
       }),
     ),
-    feedback: later(async () => {
+    feedback: lazyHandler(async () => {
       const { createFetchText } = await import('../../core/mail/feedback/fetch-text.ts')
       return (await import('../routes/feedback.ts')).feedbackRoute({
         configured: settings.feedback,
@@ -65,10 +67,10 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
         log,
       })
     }),
-    checkout: later(async () =>
+    checkout: lazyHandler(async () =>
       (await paymentRoutes()).checkoutRoute({ identify, checkout: parts.checkout }),
     ),
-    paymentsWebhook: later(async () =>
+    paymentsWebhook: lazyHandler(async () =>
       (await paymentRoutes()).webhookRoute({
         secret: settings.payments?.webhookSecret,
         store: parts.paymentEvents,
@@ -77,10 +79,10 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
         log,
       }),
     ),
-    dispatch: later(async () =>
+    dispatch: lazyHandler(async () =>
       (await courseRoutes()).dispatchRoute(course, { ...settings.dispatch, onRefused: refused('dispatch') }),
     ),
-    heartbeat: later(async () =>
+    heartbeat: lazyHandler(async () =>
       (await alertRoutes()).heartbeatRoute({
         definitions: parts.platform.heartbeats,
         heartbeats: parts.heartbeats,
@@ -89,7 +91,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
         clock,
       }),
     ),
-    silence: later(async () =>
+    silence: lazyHandler(async () =>
       (await alertRoutes()).silenceRoute({
         incidents: parts.incidents,
         secret: settings.dispatch.secret,
@@ -97,9 +99,9 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
         clock,
       }),
     ),
-    insights: later(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
-    analytics: later(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
-    securityTxt: later(async () =>
+    insights: lazyHandler(async () => (await import('../routes/insights.ts')).insightsRoute(parts.platform)),
+    analytics: lazyHandler(async () => (await import('../routes/analytics.ts')).analyticsRoute(parts.ingest)),
+    securityTxt: lazyHandler(async () =>
       (await import('../routes/security-txt.ts')).securityTxtRoute({
         contact: parts.platform.security,
         language: parts.platform.language,

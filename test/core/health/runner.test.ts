@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { readSettings } from '../../../src/core/env/read-settings.ts'
-import { announced } from '../../../src/core/health/announced.ts'
+import { logChanges } from '../../../src/core/health/log-changes.ts'
 import { openProbes } from '../../../src/core/health/open-probes.ts'
 import type { ProbeResult } from '../../../src/core/health/probe.ts'
 import { createHealth } from '../../../src/core/health/runner.ts'
@@ -202,7 +202,7 @@ test('each change of state is logged once, with the probes to blame', async () =
     void lines.push({ level, event, ...fields })
   const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
   const states: ProbeResult['state'][] = ['ok', 'degraded', 'degraded', 'failing', 'ok']
-  const { check } = announced(
+  const { check } = logChanges(
     health([
       {
         name: 'store',

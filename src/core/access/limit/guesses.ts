@@ -1,4 +1,4 @@
-import type { Verdict } from './limiter.ts'
+import type { RateLimitDecision } from './limiter.ts'
 import type { LocalLimiter } from './local.ts'
 import type { Policy } from './policy.ts'
 
@@ -12,12 +12,12 @@ export interface Attempt {
 /** Keeps wrong secrets within a quota, also those that are being looked at (docs/limits.md). */
 export interface Guesses {
   /** What would be said now, without a wait. */
-  look(client: string): Verdict
+  look(client: string): RateLimitDecision
   /**
    * Lets no more requests be looked at than may still be wrong; the others wait until one of these is known to be right
    * or wrong. Without it every guess of a burst is looked at before the first one counts.
    */
-  admit(client: string): Promise<Attempt | Verdict>
+  admit(client: string): Promise<Attempt | RateLimitDecision>
 }
 
 export function createGuesses({

@@ -2,7 +2,7 @@ import type { Taken } from './gcra.ts'
 import type { Policy } from './policy.ts'
 
 /** A count, and the policy it was made under (half the asked one while a shared store is down). */
-export interface Verdict extends Taken {
+export interface RateLimitDecision extends Taken {
   readonly policy: Policy
 }
 
@@ -11,7 +11,7 @@ export type Counting = 'local' | 'shared' | 'fallback'
 
 /** Counts requests of clients; one interface over memory and the shared store. */
 export interface RateLimiter {
-  take(policy: Policy, client: string): Verdict | Promise<Verdict>
+  take(policy: Policy, client: string): RateLimitDecision | Promise<RateLimitDecision>
   counting(): Counting
   close(): Promise<void>
 }
@@ -23,7 +23,7 @@ export function rateLimitFields({
   remaining,
   reset,
   retry,
-}: Verdict): Record<string, string> {
+}: RateLimitDecision): Record<string, string> {
   const fields: Record<string, string> = {
     RateLimit: `"${policy.name}";r=${remaining};t=${seconds(reset)}`,
     'RateLimit-Policy': `"${policy.name}";q=${policy.quota};w=${policy.windowSeconds}`,

@@ -1,5 +1,5 @@
 import { interval, type Micros, takeOne } from './gcra.ts'
-import type { RateLimiter, Verdict } from './limiter.ts'
+import type { RateLimitDecision, RateLimiter } from './limiter.ts'
 import type { Policy } from './policy.ts'
 
 /** About 10 MB at the most; a client that is pushed out starts with a full quota. */
@@ -8,11 +8,11 @@ const MOST_CLIENTS = 50_000
 const CLEARED_AT_ONCE = 2
 
 export interface LocalLimiter extends RateLimiter {
-  take(policy: Policy, client: string): Verdict
+  take(policy: Policy, client: string): RateLimitDecision
   /** Undoes one `take`. */
   giveBack(policy: Policy, client: string): void
   /** What `take` would say, without counting. */
-  look(policy: Policy, client: string): Verdict
+  look(policy: Policy, client: string): RateLimitDecision
   /** How many clients are remembered. */
   size(): number
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Secret } from '../../secret.ts'
 import { interval, SCRIPT } from './gcra.ts'
-import type { Verdict } from './limiter.ts'
+import type { RateLimitDecision } from './limiter.ts'
 import type { Policy } from './policy.ts'
 
 const LARGEST_ANSWER_BYTES = 4096
@@ -10,7 +10,7 @@ const SCRIPT_HASH = createHash('sha1').update(SCRIPT).digest('hex')
 
 /** The shared store as the limiter needs it; every fault and every lateness is a rejection. */
 export interface SharedCounter {
-  take(policy: Policy, client: string): Promise<Verdict>
+  take(policy: Policy, client: string): Promise<RateLimitDecision>
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -97,7 +97,7 @@ interface Answer {
   readonly error?: string
 }
 
-function parse({ result }: Answer): Omit<Verdict, 'policy'> {
+function parse({ result }: Answer): Omit<RateLimitDecision, 'policy'> {
   if (!Array.isArray(result) || result.length !== 4 || !result.every((one) => Number.isSafeInteger(one)))
     throw new TypeError('the shared store did not run the script')
   const [allowed, remaining, reset, retry] = result as [number, number, number, number]

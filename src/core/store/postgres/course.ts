@@ -28,11 +28,11 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
+import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
-import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
@@ -183,7 +183,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       )
       return rows.map(recordOf)
     })
-  const holds = together<Claim, boolean>(async (claims) => {
+  const holds = batchPerTick<Claim, boolean>(async (claims) => {
     const { rows } = await pool.query<{ id: string; fence: number }>(
       `SELECT id, fence FROM ${TABLE} WHERE id = ANY($1) AND state = 'confirmed'`,
       [claims.map((claim) => claim.subscription)],

@@ -30,10 +30,10 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
+import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { COURSES_FROM, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
-import { together } from '../together.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
@@ -228,7 +228,7 @@ export function sqliteCourse(
     settleSync(() => guarded(() => database.transaction(work).immediate()))
   const read = <T>(work: () => T): Promise<T> => settleSync(() => guarded(work))
   // One read transaction for all: each statement alone would take and give back the file's lock.
-  const stillHolds = together<Claim, boolean>((claims) =>
+  const stillHolds = batchPerTick<Claim, boolean>((claims) =>
     read(() =>
       database.transaction(() =>
         claims.map((claim) => sql.holds.get(claim.subscription, claim.fence) !== undefined),

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { later } from '../../src/daemon/http/later.ts'
+import { lazyHandler } from '../../src/daemon/http/lazy-handler.ts'
 import type { Handler } from '../../src/daemon/http/route.ts'
 
 test('a handler that could not be loaded is loaded by the next request, and then once', async () => {
   let loads = 0
-  const handler = later(async () => {
+  const handler = lazyHandler(async () => {
     loads += 1
     if (loads === 1) throw new Error('the build is being replaced')
     return async () => new Response('here')

@@ -1,5 +1,5 @@
 /** Questions of one turn of the event loop go to the store together: it is asked once, and not for each. */
-export function together<Q, A>(
+export function batchPerTick<Q, A>(
   ask: (questions: readonly Q[]) => Promise<readonly A[]>,
 ): (question: Q) => Promise<A> {
   let questions: Q[] = []

@@ -1,5 +1,5 @@
 /** Lets so many work at once; the others wait in line. */
-export function createGate(width: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function createSemaphore(width: number): <T>(work: () => Promise<T>) => Promise<T> {
   const line: (() => void)[] = []
   let free = width
   return async (work) => {

@@ -1,7 +1,7 @@
 import type { Handler } from './route.ts'
 
 /** A handler whose file is loaded with its first request: the schemas of all bodies cost a start more than the rest of it. */
-export function later(load: () => Promise<Handler>): Handler {
+export function lazyHandler(load: () => Promise<Handler>): Handler {
   let loading: Promise<Handler> | undefined
   return async (asked) => {
     loading ??= load().catch((error: unknown) => {

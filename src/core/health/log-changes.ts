@@ -7,7 +7,7 @@ import { type Health, LIFECYCLE } from './runner.ts'
  * Logs each change of a service's state with the probes that are to blame, and a first state that is not ok: no
  * degradation is silent, and a poll a second does not fill the log. Deep and shallow health are followed apart.
  */
-export function announced(health: Health, log: Log): Health {
+export function logChanges(health: Health, log: Log): Health {
   const before = { deep: 'ok', shallow: 'ok' }
   return {
     async check(options) {
