@@ -18,7 +18,7 @@ const [requests, seed, from] = [number('requests', 1), number('seed', 0), number
 console.log(`${requests} requests, seed ${seed}${from > 0 ? `, from ${from}` : ''}`)
 const began = performance.now()
 const progress = progressOn()
-const { faults, statuses, heapMb } = await fuzz({
+const { faults, statuses, late, heapMb } = await fuzz({
   requests,
   seed,
   from,
@@ -43,6 +43,10 @@ console.log(
     .map(([status, count]) => `${status === '0' ? 'closed' : status}: ${count}`)
     .join('  ')}`,
 )
+if (late.length > 0)
+  console.log(
+    `${late.length} got no answer in time and a good one when sent again alone: ${late.slice(0, 20).join(' ')}`,
+  )
 // Too many faults end it early.
 const sent = Object.values(statuses).reduce((sum, count) => sum + count, 0)
 console.log(

@@ -5,12 +5,13 @@ import { Ajv } from 'ajv'
 import { SignJWT } from 'jose'
 import { ERRORS } from '../../src/core/errors.ts'
 import type { Service } from '../../src/core/service.ts'
-import { SERVICES } from '../../test/support/learning.ts'
+import { healthPath, SERVICES } from '../../test/support/learning.ts'
 import { backupFuzz } from './backups.ts'
 import { type BadRequest, badRequest } from './bad-request.ts'
 import { type Answer, connection, type Outcome } from './connection.ts'
 import { spawnDaemon } from './daemon.ts'
 import { textFault } from './texts.ts'
+import { faultAlone } from './unanswered.ts'
 
 export interface FuzzOptions {
   readonly requests: number
@@ -26,6 +27,8 @@ export interface FuzzResult {
   readonly faults: readonly { readonly index: number; readonly what: string }[]
   /** How often each status came; 0 for a connection that was closed without an answer. */
   readonly statuses: Readonly<Record<number, number>>
+  /** Requests that got no answer in time among the others, and a good one when they were sent again alone. */
+  readonly late: readonly number[]
   /** Heap after a collection: when a fifth was done, and at the end. */
   readonly heapMb: { readonly early: number; readonly late: number }
 }
@@ -35,7 +38,9 @@ const CLIENTS = 24
 const BACKUP_EVERY = 500
 const MOST_FAULTS = 20
 /** Half-sent requests are given up after this; whole ones must be answered. */
-const PATIENCE_MS = { framed: 15_000, unframed: 60 } as const
+const PATIENCE_MS = { framed: 15_000, unframed: 60, health: 60_000 } as const
+/** So many without an answer are sent again before the run goes on. */
+const MOST_UNANSWERED = 20
 /** A fifth of the run fills every bounded memory; what grows by more than this afterwards is not bounded. */
 const MOST_GROWTH_MB = 24
 
@@ -83,6 +88,8 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
   }
   const faults: { index: number; what: string }[] = []
   const statuses: Record<number, number> = {}
+  const late: number[] = []
+  const unanswered: number[] = []
   let next = from
   let alive = true
   void daemon.exited.then(({ code, signal }) => {
@@ -96,7 +103,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
   async function client(until: number): Promise<void> {
     const opened = new Map(SERVICES.map((service) => [service, connection(port(service))]))
     const open = (service: Service) => opened.get(service) ?? connection(port(service))
-    while (next < until && alive && faults.length < MOST_FAULTS) {
+    while (next < until && alive && faults.length < MOST_FAULTS && unanswered.length < MOST_UNANSWERED) {
       const index = next
       next += 1
       const request = badRequest(seed, index, credentials)
@@ -109,12 +116,8 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       onAnswer?.(request, outcome)
       const status = outcome.kind === 'answer' ? outcome.answer.status : 0
       statuses[status] = (statuses[status] ?? 0) + 1
-      const what =
-        outcome.kind === 'answer'
-          ? faultOf(outcome.answer, request)
-          : request.framed
-            ? `no answer: ${outcome.kind}`
-            : undefined
+      if (outcome.kind !== 'answer' && request.framed) unanswered.push(index)
+      const what = outcome.kind === 'answer' ? faultOf(outcome.answer, request) : undefined
       if (what !== undefined && alive) faults.push({ index, what })
       const inText = textFault(seed, index)
       if (inText !== undefined) faults.push({ index, what: inText })
@@ -124,18 +127,43 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
     }
     for (const one of opened.values()) one.close()
   }
-  const clients = (until: number) => Promise.all(Array.from({ length: CLIENTS }, () => client(until)))
+
+  async function sendAgainAlone(index: number): Promise<void> {
+    const request = badRequest(seed, index, credentials)
+    const once = (bytes: Buffer, patienceMs: number) =>
+      connection(port(request.service)).send(bytes, {
+        head: request.method === 'HEAD',
+        keep: false,
+        patienceMs,
+      })
+    const health = Buffer.from(`GET ${healthPath(request.service)} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    const what = await faultAlone({
+      send: () => once(request.bytes, PATIENCE_MS.framed),
+      askHealth: () => once(health, PATIENCE_MS.health),
+      faultOf: (answer) => faultOf(answer, request),
+    })
+    if (!alive) return
+    if (what === undefined) late.push(index)
+    else faults.push({ index, what })
+  }
+
+  async function clients(until: number): Promise<void> {
+    do {
+      await Promise.all(Array.from({ length: CLIENTS }, () => client(until)))
+      for (const index of unanswered.splice(0)) if (alive) await sendAgainAlone(index)
+    } while (next < until && alive && faults.length < MOST_FAULTS)
+  }
 
   try {
     await clients(from + Math.ceil(requests / 5))
     const early = alive ? (await daemon.measure()).heap : Number.NaN
     await clients(from + requests)
-    const late = alive ? (await daemon.measure()).heap : Number.NaN
-    if (late - early > MOST_GROWTH_MB)
-      faults.push({ index: -1, what: `the heap grew from ${early.toFixed(1)} to ${late.toFixed(1)} MB` })
+    const end = alive ? (await daemon.measure()).heap : Number.NaN
+    if (end - early > MOST_GROWTH_MB)
+      faults.push({ index: -1, what: `the heap grew from ${early.toFixed(1)} to ${end.toFixed(1)} MB` })
     for (const line of daemon.complaints)
       faults.push({ index: -1, what: `the daemon complained: ${line.slice(0, 500)}` })
-    return { faults: [...faults], statuses, heapMb: { early, late } }
+    return { faults: [...faults], statuses, late, heapMb: { early, late: end } }
   } finally {
     daemon.child.kill('SIGKILL')
     await daemon.exited

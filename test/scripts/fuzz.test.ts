@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { backupFuzz } from '../../scripts/load/backups.ts'
 import { badRequest } from '../../scripts/load/bad-request.ts'
+import type { Outcome } from '../../scripts/load/connection.ts'
 import { faultOf } from '../../scripts/load/fuzz.ts'
 import { textFault } from '../../scripts/load/texts.ts'
+import { faultAlone } from '../../scripts/load/unanswered.ts'
 
 const error = (parts: object = {}) =>
   JSON.stringify({
@@ -65,4 +67,29 @@ test('the spoiled backups of the first numbers are refused or restored whole', a
 
 test('the env files and mails of the first numbers have no fault', () => {
   for (let index = 0; index < 2000; index += 1) expect(textFault(7, index)).toBeUndefined()
+})
+
+const answered: Outcome = { kind: 'answer', answer: { status: 200, headers: new Map(), body: '' } }
+const silent: Outcome = { kind: 'silent' }
+/** Gives these one after the other, and the last of them from then on. */
+const each = (...outcomes: Outcome[]) => {
+  let at = 0
+  return async () => outcomes[Math.min(at++, outcomes.length - 1)] ?? silent
+}
+
+test.each([
+  ['is answered when it is sent again alone', each(answered), each(answered), undefined],
+  ['waits as long as its service does on a busy machine', each(silent, answered), each(silent), undefined],
+  ['stays silent while its service answers', each(silent), each(answered), /^no answer: silent again/],
+  [
+    'is closed again while its service answers',
+    each({ kind: 'closed' }),
+    each(answered),
+    /^no answer: closed/,
+  ],
+  ['silences its whole service', each(silent), each(silent), /none for the service's health$/],
+])('a request without an answer that %s is judged by that', async (_, send, askHealth, fault) => {
+  const told = await faultAlone({ send, askHealth, faultOf: () => undefined })
+  if (fault === undefined) expect(told).toBeUndefined()
+  else expect(told).toMatch(fault)
 })
