@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { sameShape, stepsOf } from '../../scripts/runbooks/session.ts'
@@ -47,6 +47,10 @@ async function followRunbook(section: string, cwd: string, places: Readonly<Reco
     Object.entries(places).reduce((found, [shown, real]) => found.replaceAll(real, shown), text)
   for (const { command, output, exitCode } of stepsOf(page.slice(start, end))) {
     const [program, ...args] = here(command).split(' ')
+    if (program === 'mv') {
+      await rename(args[0] ?? '', args[1] ?? '')
+      continue
+    }
     expect(program).toBe('platformctl')
     const done = await platformctl(args, { cwd })
     const written = there(`${done.stdout}\n${done.stderr}`.trim()).split('\n')
@@ -55,7 +59,9 @@ async function followRunbook(section: string, cwd: string, places: Readonly<Reco
   }
 }
 
-test('on moving day to PostgreSQL, done by its runbook, live subscribers get every lesson once, and links that are out go on working', async () => {
+test('on moving day to PostgreSQL, done by its runbook, live subscribers get every lesson once, links that are out go on working, and the way back repeats none', {
+  timeout: 60_000,
+}, async () => {
   const cwd = await emptyFolder()
   const sink = await apiSink()
   onTestFinished(() => sink.close())
@@ -113,4 +119,13 @@ test('on moving day to PostgreSQL, done by its runbook, live subscribers get eve
   expect(lessons.get('late@example.com')).toHaveLength(2)
   expect(sink.faults).toEqual([])
   await followRunbook('How to know that it worked', cwd, places)
+
+  const delivered = sink.deliveries.length
+  expect(await after.daemon.stop()).toBe(0)
+  await followRunbook('How to go back', cwd, places)
+  const returned = await open()
+  expect(await returned.dispatch()).toMatchObject({ sent: 0, remaining: 0 })
+  expect(sink.deliveries).toHaveLength(delivered)
+  const verified = await platformctl(['db', 'verify', '--data', cwd], { cwd })
+  expect(verified.stdout).toMatch(/the file is sound, and 21 subscriptions/)
 })

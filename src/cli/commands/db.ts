@@ -80,10 +80,10 @@ Examples:
     )
   add(
     'copy',
-    'copy an SQLite store into an empty PostgreSQL database, whole or not at all; stop the daemon first',
-    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl\n  platformctl db copy --to postgres://platform@db.example.com/platform --verify    compare and change nothing',
+    'copy the store into an empty PostgreSQL database, or from there into a new SQLite file; whole or not at all. Stop the daemon first',
+    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl\n  platformctl db copy --to postgres://platform@db.example.com/platform --verify    compare and change nothing\n  platformctl db copy --to sqlite:/var/lib/platformctl/platform.sqlite --env-file /etc/platformctl/env    back into a file',
   )
-    .requiredOption('--to <url>', 'the database, as STORE_URL would name it')
+    .requiredOption('--to <url>', 'the other store, as STORE_URL would name it')
     .option(
       '--resume',
       'finish a move whose end you did not see: passes when every row is there already, copies when none is',

@@ -1,20 +1,18 @@
 import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { readSettings } from '../../core/env/read-settings.ts'
+import type { StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { Job } from './job.ts'
 import { rowsText } from './text.ts'
 
 export async function copy({ context, options, address }: Job): Promise<ExitCode> {
-  const to = readSettings(context.platform, { STORE_URL: options.to }).store.address
-  if (to?.kind !== 'postgres')
-    throw new CommandError(
-      EXIT.usage,
-      '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
-    )
+  const to = targetOf(context, options, address)
   const { analyticsFile, compareStores, copyStore, openCare } = await import('../../core/store/open.ts')
   const { storeFault } = await import('../local.ts')
-  if (options.verify || options.resume) {
+  const isMissing = to.kind === 'sqlite' && !existsSync(to.file)
+  if (options.verify || (options.resume && !isMissing)) {
     const differences = await compareStores(address, to).catch((error: unknown) => {
       throw named(storeFault(to, error))
     })
@@ -41,6 +39,23 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
     )
   }
   return verified.ok ? EXIT.passed : EXIT.failed
+}
+
+/** The other store: a database for a file, and a file for a database. */
+function targetOf(context: Job['context'], options: Job['options'], { kind }: Job['address']): StoreAddress {
+  const to = readSettings(context.platform, { STORE_URL: options.to }).store.address
+  if (kind === 'sqlite' && to?.kind !== 'postgres')
+    throw new CommandError(
+      EXIT.usage,
+      '--to is not the address of a PostgreSQL database (postgres://user:password@host/database); for another SQLite file: db backup and db restore.',
+    )
+  if (kind === 'postgres' && to?.kind !== 'sqlite')
+    throw new CommandError(
+      EXIT.usage,
+      '--to is not the address of a file (sqlite:/var/lib/platformctl/platform.sqlite), and the store is in PostgreSQL; for another database: its own tools.',
+    )
+  if (to === undefined) throw new TypeError('an address was checked above')
+  return to.kind === 'sqlite' ? { ...to, file: path.resolve(context.cwd, to.file) } : to
 }
 
 /** The server is asked as STORE_URL would name it, but the operator named it by --to. */

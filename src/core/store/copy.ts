@@ -39,10 +39,10 @@ export type CopiedRow = Readonly<Record<string, unknown>>
 /** A store that nobody writes to until it is closed. */
 export interface CopySource {
   /** Of every table of ours. */
-  readonly columns: (table: Table) => readonly string[]
+  readonly columns: (table: Table) => readonly string[] | Promise<readonly string[]>
   /** In pages. */
-  readonly pages: (table: Table) => Iterable<readonly CopiedRow[]>
-  readonly close: () => void
+  readonly pages: (table: Table) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
+  readonly close: () => void | Promise<void>
 }
 
 export interface CopyResult {

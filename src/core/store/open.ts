@@ -114,31 +114,49 @@ export async function openHistory(file: string | undefined, onLost?: OnLost): Pr
   return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
 }
 
-/** Compares every row of a store of one file with a database: the tables that differ, with how many rows each has. */
+/** Compares every row of a file's store with a database's: the tables that differ, with how many rows each has. */
 export async function compareStores(
   from: StoreAddress,
   to: StoreAddress,
 ): Promise<readonly TableDifference[]> {
-  if (from.kind !== 'sqlite' || to.kind !== 'postgres')
-    throw new StoreCareError('only an SQLite file is compared with PostgreSQL.')
-  const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
+  const [file, database] = from.kind === 'sqlite' ? [from, to] : [to, from]
+  if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
+  if (from.kind === 'postgres' && !existsSync(file.file))
+    throw new StoreCareError(`there is no file ${file.file}: copy to it first.`)
+  const source = (await import('./sqlite/copy.ts')).sqliteSource(file.file)
   try {
-    return await (await import('./postgres/compare.ts')).compareWithPostgres(source, to.url)
+    const found = await (await import('./postgres/compare.ts')).compareWithPostgres(source, database.url)
+    return from.kind === 'sqlite'
+      ? found
+      : found.map(({ table, from: inFile, to: inDatabase }) => ({ table, from: inDatabase, to: inFile }))
   } finally {
-    source.close()
+    await source.close()
   }
 }
 
-/** Copies a store of one file into an empty database: all of it, or nothing. */
+/** Copies a file's store into an empty database, or a database's into a new file: all of it, or nothing. */
 export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<CopyResult> {
-  if (from.kind !== 'sqlite' || to.kind !== 'postgres')
-    throw new StoreCareError(
-      'a copy goes from an SQLite file to PostgreSQL; elsewhere use the database’s own tools.',
-    )
-  const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
-  try {
-    return await (await import('./postgres/copy.ts')).copyIntoPostgres(source, to.url)
-  } finally {
-    source.close()
+  if (from.kind === 'sqlite' && to.kind === 'postgres') {
+    const source = (await import('./sqlite/copy.ts')).sqliteSource(from.file)
+    try {
+      return await (await import('./postgres/copy.ts')).copyIntoPostgres(source, to.url)
+    } finally {
+      await source.close()
+    }
   }
+  if (from.kind !== 'postgres' || to.kind !== 'sqlite') throw sameKind()
+  const { assertNoFile, copyIntoSqlite } = await import('./sqlite/fill.ts')
+  assertNoFile(to.file)
+  const source = await (await import('./postgres/source.ts')).postgresSource(from.url)
+  try {
+    return await copyIntoSqlite(source, to.file)
+  } finally {
+    await source.close()
+  }
+}
+
+function sameKind(): StoreCareError {
+  return new StoreCareError(
+    'a copy goes between an SQLite file and PostgreSQL. Between two files: db backup and db restore; between two databases: their own tools.',
+  )
 }

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
@@ -61,7 +61,13 @@ async function stores() {
     const code = await runProgram(['db', 'copy', '--data', '.', ...args], context)
     return { code, stdout: stdout(), stderr: stderr() }
   }
-  return { file, url, copy, query: async (sql: string) => (await server.query(url, sql)).rows }
+  /** From the database into a file. */
+  const back = async (to: string, ...args: string[]) => {
+    const { context, stdout, stderr } = testContext({ cwd, env: { STORE_URL: url } })
+    const code = await runProgram(['db', 'copy', '--to', to, ...args], context)
+    return { code, stdout: stdout(), stderr: stderr() }
+  }
+  return { file, url, copy, back, query: async (sql: string) => (await server.query(url, sql)).rows }
 }
 
 test('a store is copied into PostgreSQL with every row of every table, and works there', async () => {
@@ -180,6 +186,92 @@ test('what is no PostgreSQL address is wrong usage, and the address is not repea
     stderr: expect.stringMatching(/--to is not the address of a PostgreSQL database/),
   })
   expect(refused.stderr).not.toContain('canary')
+})
+
+/** Every row of every table, as the file keeps it, but for what a store says of itself. */
+function rowsOf(file: string) {
+  const database = new Database(file, { readonly: true })
+  const rows = TABLES.map((table) => [
+    table,
+    database
+      .prepare(`SELECT * FROM ${table}`)
+      .all()
+      .filter((row) => table !== 'meta' || (row as { name: string }).name === 'link_key'),
+  ])
+  database.close()
+  return Object.fromEntries(rows)
+}
+
+test('a store comes back from PostgreSQL into a file with every row of every table, and works there', async () => {
+  const { file, url, copy, back } = await stores()
+  await copy('--to', url)
+  const returned = `${file}.returned`
+  expect(await back('sqlite:platform.sqlite.returned')).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^copied: .*subscription 2.*\nverified; now set STORE_URL/),
+  })
+  expect(rowsOf(returned)).toEqual(rowsOf(file))
+  expect((await stat(returned)).mode & 0o777).toBe(0o600)
+  expect(await back('sqlite:platform.sqlite.returned', '--verify')).toMatchObject({ code: 0 })
+  expect(await back('sqlite:platform.sqlite.returned', '--resume')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^every row of this store is in the other one/),
+  })
+  const store = await openStore({ kind: 'sqlite', file: returned })
+  expect(await store.course.confirm({ begin, tokenHash: 'grace', now: NOW })).toBe('confirmed')
+  await store.close()
+})
+
+test('the way back into a file leaves an existing file as it is, and is refused while a daemon has the database', async () => {
+  const { file, url, copy, back, query } = await stores()
+  await copy('--to', url)
+  const before = await readFile(file)
+  expect(await back('sqlite:platform.sqlite')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${file} exists and was left as it is: move it away`),
+  })
+  expect(await readFile(file)).toEqual(before)
+  const { secret } = await import('../../../src/core/secret.ts')
+  const daemon = await openStore({ kind: 'postgres', url: secret(url) })
+  await daemon.course.find('ada')
+  expect(await back('sqlite:new.sqlite')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the database is in use by another process: stop the daemon/),
+  })
+  await daemon.close()
+  // What the file cannot hold: nothing of it may stay.
+  await query(`ALTER TABLE platformctl.pace ADD COLUMN later text`)
+  expect(await back('sqlite:new.sqlite')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/the two stores differ in pace \(later\): use one build for both/),
+  })
+  expect((await readdir(path.dirname(file))).filter((name) => name !== 'platform.sqlite')).toEqual([])
+  expect(await back('sqlite:new.sqlite', '--verify')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/there is no file .*new\.sqlite: copy to it first/),
+  })
+  expect(await back('postgres://user:canary@host/other')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/--to is not the address of a file/),
+  })
+})
+
+test('who unsubscribed while the store was in PostgreSQL stays out when an older backup of the file is restored', async () => {
+  const { file, url, copy, back, query } = await stores()
+  const { context } = testContext({ cwd: path.dirname(file) })
+  expect(await runProgram(['db', 'backup', 'older.sqlite', '--data', '.'], context)).toBe(0)
+  await copy('--to', url)
+  await query(
+    `UPDATE platformctl.subscription SET state = 'unsubscribed', unsubscribed_at = ${NOW + 5}, next_attempt_at = NULL WHERE id = 'grace'`,
+  )
+  await rename(file, `${file}.before`)
+  expect(await back('sqlite:platform.sqlite')).toMatchObject({ code: 0 })
+  const restored = testContext({ cwd: path.dirname(file) })
+  expect(
+    await runProgram(['db', 'restore', 'older.sqlite', '--data', '.', '--force'], restored.context),
+  ).toBe(0)
+  expect(restored.stdout()).toMatch(/because it happened after the backup: 1 unsubscribed/)
 })
 
 test('every table of the store is one that a copy takes', () => {

@@ -38,7 +38,7 @@ async function compareTable(
 ): Promise<{ readonly rows: number; readonly same: boolean }> {
   let rows = 0
   let same = true
-  for (const page of source.pages(table)) {
+  for await (const page of source.pages(table)) {
     const kept = table === 'meta' ? page.filter(({ name }) => !OWN_META.includes(name as never)) : page
     if (kept.length === 0) continue
     rows += kept.length

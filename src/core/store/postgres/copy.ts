@@ -17,7 +17,7 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
       await assertEmpty(connection)
       const counts: Record<string, number> = {}
       for (const table of TABLES) {
-        await assertSameColumns(connection, table, source.columns(table))
+        await assertSameColumns(connection, table, await source.columns(table))
         counts[table] = await fill(connection, table, source)
       }
       if (await hasOtherCourses(connection)) await connection.query(SAY_COURSES_FROM)
@@ -72,7 +72,7 @@ async function assertSameColumns(
 /** The server casts each value to its column's type. */
 async function fill(connection: Queryable, table: Table, source: CopySource): Promise<number> {
   let count = 0
-  for (const page of source.pages(table)) {
+  for await (const page of source.pages(table)) {
     const rows = table === 'meta' ? page.filter(({ name }) => !OWN_META.includes(name as never)) : page
     if (rows.length === 0) continue
     const columns = Object.keys(rows[0] ?? {}).join(', ')

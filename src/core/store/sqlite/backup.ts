@@ -53,7 +53,7 @@ export async function backup(
 }
 
 /** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
-function giveName(from: string, to: string): void {
+export function giveName(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {

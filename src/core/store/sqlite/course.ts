@@ -53,6 +53,9 @@ const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * CASE WHEN json_v
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
 
+/** Says from which build on the schema can be read: one that knows several courses. */
+export const SAY_COURSES_FROM = `INSERT OR REPLACE INTO meta (name, value) SELECT 'readable_from', user_version || ':${COURSES_FROM}' FROM pragma_user_version`
+
 /**
  * The course on SQLite. A claim moves the row's next attempt to the end of its lease, so that the one index on
  * `next_attempt_at` finds what is due, hides what is claimed and brings back what a crash left behind.
@@ -73,9 +76,7 @@ export function sqliteCourse(
     byPerson: prepare(
       'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
     ),
-    sayCoursesFrom: prepare(
-      `INSERT OR REPLACE INTO meta (name, value) SELECT 'readable_from', user_version || ':${COURSES_FROM}' FROM pragma_user_version`,
-    ),
+    sayCoursesFrom: prepare(SAY_COURSES_FROM),
     requested: prepare('SELECT subscription AS id, enrolment FROM enrol_request WHERE key = ?'),
     keepRequest: prepare('INSERT INTO enrol_request (key, subscription, enrolment) VALUES (?, ?, ?)'),
     keepPlan: prepare('INSERT OR IGNORE INTO course_plan (course, version, plan) VALUES (?, ?, ?)'),

@@ -54,7 +54,7 @@ const WHATS: ReadonlySet<string> = new Set<JournalEntry['what']>([
 ])
 
 /** `/data/platform.sqlite` → `/data/platform-journal.jsonl` */
-function journalFile(storeFile: string): string {
+export function journalFile(storeFile: string): string {
   const { dir, name } = path.parse(storeFile)
   return path.join(dir, `${name}-journal.jsonl`)
 }

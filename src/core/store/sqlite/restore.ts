@@ -139,7 +139,7 @@ function ownerOf(to: string): Owner {
 }
 
 /** Restored by the superuser, a store stays usable by the user that the daemon runs as. */
-function giveTo({ uid, gid }: Owner, file: string): void {
+export function giveTo({ uid, gid }: Owner, file: string): void {
   if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 

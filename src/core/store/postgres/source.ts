@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Secret } from '../../secret.ts'
+import { StoreCareError } from '../care.ts'
+import { type CopiedRow, type CopySource, TABLES } from '../copy.ts'
+import { StoreOpenError } from '../store.ts'
+import { createPool, type Pool, type Queryable, UNLIMITED } from './connection.ts'
+import { codeOf, sentence } from './faults.ts'
+import { migrate, schemaVersion } from './migrate.ts'
+import { MIGRATIONS } from './migrations.ts'
+
+const PAGE = 500
+/** A connection that was closed on this side is still listed by the server for a moment. */
+const LOOKS = 10
+const LOOK_EVERY_MS = 200
+const LOCK_NOT_AVAILABLE = '55P03'
+const IN_USE =
+  'the database is in use by another process: stop the daemon and everything else that has it open; nothing was copied.'
+
+/** A PostgreSQL store to copy from: brought up to date, and held against writers until it is closed. */
+export async function postgresSource(url: Secret): Promise<CopySource> {
+  const pool = createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
+  try {
+    if ((await schemaVersion(pool)) === 0)
+      throw new StoreCareError('the database holds no store: set STORE_URL as the daemon had it.')
+    await migrate(pool, MIGRATIONS)
+    await assertUnused(pool)
+    return await held(pool)
+  } catch (error) {
+    await pool.end()
+    if (error instanceof StoreCareError || error instanceof StoreOpenError) throw error
+    throw new StoreOpenError(sentence(error), { cause: error })
+  }
+}
+
+async function held(pool: Pool): Promise<CopySource> {
+  const connection = await pool.connect()
+  const query: Queryable['query'] = (text, values) => connection.query(UNLIMITED, text, values)
+  // Here, because whoever copies would take it for a fault of the other store.
+  const read: Queryable['query'] = (text, values) =>
+    query<never>(text, values).catch((error: unknown) => {
+      throw new StoreOpenError(sentence(error), { cause: error })
+    })
+  try {
+    await query('BEGIN; SET LOCAL statement_timeout = 0')
+    await query(`LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`)
+  } catch (error) {
+    connection.release()
+    throw codeOf(error) === LOCK_NOT_AVAILABLE ? new StoreCareError(IN_USE, { cause: error }) : error
+  }
+  return {
+    async columns(table) {
+      const { rows } = await read<{ name: string }>(
+        `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'platformctl' AND table_name = $1`,
+        [table],
+      )
+      return rows.map(({ name }) => name)
+    },
+    async *pages(table) {
+      await read(`DECLARE copied NO SCROLL CURSOR FOR SELECT * FROM platformctl.${table}`)
+      for (;;) {
+        const { rows } = await read<CopiedRow>(`FETCH ${PAGE} FROM copied`)
+        if (rows.length > 0) yield rows
+        if (rows.length < PAGE) break
+      }
+      await read('CLOSE copied')
+    },
+    async close() {
+      await query('ROLLBACK').catch(() => {})
+      connection.release()
+      await pool.end()
+    },
+  }
+}
+
+/** What a daemon writes after the copy would be lost. Behind a pooler of connections it may not be seen. */
+async function assertUnused(pool: Pool): Promise<void> {
+  for (let look = 1; ; look += 1) {
+    const { rows } = await pool.query<{ others: number }>(
+      `SELECT count(*) AS others FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`,
+    )
+    if (Number(rows[0]?.others ?? 0) === 0) return
+    if (look === LOOKS) throw new StoreCareError(IN_USE)
+    await sleep(LOOK_EVERY_MS)
+  }
+}

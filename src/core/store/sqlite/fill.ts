@@ -1,0 +1,111 @@
+import { lstatSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { StoreCareError } from '../care.ts'
+import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
+import { failed, giveName, syncFolder } from './backup.ts'
+import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
+import { SAY_COURSES_FROM } from './course.ts'
+import { journalFile, openJournal } from './journal.ts'
+import { MIGRATIONS } from './migrations.ts'
+import { giveTo } from './restore.ts'
+import { makeScratch } from './scratch.ts'
+
+/** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
+export function assertNoFile(file: string): void {
+  for (const taken of [file, `${file}-wal`])
+    if (lstatSync(taken, { throwIfNoEntry: false }))
+      throw new StoreCareError(
+        `${taken} exists and was left as it is: move it away, or name a file that does not exist.`,
+      )
+}
+
+/** Makes the file of a store from another one: it has its name when all of it is there, or does not exist. */
+export async function copyIntoSqlite(source: CopySource, file: string): Promise<CopyResult> {
+  assertNoFile(file)
+  makeFolder(path.dirname(path.resolve(file)))
+  const scratch = makeScratch(path.dirname(file))
+  try {
+    const image = scratch.file('image.sqlite')
+    const database = connect({ file: image })
+    try {
+      migrate(database, image, MIGRATIONS)
+      database.exec('BEGIN IMMEDIATE')
+      const counts: Record<string, number> = {}
+      for (const table of TABLES) counts[table] = await fill(database, table, source)
+      if (hasOtherCourses(database)) database.exec(SAY_COURSES_FROM)
+      database.exec('COMMIT')
+      rememberUnsubscribed(database, file)
+      // One file: what is left in the log would stay behind under the name that this one had.
+      database.pragma('journal_mode = DELETE')
+      database.close()
+      giveTo(statSync(path.dirname(file)), image)
+      giveName(image, file)
+      await syncFolder(path.dirname(file))
+      return { counts }
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    throw failed(file, error)
+  } finally {
+    scratch.remove()
+  }
+}
+
+async function fill(
+  database: SqliteDatabase,
+  table: (typeof TABLES)[number],
+  source: CopySource,
+): Promise<number> {
+  const known = new Set(
+    (database.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name),
+  )
+  const columns = await source.columns(table)
+  const lost = columns.filter((name) => !known.has(name))
+  if (lost.length > 0)
+    throw new StoreCareError(
+      `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
+    )
+  const insert = database.prepare(
+    `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
+  )
+  let count = 0
+  for await (const page of source.pages(table))
+    for (const row of page) {
+      if (table === 'meta' && OWN_META.includes(row.name as never)) continue
+      insert.run(asStored(row))
+      count += 1
+    }
+  return count
+}
+
+/** SQLite has neither booleans nor JSON. */
+function asStored(row: CopiedRow): CopiedRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      typeof value === 'boolean'
+        ? Number(value)
+        : typeof value === 'object' && value !== null
+          ? JSON.stringify(value)
+          : value,
+    ]),
+  )
+}
+
+function hasOtherCourses(database: SqliteDatabase): boolean {
+  return database.prepare('SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1').get() !== undefined
+}
+
+/** A server has no journal: an older backup of this file must not bring back who unsubscribed there. */
+function rememberUnsubscribed(database: SqliteDatabase, file: string): void {
+  const rows = database
+    .prepare(
+      `SELECT id, enrolment, unsubscribed_at AS at FROM subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
+    )
+    // The columns that the query names.
+    .all() as { readonly id: string; readonly enrolment: number; readonly at: number }[]
+  if (rows.length === 0) return
+  openJournal(file).add(...rows.map((row) => ({ what: 'unsubscribed' as const, ...row })))
+  giveTo(statSync(path.dirname(file)), journalFile(file))
+}
