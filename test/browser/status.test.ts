@@ -6,6 +6,7 @@ import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
+import { fiftyServices } from '../support/fifty-services.ts'
 import { openLearning } from '../support/learning.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
@@ -57,27 +58,68 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     { state: 'failing', dark: false, width: 390 },
     { state: 'failing', dark: true, width: 390 },
     { state: 'failing', dark: false, width: 1280 },
-  ] as const)('has no accessibility violation and fits its screen %o', async ({ state, dark, width }) => {
-    const context = await browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
-      viewport: { width, height: 900 },
-    })
-    onTestFinished(() => context.close())
-    const page = await context.newPage()
-    const faults: string[] = []
-    page.on('console', (message) => void (message.type() === 'error' && faults.push(message.text())))
-    await page.goto(await serve(state))
-    expect(await findingsOf(page)).toEqual([])
-    expect(await fitsWidth(page)).toBe(true)
-    await keepScreenshot(page, `status-${state}-${width}-${dark ? 'dark' : 'light'}`)
-    expect(faults).toEqual([])
-    // Ninety days of each row are drawn, next to each other and within the page.
-    for (const bars of await page.locator('main svg.bars[data-line]').all()) {
-      const box = await bars.boundingBox()
-      expect(box?.height).toBeGreaterThan(15)
-      expect(box?.width).toBeGreaterThan(width > 500 ? 300 : 200)
-    }
-  })
+  ] as const)(
+    'has no accessibility violation and fits its screen %o',
+    { timeout: 60_000 },
+    async ({ state, dark, width }) => {
+      const context = await browser.newContext({
+        colorScheme: dark ? 'dark' : 'light',
+        viewport: { width, height: 900 },
+      })
+      onTestFinished(() => context.close())
+      const page = await context.newPage()
+      const faults: string[] = []
+      page.on('console', (message) => void (message.type() === 'error' && faults.push(message.text())))
+      await page.goto(await serve(state))
+      expect(await findingsOf(page)).toEqual([])
+      expect(await fitsWidth(page)).toBe(true)
+      await keepScreenshot(page, `status-${state}-${width}-${dark ? 'dark' : 'light'}`)
+      expect(faults).toEqual([])
+      // Ninety days of each row are drawn, next to each other and within the page.
+      for (const bars of await page.locator('main svg.bars[data-line]').all()) {
+        const box = await bars.boundingBox()
+        expect(box?.height).toBeGreaterThan(15)
+        expect(box?.width).toBeGreaterThan(width > 500 ? 300 : 200)
+      }
+    },
+  )
+
+  const SCREENS = [
+    { width: 1280, dark: false },
+    { width: 1280, dark: true },
+    { width: 390, dark: false },
+    { width: 390, dark: true },
+  ]
+  test.each(
+    SCREENS.flatMap((screen) => [
+      { view: 'operator', ...screen },
+      { view: 'fifty', ...screen },
+    ]),
+  )(
+    'the operator view and fifty services fit their screen and leave axe nothing to find %o',
+    {
+      timeout: 60_000,
+    },
+    async ({ view, width, dark }) => {
+      const context = await browser.newContext({
+        colorScheme: dark ? 'dark' : 'light',
+        viewport: { width, height: 900 },
+        extraHTTPHeaders: { Authorization: `Bearer ${TOKEN}` },
+      })
+      onTestFinished(() => context.close())
+      const page = await context.newPage()
+      const url = await serve('failing')
+      await page.route('**/fifty', (route) =>
+        route.fulfill({ body: fiftyServices(NOW), contentType: 'text/html' }),
+      )
+      await page.goto(view === 'fifty' ? `${url}/fifty` : `${url}/?details`)
+      if (view === 'fifty') expect(await page.locator('details.service').count()).toBe(50)
+      else await page.getByText('no answer in time').first().waitFor()
+      expect(await findingsOf(page)).toEqual([])
+      expect(await fitsWidth(page)).toBe(true)
+      await keepScreenshot(page, `status-${view}-${width}-${dark ? 'dark' : 'light'}`)
+    },
+  )
 
   test('is whole without scripts, and shows reasons to who gives the token where the browser asks for it', async () => {
     const url = await serve('failing')

@@ -11,14 +11,13 @@ import { type Log, silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { DAY_MS, DAYS_KEPT, type History, WHOLE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
-import { frameOf } from '../../src/daemon/pages/frame.ts'
-import { statusPage } from '../../src/daemon/pages/status/page.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
+import { fiftyServices } from '../support/fifty-services.ts'
 import { emptyFolder } from '../support/folder.ts'
-import { LABELS, openLearning } from '../support/learning.ts'
+import { openLearning } from '../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 7, 26, 34)
 const TOKEN = 'a-health-token-of-thirty-two-bytes'
@@ -63,7 +62,7 @@ const json = async (response: Promise<Response>) => (await (await response).json
 
 test('what fails now says for how long, with its incident before the services, and in the favicon', async () => {
   const page = await text((await site({ history: await recorded('failing') }))('/'))
-  expect(page).toMatch(/is failing <small>for 15 minutes/)
+  expect(page).toMatch(/is failing <small>for 15 minutes · /)
   expect(page.indexOf('<h2>Incidents</h2>')).toBeLessThan(page.indexOf('class="service"'))
   const icon = /<link rel="icon" href="data:image\/svg\+xml,([^"]+)">/.exec(page)?.[1] ?? ''
   expect(decodeURIComponent(icon)).toContain('#d13b31')
@@ -85,7 +84,9 @@ test('visitors read the verdict, its age, each part, incidents, response times a
     '<link rel="alternate" type="application/atom+xml"',
   ])
     typeof said === 'string' ? expect(page).toContain(said) : expect(page).toMatch(said)
-  expect(page.slice(page.indexOf('<main'))).not.toMatch(/p50|4\.2\.0|in this process|SDK|Operator view/)
+  expect(page.slice(page.indexOf('<main'))).not.toMatch(
+    /p50|4\.2\.0|in this process|SDK|Operator view|kept in memory/,
+  )
   // Nothing is loaded from anywhere else.
   expect(page).not.toMatch(/http-equiv|src=|@import/)
   expect(Buffer.byteLength(page)).toBeLessThan(60 * 1024)
@@ -99,6 +100,7 @@ test('operators read builds, percentiles and what is not configured on a marked 
     'build 4.2.0',
     / · p50\s\d+,\sp95\s\d+,\sp99\s\d+\sms</,
     'Rate limits count in this process only.',
+    'The history is kept in memory and ends with the process: its file cannot be written.',
   ])
     typeof said === 'string' ? expect(page).toContain(said) : expect(page).toMatch(said)
   // A browser sends the password with every later request: without `?details` the page is the public one.
@@ -130,53 +132,7 @@ test('incidents are an Atom feed whose entries keep their ids', async () => {
 })
 
 test('fifty services stand in one line each, trouble first and open', async () => {
-  const names = Array.from({ length: 50 }, (_, index) => `service-${index}`)
-  const line = (service: string, probe: string) => {
-    const state = service === 'service-31' ? ('failing' as const) : ('ok' as const)
-    const empty = { ms: { ok: 0, degraded: 0, failing: 0 }, noDataMs: 0, uptime: 1, latency: undefined }
-    const days = Array.from({ length: DAYS_KEPT }, () => state)
-    return {
-      service,
-      probe,
-      state,
-      reason: undefined,
-      checkedAt: NOW,
-      days,
-      trouble: [],
-      hours: [],
-      lastDay: empty,
-      allDays: empty,
-    }
-  }
-  const { html } = statusPage({
-    frame: frameOf(learning, ''),
-    labels: LABELS,
-    invitation: undefined,
-    signUp: undefined,
-    summary: {
-      now: NOW,
-      state: 'failing',
-      checkedAt: NOW,
-      since: NOW,
-      services: names.map((service) => ({
-        service,
-        seenFrom: undefined,
-        whole: line(service, WHOLE),
-        probes: [line(service, 'store'), line(service, 'mail')],
-        build: undefined,
-        buildSince: undefined,
-      })),
-      incidents: [],
-      skew: false,
-    },
-    recorded: 'file',
-    sampleUntil: undefined,
-    off: [],
-    notConfigured: [],
-    details: undefined,
-    detailsLink: undefined,
-    script: undefined,
-  })
+  const html = fiftyServices(NOW)
   const folds = [...html.matchAll(/<details class="service" id="fold-([^"]+)"( open)?>/g)]
   expect(folds).toHaveLength(50)
   expect(folds.filter(([, , open]) => open).map(([, name]) => name)).toEqual(['service-31'])
@@ -402,7 +358,7 @@ test('a history file that cannot be opened keeps no service from running, and is
   await mkdir(path.join(dataFolder, 'history.sqlite'))
   const events: string[] = []
   const daemon = await startDaemon({
-    env: {},
+    env: { HEALTH_DEEP_TOKEN: TOKEN },
     platform: learning,
     services: ['web'],
     host: '127.0.0.1',
@@ -415,7 +371,8 @@ test('a history file that cannot be opened keeps no service from running, and is
   })
   onTestFinished(() => daemon.close())
   expect(events).toContain('history_in_memory')
-  expect(await (await fetch(`${daemon.urls.web}/`)).text()).toContain(
+  const headers = { Authorization: `Bearer ${TOKEN}` }
+  expect(await (await fetch(`${daemon.urls.web}/?details`, { headers })).text()).toContain(
     'kept in memory and ends with the process',
   )
 })

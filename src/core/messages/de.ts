@@ -33,7 +33,7 @@ export const de: Messages = {
     confirmedEvery: (ms) =>
       ms === DAY_MS
         ? 'Ihre Adresse ist bestätigt. Jeden Tag kommt eine Lektion; die erste mit dem nächsten Versand.'
-        : `Ihre Adresse ist bestätigt. Alle ${duration(ms)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
+        : `Ihre Adresse ist bestätigt. Alle ${duration(ms, 2)} kommt eine Lektion; die erste mit dem nächsten Versand.`,
     confirmedAt: (days, time, zone) =>
       `Ihre Adresse ist bestätigt. Jeden ${days.length === 0 ? 'Tag' : listed(days)} um ${time} Uhr (${zone ?? 'in Ihrer Zeitzone; UTC, wenn Sie keine angegeben haben'}) kommt eine Lektion.`,
     confirmedEnd: 'In jeder Lektion steht ein Link, der den Kurs mit einem Klick beendet.',

@@ -38,7 +38,7 @@ export const en = {
     confirmedEvery: (ms: number) =>
       ms === DAY_MS
         ? 'Your address is confirmed. Lessons come once a day, beginning with the next delivery.'
-        : `Your address is confirmed. A lesson comes every ${duration(ms)}, beginning with the next delivery.`,
+        : `Your address is confirmed. A lesson comes every ${duration(ms, 2)}, beginning with the next delivery.`,
     /** `days`: of the week, none for every day; `zone`: undefined for the subscriber's own. */
     confirmedAt: (days: readonly string[], time: string, zone: string | undefined) =>
       `Your address is confirmed. A lesson comes every ${days.length === 0 ? 'day' : listed(days)} at ${time} (${zone ?? 'in your time zone; UTC if you gave none'}).`,
@@ -182,8 +182,7 @@ export const en = {
       `<strong>Sample history.</strong> The demo made up everything before ${until}; what follows is real.`,
     notRecorded:
       'This page shows what <code>platformctl daemon</code> records each minute. Here the platform runs inside another program, which records nothing.',
-    recordedInMemory:
-      'The history cannot be kept in its file at the moment: it is kept in memory and ends with the process.',
+    recordedInMemory: 'The history is kept in memory and ends with the process: its file cannot be written.',
     firstCheck: 'The first check is under way.',
     skew: (builds: readonly string[]) => `The services run different builds: ${listed(builds)}.`,
     seenFrom: (service: string) => `as seen from ${service}`,

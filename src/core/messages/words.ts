@@ -1,9 +1,10 @@
 export const DAY_MS = 86_400_000
-const SIZES = [DAY_MS, 3_600_000, 60_000, 1000] as const
+const HOUR_MS = 3_600_000
+const SIZES = [DAY_MS, HOUR_MS, 60_000, 1000] as const
 
 type Forms = readonly [one: string, other: string]
 
-/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; two units unless told. */
+/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; below an hour in one, unless told. */
 export function lengths({
   units,
   none,
@@ -12,7 +13,7 @@ export function lengths({
   readonly units: readonly [Forms, Forms, Forms, Forms]
   readonly none: string
 }): (ms: number, most?: number) => string {
-  return (ms, most = 2) => {
+  return (ms, most = ms < HOUR_MS ? 1 : 2) => {
     const largest = SIZES.findIndex((size) => ms >= size)
     if (largest === -1) return none
     const parts = SIZES.slice(largest, largest + most).map((size, index) => {

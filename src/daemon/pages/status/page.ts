@@ -109,7 +109,7 @@ function notes({ summary, recorded, sampleUntil, labels, details }: StatusPageIn
   const texts = [
     sampleUntil === undefined ? '' : T.sampleHistory(moment(messages, sampleUntil)),
     recorded === 'none' ? T.notRecorded : '',
-    recorded === 'memory' ? T.recordedInMemory : '',
+    recorded === 'memory' && details !== undefined ? T.recordedInMemory : '',
     recorded !== 'none' && summary.checkedAt === undefined ? T.firstCheck : '',
     !summary.skew ? '' : details === undefined ? T.versionsDiffer : T.skew(builds),
   ]
