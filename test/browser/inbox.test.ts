@@ -129,6 +129,7 @@ describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
     await send('Day 1: what a qubit is, and why it is not a bit that cannot decide')
     await send('Day 2')
     await page.getByText('2 mails').waitFor()
+    await page.frameLocator('iframe').getByText('The lesson.').waitFor()
     expect(await fitsWidth(page)).toBe(true)
     await keepScreenshot(page, `inbox-${width}-${dark ? 'dark' : 'light'}`)
     expect(await findingsOf(page)).toEqual([])

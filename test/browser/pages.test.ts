@@ -74,6 +74,8 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
       expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
       expect(await violations(page)).toEqual([])
       expect(await overflows(page)).toBe(false)
+      const name = route.replace(/[?].*/, '').replaceAll('/', '-')
+      await keepScreenshot(page, `page${name}-${screen.phone ? 'phone-dark' : 'desktop-light'}`)
       expect(faults.filter((fault) => !/status of 4\d\d/.test(fault))).toEqual([])
     },
   )

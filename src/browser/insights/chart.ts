@@ -50,7 +50,8 @@ export function barChart({
           {
             ...axis,
             grid: { show: false },
-            size: 28,
+            size: 32,
+            gap: 9,
             incrs: [1, 2, 7, 14, 28, 91, 182],
             space: 64,
             values: (_, rows) => rows.map((row) => shortDay(days[row]?.day, language)),

@@ -68,7 +68,7 @@ form button { all: unset; justify-self: start; padding: .35rem .8rem; border: 1p
 @media (max-width: 52rem) {
   body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } nav { border-right: 0; border-bottom: 1px solid var(--line); }
   ol { display: flex; overflow-x: auto; } li { flex: 0 0 142px; } .thumb { height: 96px; }
-  #filter { width: 100%; } #filter, .switches button, [role=tab], #tools button, #tools a, form button { min-height: 44px; display: inline-flex; align-items: center; box-sizing: border-box; } input { min-height: 44px; }
+  #filter { width: 100%; } #filter, .switches button, [role=tab], #tools button, #tools a, form button { min-height: 44px; display: inline-flex; align-items: center; box-sizing: border-box; } input { min-height: 44px; } #sender input { flex: 1 1 10rem; }
   .four { padding: .75rem; } dl { grid-template-columns: 1fr; gap: .1rem; } dd { margin-bottom: .5rem; }
 }
 `
