@@ -257,7 +257,7 @@ test('the way back into a file leaves an existing file as it is, and is refused 
   })
 })
 
-test('who unsubscribed while the store was in PostgreSQL stays out when an older backup of the file is restored', async () => {
+test('who unsubscribed or bounced while the store was in PostgreSQL stays out when an older backup of the file is restored', async () => {
   const { file, url, copy, back, query } = await stores()
   const { context } = testContext({ cwd: path.dirname(file) })
   expect(await runProgram(['db', 'backup', 'older.sqlite', '--data', '.'], context)).toBe(0)
@@ -265,13 +265,16 @@ test('who unsubscribed while the store was in PostgreSQL stays out when an older
   await query(
     `UPDATE platformctl.subscription SET state = 'unsubscribed', unsubscribed_at = ${NOW + 5}, next_attempt_at = NULL WHERE id = 'grace'`,
   )
+  await query(
+    `INSERT INTO platformctl.mailbox (identity, cause, suppressed_at, source, reason) VALUES ('gone@example.com', 'hard-bounce', ${NOW + 6}, 'ses', '550')`,
+  )
   await rename(file, `${file}.before`)
   expect(await back('sqlite:platform.sqlite')).toMatchObject({ code: 0 })
   const restored = testContext({ cwd: path.dirname(file) })
   expect(
     await runProgram(['db', 'restore', 'older.sqlite', '--data', '.', '--force'], restored.context),
   ).toBe(0)
-  expect(restored.stdout()).toMatch(/because it happened after the backup: 1 unsubscribed/)
+  expect(restored.stdout()).toMatch(/because it happened after the backup: 1 unsubscribed, 1 suppressed/)
 })
 
 test('every table of the store is one that a copy takes', () => {

@@ -2,10 +2,11 @@ import { lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { StoreCareError } from '../care.ts'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
+import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { failed, giveName, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
 import { SAY_COURSES_FROM } from './course.ts'
-import { journalFile, openJournal } from './journal.ts'
+import { type JournalEntry, journalFile, openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { giveTo } from './restore.ts'
 import { makeScratch } from './scratch.ts'
@@ -34,7 +35,7 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       for (const table of TABLES) counts[table] = await fill(database, table, source)
       if (hasOtherCourses(database)) database.exec(SAY_COURSES_FROM)
       database.exec('COMMIT')
-      rememberUnsubscribed(database, file)
+      rememberWhoStaysOut(database, file)
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
       database.close()
@@ -97,15 +98,26 @@ function hasOtherCourses(database: SqliteDatabase): boolean {
   return database.prepare('SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1').get() !== undefined
 }
 
-/** A server has no journal: an older backup of this file must not bring back who unsubscribed there. */
-function rememberUnsubscribed(database: SqliteDatabase, file: string): void {
-  const rows = database
+/** A server has no journal: an older backup of this file must bring back nobody who unsubscribed or bounced there. */
+function rememberWhoStaysOut(database: SqliteDatabase, file: string): void {
+  const unsubscribed = database
     .prepare(
       `SELECT id, enrolment, unsubscribed_at AS at FROM subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
     )
     // The columns that the query names.
     .all() as { readonly id: string; readonly enrolment: number; readonly at: number }[]
-  if (rows.length === 0) return
-  openJournal(file).add(...rows.map((row) => ({ what: 'unsubscribed' as const, ...row })))
+  // The rows of a table of ours.
+  const mailboxes = database.prepare('SELECT * FROM mailbox WHERE cause IS NOT NULL').all() as MailboxRow[]
+  const entries: JournalEntry[] = [
+    ...unsubscribed.map((row) => ({ what: 'unsubscribed' as const, ...row })),
+    ...mailboxes.flatMap((row) => {
+      const { suppression } = mailboxOf(row)
+      return suppression === undefined
+        ? []
+        : [{ what: 'suppressed' as const, at: suppression.at, identity: row.identity, suppression }]
+    }),
+  ]
+  if (entries.length === 0) return
+  openJournal(file).add(...entries)
   giveTo(statSync(path.dirname(file)), journalFile(file))
 }

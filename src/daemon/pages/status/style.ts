@@ -55,12 +55,12 @@ footer p { margin: 0; flex: 1 1 20rem; }
 .times { margin-top: .9rem; } .times svg { display: block; width: 100%; height: 30px; } .times path { fill: none; stroke-width: 3; } .t95 { stroke: var(--none); } .t50 { stroke: var(--accent); } .times p { margin: .3rem 0 0; font-size: .8rem; color: var(--quiet); }
 .bars[tabindex] { cursor: crosshair; touch-action: pan-y; } .bars[tabindex]:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
 .tip { position: absolute; z-index: 1; max-width: 17rem; padding: .45rem .7rem; border-radius: 8px; background: var(--ink); color: var(--paper); font-size: .85rem; line-height: 1.4; pointer-events: none; }
-details.service > summary { padding: .7rem 1.4rem; cursor: pointer; } details.service .head { display: inline-flex; width: calc(100% - 1.5rem); margin: 0; } details.service > header { padding-top: .2rem; }
+details.service > summary { display: flex; align-items: baseline; gap: .55rem; padding: .7rem 1.4rem; cursor: pointer; } details.service > summary::before { content: '▸' / ''; color: var(--quiet); } details.service[open] > summary::before { content: '▾' / ''; } details.service .head { flex: 1; margin: 0; } details.service > header { padding-top: .2rem; }
 details.service:not([open]) { margin-bottom: .45rem; }
 @media (max-width: 38rem) {
   main.wide { padding: 1.25rem .8rem 3rem; }
   .verdict { padding: 1.1rem 1.1rem 1rem; gap: .8rem; } .verdict > .sign { width: 1.9rem; height: 1.9rem; } .verdict h1 { font-size: 1.35rem; }
-  .service header { padding: 1rem 1rem .9rem; } .list li, .off { padding-left: 1rem; padding-right: 1rem; }
+  .service header { padding: 1rem 1rem .9rem; } details.service > summary { padding-inline: 1rem; } .list li, .off { padding-left: 1rem; padding-right: 1rem; }
   .service table, .service tbody { display: block; } .service thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
   .service tr { grid-template-columns: 1fr auto; gap: .3rem .7rem; padding: .7rem 1rem; }
   .service tbody tr:first-child { border-top: 1px solid var(--line); }
