@@ -58,7 +58,7 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
 function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
   const { trace, runtime, os, browser, ...others } = contexts
   return defined({
-    trace: isFields(trace) ? withData(trace, scrub) : undefined,
+    trace: withData(trace, scrub),
     runtime: deepTexts(runtime, scrub),
     os: deepTexts(os, scrub),
     browser: deepTexts(browser, scrub),

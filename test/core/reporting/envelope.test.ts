@@ -157,10 +157,18 @@ test('contexts keep the trace, the runtime and the systems, and lose what tells 
   expect(left({ contexts: 'canary' })).toEqual({})
 })
 
-test('texts deeper than any real event has are left out', () => {
-  const nested = (depth: number): unknown => (depth === 0 ? 'end' : { a: nested(depth - 1) })
-  expect(JSON.stringify(left({ rest: nested(11) }))).toContain('end')
-  expect(JSON.stringify(left({ rest: nested(14) }))).not.toContain('end')
+test('texts are kept to the limit of depth, in objects and in lists, and left out one level below it', () => {
+  const inObjects = (depth: number): unknown => (depth === 0 ? 'end' : { a: inObjects(depth - 1) })
+  const inLists = (depth: number): unknown => (depth === 0 ? 'end' : [inLists(depth - 1)])
+  for (const nested of [inObjects, inLists]) {
+    expect(JSON.stringify(left({ rest: nested(12) }))).toContain('end')
+    expect(JSON.stringify(left({ rest: nested(13) }))).not.toContain('end')
+  }
+})
+
+test('a trace whose transaction has no name that is a text leaves as it is', () => {
+  for (const trace of [{ trace_id: 't', transaction: 7 }, { trace_id: 't' }])
+    expect(scrubEnvelope([{ trace }, [[{ type: 'event' }, { a: 1 }]]], scrub)?.[0]).toEqual({ trace })
 })
 
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
