@@ -16,6 +16,7 @@ import type { OnPaymentEvent } from '../core/payments/webhook.ts'
 import type { Platform } from '../core/platform.ts'
 import type { Labels } from '../core/status/words.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { MailReport } from './pages/status/mail.ts'
 import type { StatusSource } from './status.ts'
 
 /** What the route tables are made of; put together by `openPlatform` alone. */
@@ -45,5 +46,7 @@ export interface Parts {
   /** Of the web service. */
   readonly health: Health
   readonly status: StatusSource
+  /** Undefined while mail is not configured or no store is open. */
+  readonly mailReport: () => Promise<MailReport | undefined>
   readonly metrics: Metrics
 }

@@ -26,6 +26,7 @@ import { isInstalled } from '../core/installed.ts'
 import { silentLog } from '../core/log.ts'
 import { createBounceAddresses } from '../core/mail/feedback/bounce-address.ts'
 import { createPacer } from '../core/mail/feedback/pacer.ts'
+import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
 import { createTally } from '../core/mail/feedback/tally.ts'
 import type { Mailer } from '../core/mail/mailer.ts'
 import { openMailer } from '../core/mail/open.ts'
@@ -60,6 +61,8 @@ import { statusSource } from './status.ts'
 export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
 
 const HOUR_MS = 60 * 60 * 1000
+/** What the status page shows operators of mail. */
+const DAYS_OF_MAIL = 14
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {
@@ -222,6 +225,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     clock,
     counting: limiter.counting,
     mailConfigured: mailer.configured,
+    feedbackProvider: settings.feedback?.provider,
     analyticsBytes: async () => ((await analytics?.opened()) ? ingest.size() : undefined),
     async readStore() {
       const opened = options.store ?? (await store.opened())
@@ -230,6 +234,8 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
           backlog: () => opened.course.backlog(clock.now()),
           counts: () => opened.course.counts(clock.now()),
           status: () => opened.status(),
+          mail: () => opened.sending.days(clock.now()),
+          pause: () => opened.sending.pause(),
         }
       )
     },
@@ -338,6 +344,14 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     log,
     health: webHealth,
     status: statusSource(options.history),
+    async mailReport() {
+      const opened = options.store ?? (await store.opened())
+      if (!mailer.configured || opened === undefined) return undefined
+      const now = clock.now()
+      const since = firstOfDays(DAYS_OF_MAIL, now)
+      const [counts, paused] = await Promise.all([opened.sending.days(since), opened.sending.pause()])
+      return { days: dailyMail(counts, { days: DAYS_OF_MAIL, now }), paused }
+    },
     metrics,
   }
   const bodies = bodyMemory(settings.budgets.bodyBytesInFlight)

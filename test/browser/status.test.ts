@@ -2,8 +2,10 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import type { History } from '../../src/core/status/history.ts'
-import { openHistory } from '../../src/core/store/open.ts'
+import { openHistory, openStore } from '../../src/core/store/open.ts'
+import type { Store } from '../../src/core/store/store.ts'
 import { listen } from '../../src/daemon/listen.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
 import { fiftyServices } from '../support/fifty-services.ts'
@@ -33,7 +35,10 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     return history
   }
 
-  async function serve(state: State): Promise<string> {
+  async function serve(
+    state: State,
+    options: Partial<Parameters<typeof openLearning>[0]> = {},
+  ): Promise<string> {
     const recorded = records.get(state) ?? record(state)
     records.set(state, recorded)
     const history = await recorded
@@ -41,6 +46,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
       env: { HEALTH_DEEP_TOKEN: TOKEN },
       clock: { ...systemClock, now: () => NOW },
       history,
+      ...options,
     })
     const listener = await listen({ host: '127.0.0.1', port: 0 })
     listener.serve(platform.web)
@@ -138,6 +144,59 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     await page.getByRole('link', { name: 'Details for operators' }).waitFor()
     expect(await page.getByText('no answer in time').count()).toBe(0)
   })
+
+  /** Two weeks of mail; on one day too many recipients did not exist, and today courses pause. */
+  async function storeWithMail(): Promise<Store> {
+    const store = await openStore(undefined)
+    const on = (daysAgo: number, kind: CountedKind, count: number) => ({
+      at: NOW - daysAgo * 24 * 60 * 60 * 1000,
+      kind,
+      source: kind === 'sent' ? 'api' : 'postmark',
+      domain: 'gmail.com',
+      count,
+    })
+    for (let ago = 13; ago >= 0; ago -= 1)
+      await store.sending.count([
+        on(ago, 'sent', 800 + ago * 17),
+        on(ago, 'hard-bounce', ago === 4 ? 61 : 3 + (ago % 4)),
+        on(ago, 'soft-bounce', 9),
+        ...(ago % 5 === 0 ? [on(ago, 'complaint', ago === 0 ? 2 : 1)] : []),
+      ])
+    await store.sending.check(NOW)
+    return store
+  }
+
+  test.each([390, 1280])(
+    'shows operators how mail is received, at %i px',
+    async (width) => {
+      const store = await storeWithMail()
+      onTestFinished(() => store.close())
+      const mailer = {
+        kind: 'api',
+        send: async () => ({ kind: 'sent', id: '' }) as const,
+        verify: async () => {},
+        close: async () => {},
+      } as const
+      const url = await serve('ok', { store, mailer })
+      const context = await browser.newContext({
+        viewport: { width, height: 900 },
+        httpCredentials: { username: 'operator', password: TOKEN },
+      })
+      onTestFinished(() => context.close())
+      const page = await context.newPage()
+      await page.goto(url)
+      expect(await page.getByRole('heading', { name: 'Mail, last 14 days' }).count()).toBe(0)
+      await page.goto(`${url}/?details`)
+      await page.getByRole('img', { name: /^Hard bounces: 0\.\d\d % \(\d+ of \d+ messages\)/ }).waitFor()
+      await page.getByText('Courses are paused').waitFor()
+      await page.getByText('By day').click()
+      await page.getByRole('row', { name: /^2026-11-17/ }).waitFor()
+      expect(await findingsOf(page)).toEqual([])
+      expect(await fitsWidth(page)).toBe(true)
+      await keepScreenshot(page, `status-mail-${width}`)
+    },
+    60_000,
+  )
 
   test('a day tells what happened and how long, by mouse, by keyboard and by touch', async () => {
     const url = await serve('failing')

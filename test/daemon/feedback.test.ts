@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest'
+import { openStore } from '../../src/core/store/open.ts'
 import { KEYS, NOW, signAs } from '../core/mail/feedback/signing.ts'
 import { accountPlatform, bodyOf, token } from '../support/accounts.ts'
 
 const EXP = { exp: NOW / 1000 + 600 }
+/** Counts messages as other processes of the store do. */
+async function countSent(file: string, count: number) {
+  const store = await openStore({ kind: 'sqlite', file })
+  await store.sending.count([{ at: NOW, kind: 'sent', source: 'api', domain: 'other', count }])
+  await store.close()
+}
+
 const clock = { now: () => NOW, monotonic: () => 0, sleep: () => Promise.reject(new Error('nothing waits')) }
 
 function platformWith(provider: keyof typeof KEYS, sql = '') {
@@ -25,8 +33,8 @@ async function deliver(
   provider: keyof typeof KEYS,
   value: unknown,
   change: (body: string) => string = (body) => body,
+  { headers, body } = signAs(provider, value),
 ) {
-  const { headers, body } = signAs(provider, value)
   return platform.web.fetch(
     new Request(`http://web.example/api/email/feedback/${provider}`, {
       method: 'POST',
@@ -128,4 +136,41 @@ test('what is signed but has another form than documented is logged and ignored,
   expect(answer.status).toBe(200)
   expect(await bodyOf(answer)).toEqual({ events: 0, repeated: 0, ignored: 1 })
   expect((await deliver(it, 'standard', 'ada@example.com')).status).toBe(400)
+})
+
+test('metrics count feedback by provider and kind, each event once, and say what was sent and whether courses are paused', async () => {
+  const it = await platformWith('standard')
+  const here = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
+  const read = async () => {
+    const answer = await it.platform.web.fetch(new Request('http://web.example/metrics'), here)
+    const text = await answer.text()
+    return (series: string) => text.split('\n').find((line) => line.startsWith(`${series} `))
+  }
+  const of = (kind: string) => `platformctl_feedback_total{provider="standard",kind="${kind}"}`
+  // A rate needs a value before the first event.
+  expect((await read())(of('complaint'))).toMatch(/ 0$/)
+  await it.platform.sendEmail({
+    template: 'welcome',
+    to: 'grace@gmail.com',
+    slots: { startUrl: 'https://www.example.com/' },
+    about: 'a',
+  })
+  const bounce = event('hard-bounce')
+  const again = signAs('standard', bounce)
+  for (let times = 0; times < 3; times += 1) await deliver(it, 'standard', bounce, undefined, again)
+  await deliver(it, 'standard', event('soft-bounce', 'grace@gmail.com'))
+  await deliver(it, 'standard', bounce, (body) => body.replace('ada', 'bob'))
+  await countSent(it.file, 60)
+  const before = await read()
+  expect(before('platformctl_courses_paused')).toMatch(/ 0$/)
+  for (let n = 0; n < 4; n += 1)
+    await deliver(it, 'standard', event('hard-bounce', `bounced-${n}@example.com`))
+  const value = await read()
+  expect(value(of('hard-bounce'))).toMatch(/ 5$/)
+  expect(value(of('soft-bounce'))).toMatch(/ 1$/)
+  expect(value('platformctl_feedback_webhooks_total{result="recorded"}')).toMatch(/ 8$/)
+  expect(value('platformctl_feedback_webhooks_total{result="refused"}')).toMatch(/ 1$/)
+  expect(value('platformctl_mail_today{source="api",kind="sent"}')).toMatch(/ 60$/)
+  expect(value('platformctl_mail_today{source="standard",kind="hard-bounce"}')).toMatch(/ 5$/)
+  expect(value('platformctl_courses_paused')).toMatch(/ 1$/)
 })

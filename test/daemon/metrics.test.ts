@@ -149,6 +149,7 @@ test('a look at the configuration does not hide what a live check found', async 
     clock: systemClock,
     counting: () => 'local',
     mailConfigured: false,
+    feedbackProvider: undefined,
     analyticsBytes: async () => undefined,
     readStore: async () => undefined,
   })

@@ -283,6 +283,20 @@ export const de: Messages = {
       reading: 'wird gelesen …',
       unread: 'Einzelheiten sind gerade nicht zu lesen',
     },
+    mail: {
+      heading: (days) => `Mail, letzte ${days} Tage`,
+      hardBounces: 'Unzustellbar',
+      softBounces: 'Vorläufig unzustellbar',
+      complaints: 'Beschwerden',
+      rate: (name, percent, count, sent, limit) =>
+        `${name}: ${percent} (${count} von ${sent} Nachrichten). Bei ${limit} in 24 Stunden pausieren die Kurse.`,
+      paused: (since, reason) =>
+        `<strong>Die Kurse pausieren</strong> seit ${since}: ${reason}. <code>platformctl course resume</code> setzt sie fort.`,
+      byDay: 'Nach Tagen',
+      day: 'Tag',
+      sent: 'Gesendet',
+      more: '<code>platformctl email feedback status</code> zeigt die Anteile nach Quelle und Domain der Empfänger.',
+    },
     uptime: (percent) => `${percent} verfügbar`,
     daysAgo: (days) => `vor ${days} Tagen`,
     today: 'heute',

@@ -207,6 +207,20 @@ export const en = {
       reading: 'reading …',
       unread: 'the details cannot be read now',
     },
+    mail: {
+      heading: (days: number) => `Mail, last ${days} days`,
+      hardBounces: 'Hard bounces',
+      softBounces: 'Soft bounces',
+      complaints: 'Complaints',
+      rate: (name: string, percent: string, count: number, sent: number, limit: string) =>
+        `${name}: ${percent} (${count} of ${sent} messages). Courses pause at ${limit} in 24 hours.`,
+      paused: (since: string, reason: string) =>
+        `<strong>Courses are paused</strong> since ${since}: ${reason}. <code>platformctl course resume</code> resumes them.`,
+      byDay: 'By day',
+      day: 'Day',
+      sent: 'Sent',
+      more: '<code>platformctl email feedback status</code> shows the rates by source and recipient domain.',
+    },
     uptime: (percent: string) => `${percent} uptime`,
     daysAgo: (days: number) => `${days} days ago`,
     today: 'today',

@@ -1,3 +1,6 @@
+import { FEEDBACK_PROVIDER_NAMES } from '../../core/feedback-providers.ts'
+import { FEEDBACK_KINDS } from '../../core/mail/feedback/event.ts'
+
 interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
@@ -12,6 +15,8 @@ interface MetricRow {
 const SERVICE = '`web`, `api`, `agent`'
 const PROBE = 'the probes of the service'
 const STATE = '`ok`, `degraded`, `failing`, `skipped`'
+const PROVIDERS = listOf(FEEDBACK_PROVIDER_NAMES)
+const REPORTED = listOf(FEEDBACK_KINDS)
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const
 const LONG = [0.1, 0.5, 1, 5, 10, 30, 60, 300] as const
 
@@ -94,6 +99,31 @@ const METRICS = {
     personal: true,
     type: 'gauge',
     help: 'Lessons that are due and wait for their next attempt, because one failed.',
+  },
+  platformctl_feedback_total: {
+    personal: true,
+    type: 'counter',
+    help: 'Bounces, complaints, unsubscribes and deliveries that webhooks of the mail provider reported to this process, each once.',
+    labels: { provider: PROVIDERS, kind: REPORTED },
+  },
+  platformctl_feedback_webhooks_total: {
+    personal: true,
+    type: 'counter',
+    help: 'Webhooks of the mail provider: recorded, confirmed (a new subscription of SNS), not_understood (signed, but of an unknown form) or refused (not signed by the provider).',
+    labels: { result: '`recorded`, `confirmed`, `not_understood`, `refused`' },
+  },
+  platformctl_mail_today: {
+    personal: true,
+    type: 'gauge',
+    help: 'Messages sent and reported since midnight UTC, in all processes of the store: webhooks, `email feedback` and refusals while sending.',
+    labels: {
+      source: `the transport of what was sent; of what was reported a provider, \`pipe\` or \`send\``,
+      kind: `\`sent\`, ${REPORTED}`,
+    },
+  },
+  platformctl_courses_paused: {
+    type: 'gauge',
+    help: '1 while courses are paused because of bounces or complaints; platformctl course resume ends it.',
   },
   platformctl_confirmations_refused_total: {
     type: 'counter',
@@ -179,3 +209,7 @@ export type MetricName = keyof Metrics
 
 /** Every metric of `/metrics`: docs/reference/metrics.md is made from this table, and nothing else can be registered. */
 export const ROWS: Readonly<Record<MetricName, MetricRow>> = METRICS
+
+function listOf(values: readonly string[]): string {
+  return values.map((value) => `\`${value}\``).join(', ')
+}

@@ -3,8 +3,11 @@ import type { Refusal } from '../../core/analytics/budget.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Course, DispatchResult } from '../../core/course/course.ts'
 import type { Backlog, CourseCounts } from '../../core/course/store.ts'
+import type { FeedbackProviderName } from '../../core/feedback-providers.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
+import { FEEDBACK_KINDS, type FeedbackKind } from '../../core/mail/feedback/event.ts'
+import type { DayCount, Pause } from '../../core/mail/feedback/sending.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoreStatus } from '../../core/store/store.ts'
 import { readProcess, watchEventLoop } from './process.ts'
@@ -15,6 +18,8 @@ export interface MetricsOptions {
   readonly clock: Clock
   readonly counting: () => Counting
   readonly mailConfigured: boolean
+  /** Undefined: this platform takes no feedback. */
+  readonly feedbackProvider: FeedbackProviderName | undefined
   /** What analytics take up; undefined while their store is not open. */
   readonly analyticsBytes: () => Promise<number | undefined>
   /** Undefined while no store is open: a scrape opens nothing. */
@@ -23,6 +28,9 @@ export interface MetricsOptions {
         readonly backlog: () => Promise<Backlog>
         readonly counts: () => Promise<CourseCounts>
         readonly status: () => Promise<StoreStatus>
+        /** Of today. */
+        readonly mail: () => Promise<readonly DayCount[]>
+        readonly pause: () => Promise<Pause | undefined>
       }
     | undefined
   >
@@ -47,6 +55,8 @@ export interface Metrics {
   analyticsRefused(reason: Refusal): void
   /** A confirmation was not mailed because the budget of the day is used up. */
   confirmationRefused(): void
+  /** A webhook of the mail provider was answered; `kinds` are those of the events that it reported for the first time. */
+  feedback(provider: FeedbackProviderName, result: FeedbackResult, kinds?: readonly FeedbackKind[]): void
   /** Health was written to the history. */
   recorded(): void
   /** From now on health is looked at and recorded, so that not having done it counts from here. */
@@ -64,6 +74,9 @@ export interface Metrics {
   text(): Promise<{ readonly type: string; readonly body: string }>
 }
 
+export type FeedbackResult = 'recorded' | 'confirmed' | 'not_understood' | 'refused'
+
+const FEEDBACK_RESULTS: readonly FeedbackResult[] = ['recorded', 'confirmed', 'not_understood', 'refused']
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 const RESULTS = ['completed', 'paused', 'off', 'failed'] as const
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
@@ -78,6 +91,7 @@ export function openMetrics({
   clock,
   counting,
   mailConfigured,
+  feedbackProvider,
   analyticsBytes,
   readStore,
 }: MetricsOptions): Metrics {
@@ -97,6 +111,12 @@ export function openMetrics({
   const refusals = registry.counter('platformctl_secrets_refused_total')
   for (const name of ['dispatch', 'health'])
     for (const given of ['wrong', 'none']) refusals.inc({ secret: name, given }, 0)
+  const reported = registry.counter('platformctl_feedback_total')
+  const webhooks = registry.counter('platformctl_feedback_webhooks_total')
+  if (feedbackProvider !== undefined) {
+    for (const kind of FEEDBACK_KINDS) reported.inc({ provider: feedbackProvider, kind }, 0)
+    for (const result of FEEDBACK_RESULTS) webhooks.inc({ result }, 0)
+  }
   // What is not known yet is absent, and not 0.
   const unknown = [
     'platformctl_store_up',
@@ -159,9 +179,14 @@ export function openMetrics({
   async function showStore(): Promise<void> {
     const store = await readStore()
     if (store === undefined) return
-    const [backlog, counts, status] = await within(
-      Promise.all([store.backlog(), countsOf(store.counts), store.status()]),
+    const [backlog, counts, status, mail, pause] = await within(
+      Promise.all([store.backlog(), countsOf(store.counts), store.status(), store.mail(), store.pause()]),
     )
+    registry.gauge('platformctl_courses_paused').set(pause === undefined ? 0 : 1)
+    const today = registry.gauge('platformctl_mail_today')
+    // What was counted yesterday is not there today.
+    today.reset()
+    for (const { source, kind, count } of mail) today.inc({ source, kind }, count)
     registry.gauge('platformctl_store_up').set(storeFailed ? 0 : 1)
     registry.gauge('platformctl_store_info').set({ kind: status.kind }, 1)
     if (status.bytes !== undefined) registry.gauge('platformctl_store_size_bytes').set(status.bytes)
@@ -184,6 +209,10 @@ export function openMetrics({
 
   return {
     analyticsRefused: (reason) => registry.counter('platformctl_analytics_refused_total').inc({ reason }),
+    feedback(provider, result, kinds = []) {
+      webhooks.inc({ result })
+      for (const kind of kinds) reported.inc({ provider, kind })
+    },
     confirmationRefused: () => registry.counter('platformctl_confirmations_refused_total').inc(),
     answered({ service, method, route = '(none)', status, durationMs }) {
       requests.inc({ service, method: METHODS.has(method) ? method : 'other', route, status })
@@ -256,6 +285,8 @@ const FROM_STORE = [
   'platformctl_lessons_oldest_due_age_seconds',
   'platformctl_deliveries_waiting',
   'platformctl_subscriptions',
+  'platformctl_mail_today',
+  'platformctl_courses_paused',
 ] as const
 
 async function within<T>(work: Promise<T>): Promise<T> {

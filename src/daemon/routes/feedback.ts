@@ -9,6 +9,7 @@ import { readWebhook } from '../../core/mail/feedback/webhook.ts'
 import { parseJson, readBytes } from '../http/body.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 
 /** The largest batch of a provider: SendGrid's has up to 768 KB. */
 const LARGEST_BODY_BYTES = 1024 * 1024
@@ -22,12 +23,14 @@ export function feedbackRoute({
   configured,
   list,
   fetchText,
+  count,
   clock,
   log,
 }: {
   readonly configured: Settings['feedback']
   readonly list: () => Promise<SuppressionList>
   readonly fetchText: (url: string) => Promise<string>
+  readonly count: Metrics['feedback']
   readonly clock: Clock
   readonly log: Log
 }): Handler {
@@ -54,6 +57,7 @@ export function feedbackRoute({
       )
     })
     if (reading.kind === 'refused') {
+      count(provider, 'refused')
       log.warn('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
       // A password can be guessed, so that a wrong one counts.
       throw request.headers.has('authorization')
@@ -62,17 +66,19 @@ export function feedbackRoute({
     }
     asked.passed()
     if (reading.kind === 'confirmed') {
+      count(provider, 'confirmed')
       log.info('feedback_confirmed', 'the topic of the mail provider’s feedback was confirmed', { provider })
       return jsonResponse({ events: 0, repeated: 0, ignored: 0 }, { requestId })
     }
     if (reading.kind === 'not-understood') {
+      count(provider, 'not_understood')
       log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
       parseJson(Buffer.from(body).toString(), FeedbackBody)
       // Delivered again it would be understood no better, and providers switch off a webhook that keeps failing.
       return jsonResponse({ events: 0, repeated: 0, ignored: 1 }, { requestId })
     }
     const { store, sending, erasureHashes } = await list()
-    const { counts, pause } = await applyFeedback({
+    const { counts, recorded, pause } = await applyFeedback({
       feedback: reading.feedback,
       source: provider,
       store,
@@ -80,6 +86,7 @@ export function feedbackRoute({
       erasureHashes,
       now,
     })
+    count(provider, 'recorded', recorded)
     log.info('feedback', 'feedback of the mail provider was recorded', { provider, ...counts })
     if (pause?.at === now) log.error('mail_paused', `courses are paused: ${pause.reason}`)
     const { repeated, ignored } = counts

@@ -16,7 +16,7 @@ import { subscribeForm } from '../pages/subscribe.ts'
 import type { Parts } from '../parts.ts'
 import { meaningOf, targetOf } from '../status.ts'
 
-type Needs = Pick<Parts, 'status' | 'settings' | 'clock' | 'platform' | 'labels'> & {
+type Needs = Pick<Parts, 'status' | 'mailReport' | 'settings' | 'clock' | 'platform' | 'labels'> & {
   /** The page of the course has the form to sign up. */
   readonly takesSubscribers: boolean
 }
@@ -69,7 +69,7 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): Handler 
  * browser asks for on `?details`.
  */
 function answer(
-  { status, settings, clock, platform, labels, takesSubscribers }: Needs,
+  { status, mailReport, settings, clock, platform, labels, takesSubscribers }: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): Handler {
   const token = settings.health.deepToken
@@ -110,7 +110,13 @@ function answer(
         notConfigured: notConfigured(absent, platform, labels),
         script: undefined,
         // A browser goes on sending the password: the page without `?details` stays the public one.
-        details: wants ? { targetOf: (probe) => targetOf(platform, settings, probe) } : undefined,
+        details: wants
+          ? {
+              targetOf: (probe) => targetOf(platform, settings, probe),
+              // The page is for trouble too: it does without what the store cannot say.
+              mail: await mailReport().catch(() => undefined),
+            }
+          : undefined,
         detailsLink: token === undefined || status.recorded === 'none' ? undefined : '/?details',
       },
       asked,

@@ -63,6 +63,7 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
         configured: settings.feedback,
         list: parts.suppressionList,
         fetchText: createFetchText(),
+        count: parts.metrics.feedback,
         clock,
         log,
       })

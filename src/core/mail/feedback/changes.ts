@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parseAddress } from '../../address.ts'
-import type { Feedback, FeedbackEvent } from './event.ts'
+import type { Feedback, FeedbackEvent, FeedbackKind } from './event.ts'
 import { afterFeedback, released, type Suppression, suppressed } from './mailbox.ts'
 import { countedDomain, type Pause, type SendingStore } from './sending.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
@@ -84,11 +84,18 @@ export interface FeedbackInput {
  * Applies all events of one delivery in one durable commit. After bad news the breaker is looked at, and its pause is
  * given.
  */
-export async function applyFeedback(
-  input: FeedbackInput,
-): Promise<{ readonly counts: FeedbackCounts; readonly pause: Pause | undefined }> {
+export async function applyFeedback(input: FeedbackInput): Promise<{
+  readonly counts: FeedbackCounts
+  /** The kinds of the events that were heard for the first time. */
+  readonly recorded: readonly FeedbackKind[]
+  readonly pause: Pause | undefined
+}> {
   const { feedback, store, sending, now } = input
-  const changes = feedback.events.flatMap((event) => eventChange(event, input) ?? [])
+  const read = feedback.events.flatMap(({ kind, ...event }) => {
+    const change = eventChange({ kind, ...event }, input)
+    return change === undefined ? [] : [{ kind, change }]
+  })
+  const changes = read.map(({ change }) => change)
   const applied = changes.length === 0 ? [] : await store.apply(changes, now)
   const count = (outcome: AppliedChange) => applied.filter((one) => one === outcome).length
   const bad = feedback.events.some(({ kind }) => kind === 'hard-bounce' || kind === 'complaint')
@@ -100,6 +107,9 @@ export async function applyFeedback(
       erased: count('erased'),
       ignored: feedback.ignored + feedback.events.length - changes.length,
     },
+    recorded: read.flatMap(({ kind }, n) =>
+      applied[n] === 'changed' || applied[n] === 'unchanged' ? [kind] : [],
+    ),
     pause: bad ? await sending.check(now) : undefined,
   }
 }

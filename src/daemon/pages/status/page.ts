@@ -10,6 +10,7 @@ import { type Page, page } from '../layout.ts'
 import { SUBSCRIBE_STYLE } from '../subscribe.ts'
 import { bars, legend } from './bars.ts'
 import { buildName, latencies, moment, percent, percentiles } from './format.ts'
+import { type MailReport, mailSection } from './mail.ts'
 import { SIGN_SHAPES, sign, stateIcon } from './sign.ts'
 import { STATUS_STYLE } from './style.ts'
 import { responseTimes } from './times.ts'
@@ -30,7 +31,13 @@ export interface StatusPageInput {
   /** What is not configured, and what that means for operators. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
   /** For who showed the health token: reasons and addresses. */
-  readonly details: { readonly targetOf: (probe: string) => string | undefined } | undefined
+  readonly details:
+    | {
+        readonly targetOf: (probe: string) => string | undefined
+        /** Undefined while mail is not configured or no store is open. */
+        readonly mail: MailReport | undefined
+      }
+    | undefined
   /** Makes the page refresh itself and its days answer; the page is whole without it. */
   readonly script: string | undefined
   /** Where a person signs in for the details; undefined when nobody can. */
@@ -75,6 +82,7 @@ export function statusPage(input: StatusPageInput): Page {
               : summary.services.map((service) => section(service, input))),
             ...(hasOngoing(summary) ? [] : [incidents(input)]),
           ]),
+      ...(input.details?.mail === undefined ? [] : [mailSection(input.details.mail, messages)]),
       off(input),
       ...(input.invitation === undefined
         ? []

@@ -53,6 +53,8 @@ footer { margin-top: 2.5rem; padding-top: 1.1rem; border-top: 1px solid var(--li
 footer p { margin: 0; flex: 1 1 20rem; }
 .operator { margin: 0 0 1.5rem; padding: .6rem 1rem; border: 2px solid var(--accent); border-radius: 10px; }
 .times { margin-top: .9rem; } .times svg { display: block; width: 100%; height: 30px; } .times path { fill: none; stroke-width: 3; } .t95 { stroke: var(--none); } .t50 { stroke: var(--accent); } .times p { margin: .3rem 0 0; font-size: .8rem; color: var(--quiet); }
+.charts { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem 2rem; } .charts figure { margin: 0; } .charts svg { display: block; width: 100%; height: 64px; border-bottom: 1px solid var(--line); } .charts path { fill: none; stroke-width: 3; } .charts .under { stroke: var(--accent); } .charts .over { stroke: var(--failing); } .charts .limit { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; } .charts figcaption { margin-top: .4rem; font-size: .85rem; color: var(--quiet); }
+.mail .quiet { margin: .9rem 0 0; font-size: .85rem; } .mail .note { margin: 0 0 1rem; } .mail summary { padding: .6rem 1.4rem; cursor: pointer; border-top: 1px solid var(--line); } .mail .wide { overflow-x: auto; } .mail td, .mail thead th:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } .mail small { color: var(--quiet); }
 .bars[tabindex] { cursor: crosshair; touch-action: pan-y; } .bars[tabindex]:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
 .tip { position: absolute; z-index: 1; max-width: 17rem; padding: .45rem .7rem; border-radius: 8px; background: var(--ink); color: var(--paper); font-size: .85rem; line-height: 1.4; pointer-events: none; }
 details.service > summary { display: flex; align-items: baseline; gap: .55rem; padding: .7rem 1.4rem; cursor: pointer; } details.service > summary::before { content: '▸' / ''; color: var(--quiet); } details.service[open] > summary::before { content: '▾' / ''; } details.service .head { flex: 1; margin: 0; } details.service > header { padding-top: .2rem; }
@@ -69,7 +71,7 @@ details.service:not([open]) { margin-bottom: .45rem; }
   .service .num { width: auto; grid-row: 1; color: var(--ink); } .service .num + .num { grid-row: 3; grid-column: 1 / -1; text-align: left; color: var(--quiet); font-size: .85rem; }
   .service td.num + .num::before { content: 'p50 · p95 · p99  ' / ''; white-space: pre; }
   .axis { flex-wrap: wrap; } .axis span:nth-child(2) { order: 3; flex: 1 0 100%; text-align: left; }
-  .off div { grid-template-columns: 1fr; }
+  .off div, .charts { grid-template-columns: 1fr; } .mail summary { padding: .6rem 1rem; } .service.mail td { grid-column: 1 / -1; display: flex; align-items: baseline; gap: .5rem; } .mail td::before { content: attr(data-name); margin-right: auto; color: var(--quiet); }
 }
 @media print {
   :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; }

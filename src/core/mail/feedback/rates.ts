@@ -1,0 +1,37 @@
+import { type DayCount, dayNameOf } from './sending.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** What was sent on one day, in UTC, and what was reported on it. */
+export interface DayOfMail {
+  /** `2026-11-22` */
+  readonly day: string
+  readonly sent: number
+  readonly hardBounces: number
+  readonly softBounces: number
+  readonly complaints: number
+}
+
+/** When the first of that many days began, the last of which is today. */
+export function firstOfDays(days: number, now: number): number {
+  return now - (days - 1) * DAY_MS
+}
+
+/** The last days, oldest first, over all sources and recipients; a day without mail is there with zeros. */
+export function dailyMail(
+  counts: readonly DayCount[],
+  { days, now }: { days: number; now: number },
+): readonly DayOfMail[] {
+  return Array.from({ length: days }, (_, index) => {
+    const day = dayNameOf(firstOfDays(days, now) + index * DAY_MS)
+    const of = (kind: DayCount['kind']) =>
+      counts.reduce((sum, one) => (one.day === day && one.kind === kind ? sum + one.count : sum), 0)
+    return {
+      day,
+      sent: of('sent'),
+      hardBounces: of('hard-bounce'),
+      softBounces: of('soft-bounce'),
+      complaints: of('complaint'),
+    }
+  })
+}

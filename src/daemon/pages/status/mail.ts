@@ -1,0 +1,88 @@
+import { BREAKER } from '../../../core/mail/feedback/breaker.ts'
+import type { DayOfMail } from '../../../core/mail/feedback/rates.ts'
+import type { Pause } from '../../../core/mail/feedback/sending.ts'
+import { escapeHtml } from '../../../core/mail/render.ts'
+import type { Messages } from '../../../core/messages/en.ts'
+import { moment } from './format.ts'
+
+/** What was sent and reported lately, for operators. */
+export interface MailReport {
+  /** Oldest first; the last is today. */
+  readonly days: readonly DayOfMail[]
+  readonly paused: Pause | undefined
+}
+
+const HEIGHT = 40
+const STEP = 4
+
+/** How mail is received: the rates that providers judge a sender by, a chart each with its limit, and the days as a table. */
+export function mailSection({ days, paused }: MailReport, messages: Messages): string {
+  const T = messages.status.mail
+  const sum = (pick: (day: DayOfMail) => number) => days.reduce((total, day) => total + pick(day), 0)
+  const sent = sum((day) => day.sent)
+  const charts = [
+    { name: T.hardBounces, limit: BREAKER.hardBounces, pick: (day: DayOfMail) => day.hardBounces },
+    { name: T.complaints, limit: BREAKER.complaints, pick: (day: DayOfMail) => day.complaints },
+  ].map(({ name, limit, pick }) => {
+    const said = T.rate(name, share(sum(pick), sent), sum(pick), sent, `${limit * 100} %`)
+    return `<figure>${chart({ days, limit, pick, label: said })}<figcaption>${said}</figcaption></figure>`
+  })
+  const note =
+    paused === undefined
+      ? ''
+      : `<p class="note">${T.paused(moment(messages, paused.at), escapeHtml(paused.reason))}</p>`
+  const heads = [T.day, T.sent, T.hardBounces, T.softBounces, T.complaints]
+  const row = ({ day, sent: of, ...reported }: DayOfMail) => {
+    const { hardBounces, softBounces, complaints } = reported
+    const cells = [hardBounces, softBounces, complaints].map((count) =>
+      count === 0 ? '0' : `${count} <small>${share(count, of)}</small>`,
+    )
+    // On a narrow screen each figure stands in a line of its own, with its name.
+    return `<tr><th scope="row">${day}</th>${[of, ...cells].map((text, n) => `<td data-name="${heads[n + 1]}">${text}</td>`).join('')}</tr>`
+  }
+  const rows = days
+    .filter((day) => day.sent + day.hardBounces + day.softBounces + day.complaints > 0)
+    .toReversed()
+    .map(row)
+  const table =
+    rows.length === 0
+      ? ''
+      : `<details><summary>${T.byDay}</summary><div class="wide"><table><thead><tr>${heads.map((name) => `<th scope="col">${name}</th>`).join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div></details>`
+  return `<section class="service mail" aria-labelledby="mail-rates">
+<header><div class="head"><h2 id="mail-rates">${T.heading(days.length)}</h2></div>
+${note}<div class="charts">${charts.join('\n')}</div>
+<p class="quiet">${T.more}</p></header>${table}
+</section>`
+}
+
+/** A column for each day, as high as its share of what was sent, and a line at the limit. */
+function chart({
+  days,
+  limit,
+  pick,
+  label,
+}: {
+  readonly days: readonly DayOfMail[]
+  readonly limit: number
+  readonly pick: (day: DayOfMail) => number
+  readonly label: string
+}): string {
+  const rates = days.map((day) => (pick(day) === 0 ? 0 : pick(day) / Math.max(day.sent, pick(day))))
+  const top = Math.max(limit * 1.25, ...rates)
+  const height = (rate: number) => (rate === 0 ? 0 : Math.max(1, Math.round((rate / top) * HEIGHT)))
+  const columns = (over: boolean) =>
+    rates
+      .map((rate, n) =>
+        rate > 0 && rate >= limit === over ? `M${n * STEP + 1.5} ${HEIGHT}v-${height(rate)}` : '',
+      )
+      .join('')
+  const width = days.length * STEP - 1
+  return `<svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}"><path class="under" d="${columns(false)}"/><path class="over" d="${columns(true)}"/><path class="limit" d="M0 ${HEIGHT - height(limit)}h${width}"/></svg>`
+}
+
+/** Three decimals below one in a thousand, so that a complaint is not 0 %. */
+function share(count: number, of: number): string {
+  if (of === 0) return '–'
+  const percent = (count / of) * 100
+  return `${percent.toFixed(percent > 0 && percent < 0.1 ? 3 : percent % 1 === 0 ? 0 : 2)} %`
+}
