@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { createBounceAddresses } from '../../src/core/mail/feedback/bounce-address.ts'
+import type { CountedKind } from '../../src/core/mail/feedback/sending.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -212,4 +213,101 @@ test('what is no bounce is said to be so: not understood, or nothing to record',
     stdout: 'nothing to record: it is an automatic reply\n',
   })
   expect(await run(['feedback', 'no-such-file.eml'])).toMatchObject({ code: 2 })
+})
+
+test('the status of feedback gives rates by day, by source and by recipient domain, and says that courses are paused', async () => {
+  const { store, run } = await dataFolder()
+  expect(await run(['feedback', 'status'])).toEqual({
+    code: 0,
+    stdout: 'nothing was sent or reported in this time\n',
+    stderr: '',
+  })
+  const DAY = 24 * 60 * 60 * 1000
+  const count = (
+    kind: CountedKind,
+    count: number,
+    { source = 'postmark', domain = 'other', at = NOW } = {},
+  ) => ({
+    kind,
+    count,
+    source,
+    domain,
+    at,
+  })
+  await store.sending.count([
+    count('sent', 200, { source: 'api', domain: 'gmail.com', at: NOW - DAY }),
+    count('sent', 100, { source: 'api' }),
+    count('delivered', 190, { domain: 'gmail.com', at: NOW - DAY }),
+    count('hard-bounce', 3, { domain: 'gmail.com', at: NOW - DAY }),
+    count('hard-bounce', 2),
+    count('soft-bounce', 5),
+    count('complaint', 1, { domain: 'gmail.com' }),
+    count('unsubscribed', 4),
+    // Beyond the seven days.
+    count('sent', 999, { source: 'api', at: NOW - 7 * DAY }),
+  ])
+  expect((await run(['feedback', 'status'])).stdout).toBe(
+    `day         sent  delivered  hard bounces  soft bounces  complaints  unsubscribed
+2026-11-21   200        190     3 (1.50%)             0           0             0
+2026-11-22   100          0     2 (2.00%)     5 (5.00%)   1 (1.00%)             4
+
+source    sent  delivered  hard bounces  soft bounces  complaints  unsubscribed
+api        300          0             0             0           0             0
+postmark     0        190     5 (1.67%)     5 (1.67%)   1 (0.33%)             4
+
+recipients  sent  delivered  hard bounces  soft bounces  complaints  unsubscribed
+gmail.com    200        190     3 (1.50%)             0   1 (0.50%)             0
+other        100          0     2 (2.00%)     5 (5.00%)           0             4
+`,
+  )
+  await store.sending.check(NOW)
+  expect((await run(['feedback', 'status', '--days', '1'])).stdout).toMatch(
+    /^courses are paused: 1 of 100 messages of the last day were reported as spam[^\n]*; platformctl course resume goes on\n\nday/,
+  )
+  const json = JSON.parse((await run(['feedback', 'status', '--days', '1', '--format', 'json'])).stdout)
+  expect(json).toMatchObject({ version: 1, paused: { at: NOW } })
+  expect(json.counts).toContainEqual({
+    day: '2026-11-22',
+    kind: 'complaint',
+    source: 'postmark',
+    domain: 'gmail.com',
+    count: 1,
+  })
+})
+
+test('course show tells what happened to a person in order, feedback that came late included', async () => {
+  const { cwd, store, run } = await dataFolder()
+  await run(['feedback'], dsn({ messageId: 'lesson-of-ada@example.com' }))
+  await run(['suppressions', 'remove', 'ada@example.com', '--reason', 'a new mailbox'])
+  const { applyFeedback } = await import('../../src/core/mail/feedback/changes.ts')
+  await applyFeedback({
+    feedback: {
+      events: [
+        {
+          id: 'late',
+          kind: 'soft-bounce',
+          address: 'ada@example.com',
+          messageId: 'lesson-of-ada@example.com',
+          at: 4,
+          reason: 'the mailbox does not accept mail (4.2.2)',
+        },
+      ],
+      ignored: 0,
+    },
+    source: 'postmark',
+    store: store.feedback,
+    sending: store.sending,
+    erasureHashes: () => [],
+    now: NOW + 1,
+  })
+  const { context, stdout } = testContext({ cwd, clock })
+  expect(await runProgram(['course', 'show', 'ada@example.com', '--data', '.'], context)).toBe(0)
+  const history = stdout().split('\n\n').at(-1)?.trim().split('\n')
+  expect(history?.map((line) => line.slice(0, 80).replace(/^(\S+) {2}/, '$1 '))).toEqual([
+    '1970-01-01T00:00:00.002Z confirmed, enrolment 1',
+    expect.stringMatching(/^1970-01-01T00:00:00.003Z day 1, attempt/),
+    expect.stringMatching(/^1970-01-01T00:00:00.004Z soft bounce reported by postmark: the mailbox/),
+    expect.stringMatching(/^2026-11-22T08:00:00.000Z hard bounce reported by pipe: the address does not/),
+    expect.stringMatching(/^2026-11-22T08:00:00.000Z taken off the suppression list by operator: a new/),
+  ])
 })

@@ -80,7 +80,7 @@ export function simulateFeedback(input: {
       reason: `reported as ${kind}`,
     }
     // Soon, after the next lessons, or when the course has been started over.
-    const late = random.pick([MINUTE, 2 * HOUR, 3 * DAY])
+    const late = random.pick([MINUTE, 2 * HOUR, 6 * DAY])
     for (let times = random.oneIn(3) ? 3 : 1; times > 0; times -= 1)
       time.after(random.between(1000, late), () => waiting.push(event))
   }
@@ -197,7 +197,7 @@ export function simulateFeedback(input: {
     if (fate === 'full') report('soft-bounce', message)
     else if (fate === 'flaky') report(random.oneIn(3) ? 'delivered' : 'soft-bounce', message)
     else if (fate === 'delivered') report('delivered', message)
-    else if (fate !== 'quiet' && random.oneIn(4)) report(fate, message)
+    else if (fate !== 'quiet' && random.oneIn(3)) report(fate, message)
   }
 
   if (reports) {

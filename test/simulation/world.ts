@@ -414,6 +414,12 @@ function person(input: {
       if (now === undefined) return
       if ((await leave(now.name)) && !(await enrol())) return
     }
+    if (!faults.has('feedback')) return
+    // Whose mail provider unsubscribed them may come back, and be reported again for what they got before.
+    for (let times = 0; times < 2; times += 1) {
+      await sleep(12 * HOUR, 3 * 24 * HOUR)
+      if ((await store.find(address))?.state === 'unsubscribed') await enrol()
+    }
   }
   return () => {
     live().catch((error: unknown) => witness.violation(`a subscriber met a fault: ${String(error)}`, address))

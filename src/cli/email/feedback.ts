@@ -49,7 +49,10 @@ Examples:
       'after',
       '\nExamples:\n  platformctl email feedback status\n  platformctl email feedback status --days 30 --format json',
     )
-    .action(async (options: Options & { days: number }) => settle(await status(context, options)))
+    // `feedback` has options of the same names, and takes those that are given here.
+    .action(async (_, self: Command) =>
+      settle(await status(context, self.optsWithGlobals<Options & { days: number }>())),
+    )
 }
 
 async function status(context: Context, options: Options & { readonly days: number }): Promise<ExitCode> {

@@ -31,8 +31,10 @@ function table(title: string, counts: readonly DayCount[], keyOf: (count: DayCou
   const keys = [...new Set(counts.map(keyOf))].sort()
   const sumOf = (key: string, kind: CountedKind) =>
     counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)
+  const sentInAll = counts.reduce((sum, one) => (one.kind === 'sent' ? sum + one.count : sum), 0)
   const rows = keys.map((key) => {
-    const sent = sumOf(key, 'sent')
+    // What only reports, as a provider does by its webhook, reports on what was sent by others.
+    const sent = sumOf(key, 'sent') || sentInAll
     return [key, ...KINDS.map(([kind]) => cell(sumOf(key, kind), kind, sent))]
   })
   const lines = [[title, ...KINDS.map(([, name]) => name)], ...rows]

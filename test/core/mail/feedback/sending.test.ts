@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../../src/core/audit.ts'
 import { systemClock } from '../../../../src/core/clock.ts'
+import { applyFeedback } from '../../../../src/core/mail/feedback/changes.ts'
 import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
 import type { CountedKind, MailCount } from '../../../../src/core/mail/feedback/sending.ts'
 import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
@@ -155,4 +156,58 @@ test('a dispatch sends nothing while courses are paused, and stops soon when the
   expect(result.reason).toBe('paused')
   expect(result.processed).toBeLessThan(120)
   expect(result.processed + result.remaining).toBe(120)
+})
+
+test('a burst of bounces stops a dispatch that is under way within 60 seconds', async () => {
+  const it = await courseWith(2000)
+  const { feedback, sending } = it.store
+  let elapsed = 0
+  const now = () => NOW + elapsed
+  const reports: { readonly at: number; readonly address: string }[] = []
+  let trippedAt: number | undefined
+  let lastSentAt = 0
+  /** What the provider has reported until now arrives in one webhook. */
+  async function hear() {
+    const due = reports.filter(({ at }) => at <= elapsed)
+    if (due.length === 0) return
+    reports.splice(0, due.length)
+    const { pause } = await applyFeedback({
+      feedback: {
+        events: due.map(({ address }) => ({
+          id: address,
+          kind: 'hard-bounce',
+          address,
+          messageId: undefined,
+          at: now(),
+          reason: 'the address does not exist (5.1.1)',
+        })),
+        ignored: 0,
+      },
+      source: 'postmark',
+      store: feedback,
+      sending,
+      erasureHashes: () => [],
+      now: now(),
+    })
+    if (pause) trippedAt ??= elapsed
+  }
+  const course = it.open(it.store.course, {
+    isPaused: async () => (await sending.check(now())) !== undefined,
+    timer: { monotonic: () => elapsed, sleep: systemClock.sleep },
+  })
+  // Ten lessons a second. After two hundred every tenth recipient is unknown, which is reported five seconds later.
+  it.answer(async (message) => {
+    elapsed += 100
+    lastSentAt = elapsed
+    await sending.count([counts('sent', 1, now())])
+    if (it.messages.length > 200 && it.messages.length % 10 === 0)
+      reports.push({ at: elapsed + 5000, address: message.to.address })
+    await hear()
+    return { kind: 'sent', id: message.key }
+  })
+  const result = await course.dispatch({ limit: 2000 })
+  expect(result.reason).toBe('paused')
+  expect(trippedAt).toBeDefined()
+  expect(lastSentAt - (trippedAt ?? 0)).toBeLessThanOrEqual(60_000)
+  expect(result.remaining).toBeGreaterThan(500)
 })
