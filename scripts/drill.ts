@@ -1,8 +1,7 @@
+import { ALARM_FAULTS } from './drill/alarms.ts'
 import { FAULTS } from './drill/faults.ts'
+import { MOST_FIXES, MOST_LOOKS } from './drill/machine.ts'
 import { runSteps } from './runbooks/session.ts'
-
-const MOST_LOOKS = 5
-const MOST_FIXES = 3
 
 /**
  * `npm run drill [NAME …]`: makes each fault on an empty machine, follows it from the alarm to "closed" with the commands
@@ -10,7 +9,7 @@ const MOST_FIXES = 3
  */
 const wanted = process.argv.slice(2)
 let failed = 0
-for (const { name, page, make, look, fix, closed } of FAULTS) {
+for (const { name, page, make, look, fix, closed } of [...FAULTS, ...ALARM_FAULTS]) {
   if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue
   const said = [...look, ...fix, closed]
   const steps = said.map(({ command }, index) => ({ line: index + 1, command, output: [], exitCode: 0 }))

@@ -1,36 +1,4 @@
-/** A command, and what it must print: the cause on the way in, the proof on the way out. */
-export interface Said {
-  readonly command: string
-  readonly says?: RegExp
-}
-
-/** One fault of a running platform, from the alarm to "closed", with nothing but the package's own commands. */
-export interface Fault {
-  readonly name: string
-  /** Where the operator reads on. */
-  readonly page: string
-  /** Bash that makes it, on an empty machine. */
-  readonly make: string
-  /** At most five commands to the cause: the last one names it. */
-  readonly look: readonly Said[]
-  /** At most three to the fix. */
-  readonly fix: readonly Said[]
-  readonly closed: Said
-}
-
-const DATA = '--data /var/lib/platformctl'
-const ENV = '--env-file /srv/platform/.env'
-const seed = (people: string) => `"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ${people}`
-/** Starts a daemon as a supervisor would: its log in a file, its process id beside it. */
-const START = `cat > /srv/platform/start <<'END'
-#!/bin/sh
-platformctl daemon ${DATA} ${ENV} "$@" >> /srv/platform/log 2>&1 &
-echo $! > /srv/platform/pid
-platformctl health --wait 30s --service api > /dev/null 2>&1
-END
-chmod +x /srv/platform/start
-touch /srv/platform/.env
-`
+import { DATA, ENV, type Fault, START, seed } from './machine.ts'
 
 export const FAULTS: readonly Fault[] = [
   {
@@ -43,6 +11,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'mail is half-configured',
+    alarms: ['PlatformProbeDegraded'],
     page: 'launch.md',
     make: 'echo MAILER_API_KEY=kX3vQ8tR2mZ7pL5w > .env',
     look: [{ command: `platformctl preflight ${ENV}`, says: /MAILER_FROM/ }],
@@ -51,6 +20,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'the mail provider is not reached',
+    alarms: ['PlatformDispatchFailing', 'PlatformLessonsLate'],
     page: 'dispatch-stalled.md',
     make: `${seed('ada=due')}
 printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILER_SMTP_URL=smtp://127.0.0.1:1\\n' > .env`,
@@ -64,6 +34,7 @@ printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILE
   },
   {
     name: 'an outcome is unknown',
+    alarms: ['PlatformDeliveriesParked'],
     page: 'unknown-deliveries.md',
     make: seed('ada=unknown'),
     look: [
@@ -78,6 +49,7 @@ printf 'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILE
   },
   {
     name: 'a lesson is parked',
+    alarms: ['PlatformDeliveriesParked', 'PlatformDeliveriesFailing'],
     page: 'unknown-deliveries.md',
     make: seed('grace=parked'),
     look: [{ command: `platformctl course status ${DATA}`, says: /554 5\.7\.1 message refused/ }],
@@ -96,6 +68,7 @@ dd if=/dev/urandom of=/var/lib/platformctl/platform.sqlite bs=4096 seek=3 count=
   },
   {
     name: 'a page is damaged under a running daemon',
+    alarms: ['PlatformStoreDown'],
     page: 'store.md',
     make: `${START}${seed('ada=due grace=sent')}
 platformctl db backup /var/backups/b.sqlite.zst ${DATA}
@@ -114,6 +87,7 @@ sleep 7`,
   },
   {
     name: 'the store was never backed up',
+    alarms: ['PlatformBackupMissing'],
     page: 'store.md',
     make: `${START}${seed('ada=due')}
 /srv/platform/start --no-schedule`,
@@ -123,6 +97,7 @@ sleep 7`,
   },
   {
     name: 'the API is not reached',
+    alarms: ['PlatformServiceFailing'],
     page: 'probe-failing.md',
     make: `${START}echo API_URL=http://127.0.0.1:1 > .env
 /srv/platform/start`,
@@ -138,6 +113,7 @@ sleep 7`,
   },
   {
     name: 'nothing runs the schedule',
+    alarms: ['PlatformLessonsLate'],
     page: 'dispatch-stalled.md',
     make: `${START}${seed('ada=due')}
 /srv/platform/start --no-schedule`,
@@ -150,6 +126,7 @@ sleep 7`,
   },
   {
     name: 'the daemon was killed',
+    alarms: ['PlatformDown'],
     page: 'alarms.md#platformdown',
     make: `${START}/srv/platform/start; kill -9 $(cat pid); sleep 0.3`,
     look: [
@@ -187,6 +164,7 @@ echo STORE_URL=sqlite:/srv/moved/platform.sqlite > .env
   },
   {
     name: 'the health token is missing',
+    alarms: ['PlatformDown'],
     page: 'alarms.md',
     make: `${START}echo HEALTH_DEEP_TOKEN=kX3vQ8tR2mZ7pL5wkX3vQ8tR2mZ7pL5w > .env
 /srv/platform/start`,
@@ -230,6 +208,7 @@ platformctl course erase ada@example.com --yes ${DATA}`,
   },
   {
     name: 'a caller has the wrong dispatch secret',
+    alarms: ['PlatformSecretRefused'],
     page: 'alarms.md#platformsecretrefused',
     make: `${START}echo EMAIL_DISPATCH_SECRET=kX3vQ8tR2mZ7pL5wkX3vQ8tR2mZ7pL5w > .env
 /srv/platform/start
@@ -243,6 +222,7 @@ EMAIL_DISPATCH_SECRET=another-secret-of-thirty-two-bytes platformctl dispatch --
   },
   {
     name: 'two builds run side by side',
+    alarms: ['PlatformBuildSkew'],
     page: 'build-skew.md',
     make: `${START}echo BUILD_STAMP=b1 > .env
 /srv/platform/start --service web --service agent
@@ -266,6 +246,7 @@ platformctl health --wait 30s --service api`,
   },
   {
     name: 'a certificate is signed by nobody that is trusted',
+    alarms: ['PlatformCertificateRefused'],
     page: 'certificate-expiring.md',
     make: `openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 90 -subj /CN=localhost -addext subjectAltName=DNS:localhost
 node -e "require('node:https').createServer({key:require('fs').readFileSync('k.pem'),cert:require('fs').readFileSync('c.pem')},(q,s)=>s.end('{}')).listen(4430)" > /dev/null 2>&1 &

@@ -60,7 +60,9 @@ async function site({ env = {}, history }: { env?: Record<string, string>; histo
 const text = async (response: Promise<Response>) => (await response).text()
 const json = async (response: Promise<Response>) => (await (await response).json()) as Record<string, unknown>
 
-test('what fails now says for how long, with its incident before the services, and in the favicon', async () => {
+test('what fails now says for how long, with its incident before the services, and in the favicon', {
+  timeout: 60_000,
+}, async () => {
   const page = await text((await site({ history: await recorded('failing') }))('/'))
   expect(page).toMatch(/is failing <small>for 15 minutes · /)
   expect(page.indexOf('<h2>Incidents</h2>')).toBeLessThan(page.indexOf('class="service"'))

@@ -1,0 +1,130 @@
+import { DATA, ENV, type Fault, START, STOP, seed } from './machine.ts'
+
+/** A program that holds a file's lock for as long as its input is open; the run ends that by `api.pid`. */
+const OTHER_PROGRAM = (file: string) => `mkfifo fifo
+sqlite3 /var/lib/platformctl/${file} < fifo > other.log 2>&1 &
+echo $! > other.pid
+(echo 'PRAGMA busy_timeout = 5000; BEGIN EXCLUSIVE;'; exec sleep 80) > fifo &
+echo $! > api.pid
+sleep 1`
+const certificate = (days: number) =>
+  `openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days ${days} -subj /CN=localhost -addext subjectAltName=DNS:localhost 2> /dev/null`
+const SITE = `node -e "require('node:https').createServer({key:require('fs').readFileSync('k.pem'),cert:require('fs').readFileSync('c.pem')},(q,s)=>s.end('{}')).listen(4430)" > /dev/null 2>&1 & echo $! > pid; sleep 0.5`
+const MAIL =
+  'MAILER_API_KEY=kX3vQ8tR2mZ7pL5w\\nMAILER_FROM=course@example.com\\nMAILER_SMTP_URL=smtp://127.0.0.1:2525\\nNEXT_PUBLIC_SITE_URL=http://localhost:3000\\n'
+const SMTP = `node -e "const { SMTPServer } = require('smtp-server'); new SMTPServer({ authOptional: true, disabledCommands: ['STARTTLS'], onAuth: (a, s, done) => done(null, { user: 1 }), onData: (s, _, done) => s.on('end', done).resume() }).listen(2525, '127.0.0.1')" > smtp.log 2>&1 &
+echo $! > pid
+sleep 1`
+
+/** The faults of the alarms that no other fault makes fire. */
+export const ALARM_FAULTS: readonly Fault[] = [
+  {
+    name: 'the process hangs',
+    alarms: ['PlatformHealthNotLooked', 'PlatformDown'],
+    page: 'alarms.md#platformhealthnotlooked',
+    make: `${START}/srv/platform/start --no-schedule
+kill -STOP $(cat pid)`,
+    look: [{ command: 'platformctl health', says: /no answer|did not answer|in time/ }],
+    fix: [{ command: 'kill -9 $(cat pid)' }, { command: '/srv/platform/start --no-schedule' }],
+    closed: { command: 'platformctl health', says: /ok/ },
+  },
+  {
+    name: 'another program holds the file of the history',
+    alarms: ['PlatformHistoryNotRecorded'],
+    page: 'alarms.md#platformhistorynotrecorded',
+    make: `${START}/srv/platform/start --no-schedule
+${STOP}
+${OTHER_PROGRAM('history.sqlite')}
+/srv/platform/start --no-schedule
+sleep 3`,
+    look: [{ command: 'grep -o history_not_recorded log', says: /history_not_recorded/ }],
+    fix: [
+      { command: 'kill $(cat other.pid)' },
+      { command: STOP },
+      { command: '/srv/platform/start --no-schedule; sleep 2' },
+    ],
+    closed: { command: 'grep -c history_not_recorded log', says: /^1$/m },
+  },
+  {
+    name: 'the disk of the store is full',
+    alarms: ['PlatformStoreDown'],
+    page: 'store-full.md',
+    make: `mount -t tmpfs -o size=3m tmpfs /var/lib/platformctl
+${START}/srv/platform/start --no-schedule
+dd if=/dev/zero of=/var/lib/platformctl/filler bs=4096
+sleep 7`,
+    look: [{ command: 'platformctl health --deep', says: /its disk is full/ }],
+    fix: [{ command: 'rm /var/lib/platformctl/filler; sleep 7' }],
+    closed: { command: 'platformctl health --deep', says: /all 3 services are ok|degraded/ },
+  },
+  {
+    name: 'another program holds the lock of the store',
+    alarms: ['PlatformErrors', 'PlatformSlow', 'PlatformEventLoopBlocked', 'PlatformStoreDown'],
+    page: 'alarms.md#platformerrors',
+    make: `${START}printf '${MAIL}' > .env
+/srv/platform/start --no-schedule
+${OTHER_PROGRAM('platform.sqlite')}
+curl -s -X POST -H 'content-type: application/json' -d '{"email":"ada@example.com"}' http://127.0.0.1:3000/api/email/subscribe
+sleep 7`,
+    look: [
+      { command: 'curl -s http://127.0.0.1:3000/metrics', says: /requests_total\{[^}]*status="503"/ },
+      { command: 'platformctl health --deep', says: /another process holds its lock/ },
+    ],
+    fix: [{ command: 'kill $(cat other.pid); sleep 7' }],
+    closed: { command: 'platformctl health --deep', says: /store +ok/ },
+  },
+  {
+    name: 'the shared store of the limits does not answer',
+    alarms: ['PlatformLimiterFallback', 'PlatformProbeDegraded'],
+    page: 'limiter-degraded.md',
+    make: `${START}printf 'SHAREDSTORE_REST_URL=http://127.0.0.1:1\nSHAREDSTORE_REST_TOKEN=kX3vQ8tR2mZ7pL5w\n' > .env
+/srv/platform/start --no-schedule`,
+    look: [
+      { command: 'platformctl health --deep', says: /sharedstore/ },
+      { command: `platformctl preflight --deep ${ENV}`, says: /SHAREDSTORE_REST_URL[\s\S]*refused/ },
+    ],
+    fix: [{ command: `echo > .env; ${STOP}` }, { command: '/srv/platform/start --no-schedule' }],
+    closed: {
+      command: 'curl -s http://127.0.0.1:3000/metrics',
+      says: /limiter_counting\{where="fallback"\} 0/,
+    },
+  },
+  {
+    name: 'more lessons are due than go out',
+    alarms: ['PlatformBacklogGrowing'],
+    page: 'backlog-growing.md',
+    make: `${seed('ada=due grace=due')}
+${SMTP}
+printf '${MAIL}EMAIL_DISPATCH_LIMIT=1\n' > .env`,
+    look: [
+      { command: `platformctl course status ${DATA}`, says: /due now +2/ },
+      {
+        command: `platformctl dispatch --local --dry-run --limit 1 ${DATA}`,
+        says: /2 due, the first 1 shown/,
+      },
+    ],
+    fix: [
+      { command: `platformctl dispatch --local --drain --limit 1000 ${ENV} ${DATA}`, says: /0 still due/ },
+    ],
+    closed: { command: `platformctl course status ${DATA}`, says: /due now +0/ },
+  },
+  {
+    name: 'a certificate ends within days',
+    alarms: ['PlatformCertificateExpiring'],
+    page: 'certificate-expiring.md',
+    make: `${certificate(5)}
+${SITE}
+echo NEXT_PUBLIC_SITE_URL=https://localhost:4430 > .env`,
+    look: [
+      {
+        command: `NODE_EXTRA_CA_CERTS=c.pem platformctl preflight --deep ${ENV}`,
+        says: /certificate[\s\S]*4 days/,
+      },
+    ],
+    fix: [{ command: certificate(90) }, { command: `kill $(cat pid); ${SITE}` }],
+    closed: {
+      command: `NODE_EXTRA_CA_CERTS=c.pem platformctl preflight --deep ${ENV}`,
+      says: /certificate +89 days left/,
+    },
+  },
+]
