@@ -33,6 +33,14 @@ END`,
 { "heartbeats": { "backup": { "every": "1d", "grace": "2h" } } }
 END
 echo EMAIL_DISPATCH_SECRET=$(head -c 32 /dev/urandom | base64) > .env`,
+  'runbooks/half-configured.md':
+    'echo MAILER_API_KEY=re_4f0c1a77d1 > .env; echo MAILER_API_URL=https://api.mail.example.com >> .env',
+  'runbooks/mail-refused.md': `cat > .env <<END
+MAILER_API_KEY=re_4f0c1a77d1
+MAILER_SMTP_URL=smtp://127.0.0.1:2525
+MAILER_FROM=Kiln <hello@example.com>
+END`,
+  'runbooks/store-failing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'README.md': 'echo SHAREDSTORE_REST_URL=https://limits.example.com > .env',
   'runbooks/dispatch-stalled.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due',
   'runbooks/backlog-growing.md': '"$NODE" "$SEED" /var/lib/platformctl/platform.sqlite ada=due grace=due',

@@ -1,10 +1,16 @@
 import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
-import type { HealthReport } from '../core/health/probe.ts'
+import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
-import { followRound, type Streaks } from '../core/incidents/causes.ts'
+import { followRound, type Report, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
-import type { IncidentStore, MessageKind, StoredIncident } from '../core/incidents/incident.ts'
+import type {
+  IncidentStore,
+  MessageKind,
+  MessageRecord,
+  Silence,
+  StoredIncident,
+} from '../core/incidents/incident.ts'
 import { type Channel, tellDue } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
@@ -19,6 +25,7 @@ import { meaningOf } from './status.ts'
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
 const OPEN_LOOKED_AT = 200
+const MESSAGES_LOOKED_AT = 2000
 
 /** The channels that the environment configures. */
 export function alertChannels({
@@ -32,6 +39,7 @@ export function alertChannels({
 }): Channel[] {
   const { alerts, mail } = settings
   const labels = createLabels(platform)
+  const heartbeats = new Set(platform.heartbeats.map(({ name }) => heartbeatProbeName(name)))
   const textOf = (incident: StoredIncident, kind: MessageKind) =>
     alertText({
       incident,
@@ -40,6 +48,7 @@ export function alertChannels({
       advice: adviceFor(incident.cause, {
         label: labels.probe(incident.cause),
         isService: labels.isService(incident.cause),
+        isHeartbeat: heartbeats.has(incident.cause),
         absent: meaningOf(platform, incident.cause, labels.messages),
       }),
     })
@@ -60,10 +69,37 @@ export function alertChannels({
 
 export interface Alerts {
   /** Takes a round of looks; true: what it saw for the first time should be looked at again soon. */
-  follow(reports: readonly HealthReport[]): Promise<boolean>
+  follow(reports: readonly Report[]): Promise<boolean>
   /** Resolves when what is being told has been. */
   told(): Promise<void>
   stop(): Promise<void>
+}
+
+/** What the store said when it was last read. */
+interface Known {
+  /** Those that are open. */
+  readonly incidents: readonly StoredIncident[]
+  readonly messages: readonly MessageRecord[]
+  readonly silence: Silence | undefined
+}
+
+async function knownOf(store: IncidentStore): Promise<Known> {
+  const incidents = (await store.list(OPEN_LOOKED_AT)).filter(({ closedAt }) => closedAt === undefined)
+  const messages = incidents.length === 0 ? [] : await store.messages(MESSAGES_LOOKED_AT)
+  const ids = new Set(incidents.map(({ id }) => id))
+  return {
+    incidents,
+    messages: messages.filter(({ incident }) => ids.has(incident)),
+    silence: await store.lastSilence(),
+  }
+}
+
+/** Takes over that a message was sent; one that was not is left to be told. */
+async function recordSent(store: IncidentStore, message: MessageRecord): Promise<void> {
+  const { incident, kind, channel, outcome, at: now } = message
+  if (outcome !== 'sent') return
+  if ((await store.claim({ incident, kind, channel, now, leaseMs: 1 })) !== undefined)
+    await store.settle({ incident, kind, channel, outcome: 'sent', now, nextAt: now, reason: undefined })
 }
 
 /**
@@ -86,13 +122,14 @@ export function startAlerts({
   let streaks: Streaks = new Map()
   let telling: Promise<void> | undefined
   let spare: Promise<Store> | undefined
+  let known: Known = { incidents: [], messages: [], silence: undefined }
   let following: Promise<boolean> = Promise.resolve(false)
   let stopped = false
 
   /** The next streaks are kept only when the store took what they mean. */
   async function followIn(
     incidents: IncidentStore,
-    reports: readonly HealthReport[],
+    reports: readonly Report[],
     idOf: (cause: string) => string,
   ) {
     const now = clock.now()
@@ -115,8 +152,29 @@ export function startAlerts({
     return round.streaks
   }
 
+  /** In memory, with what is open and told already, so that it is not told again. */
+  async function openSpare(): Promise<Store> {
+    // A store that cannot be written can often be read.
+    known = await knownOf(store.incidents).catch(() => known)
+    const opened = await openStore(undefined)
+    const { incidents } = opened
+    if (known.silence) await incidents.silence(known.silence)
+    for (const incident of known.incidents) await incidents.open(incident)
+    for (const message of known.messages) await recordSent(incidents, message)
+    return opened
+  }
+
+  /** What was opened and told while the store failed: from now on the store has it. */
+  async function bringBack(from: IncidentStore, to: IncidentStore): Promise<void> {
+    for (const incident of await from.list(OPEN_LOOKED_AT)) await to.open(incident)
+    for (const message of await from.messages(MESSAGES_LOOKED_AT)) await recordSent(to, message)
+  }
+
   const tell = (incidents: IncidentStore) => {
     telling ??= tellDue({ store: incidents, channels, clock, log })
+      .then(async () => {
+        if (incidents === store.incidents) known = await knownOf(incidents)
+      })
       .catch((error: unknown) =>
         log.error('alerts_failed', 'incidents could not be told; the next round tries again', {
           fault: error instanceof Error ? error.name : 'unknown',
@@ -127,17 +185,25 @@ export function startAlerts({
       })
   }
 
-  async function follow(reports: readonly HealthReport[]): Promise<boolean> {
+  async function follow(reports: readonly Report[]): Promise<boolean> {
     let next: Streaks
     try {
       const idOf = () => Buffer.from(random.bytes(9)).toString('base64url')
+      if (spare !== undefined) {
+        await telling
+        const kept = await spare
+        await bringBack(kept.incidents, store.incidents)
+        await kept.close()
+        spare = undefined
+      }
       next = await followIn(store.incidents, reports, idOf)
       tell(store.incidents)
     } catch {
-      spare ??= openStore(undefined)
+      spare ??= openSpare()
       const { incidents } = await spare
       // The same on every machine, so that a receiver takes their messages for one.
-      next = await followIn(incidents, reports, (cause) => `${cause}-${Math.floor(clock.now() / 600_000)}`)
+      const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
+      next = await followIn(incidents, reports, idOf)
       tell(incidents)
     }
     streaks = next

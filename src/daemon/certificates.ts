@@ -1,11 +1,13 @@
 import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
+import type { CertificateLook } from '../core/incidents/conditions.ts'
 import { type Network, openNetwork } from '../core/live/network.ts'
 import type { Log } from '../core/log.ts'
 import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
 
 const EVERY_MS = 60 * 60 * 1000
+const AGAIN_MS = 60 * 1000
 const LIMIT_MS = 10_000
 const DAY_MS = 24 * EVERY_MS
 /** As in `preflight --deep`: renewal runs weeks ahead. */
@@ -28,14 +30,20 @@ export function watchCertificates({
   log,
   metrics,
   network = openNetwork(),
-}: CertificateOptions): { stop(): Promise<void> } {
+}: CertificateOptions): {
+  /** What was found at the last look. */
+  found(): readonly CertificateLook[]
+  stop(): Promise<void>
+} {
   const stopping = new AbortController()
   const said = new Map<string, string>()
+  const seen = new Map<string, CertificateLook>()
 
   async function look({ variable, ...where }: Place): Promise<void> {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])
     const found = await network.certificate(where, signal).catch(() => undefined)
     if (stopping.signal.aborted) return
+    if (found !== undefined) seen.set(variable, { variable, ...found })
     metrics.certificate(variable, found && { validTo: found.validTo, valid: found.fault === undefined })
     const days = found && Math.floor((found.validTo - clock.now()) / DAY_MS)
     const state =
@@ -66,11 +74,14 @@ export function watchCertificates({
     const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
-      await clock.sleep(EVERY_MS, stopping.signal).catch(() => {})
+      // After an alert, so that its end is told soon.
+      const isBad = [...said.values()].some((state) => state === 'refused' || state === 'expiring')
+      await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }
   }
   const running = run()
   return {
+    found: () => [...seen.values()],
     async stop() {
       stopping.abort(new Error('the daemon stops'))
       await running

@@ -92,6 +92,8 @@ export interface OpenedPlatform extends Operations {
   readonly ingest: Ingest
   /** Where ingest stores, opened when first asked for; undefined when it stores nothing. */
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
+  /** Why the mail provider refused this platform at the last attempt; undefined once it took a message. */
+  mailRefused(): string | undefined
   /** How many messages are handed over and not answered. */
   sending(): number
   /** From now on health is failing: whoever routes traffic here sends it elsewhere. */

@@ -76,6 +76,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     bounceAddresses: async () => (await suppressionList()).bounceAddresses,
   })
   let sending = 0
+  let refused: string | undefined
   const sendingStore = async () => (await store()).sending
   const tally = createTally(sendingStore, clock)
   const pacer =
@@ -100,7 +101,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     async send(mail, signal) {
       sending += 1
       try {
-        return await suppressing.send(mail, signal)
+        const outcome = await suppressing.send(mail, signal)
+        if (outcome.kind === 'sent') refused = undefined
+        if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
+        return outcome
       } finally {
         sending -= 1
       }
@@ -434,6 +438,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     store,
     ingest,
     analytics,
+    mailRefused: () => refused,
     sending: () => sending,
     announceStop() {
       stopping = true

@@ -6,6 +6,7 @@ import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-re
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
+import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { Log } from '../core/log.ts'
 import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
@@ -19,7 +20,9 @@ import type { OnLost } from '../core/store/on-lost.ts'
 import { openHistory, openStore } from '../core/store/open.ts'
 import { StoreOpenError } from '../core/store/store.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
-import { announceEnvironment } from './announce.ts'
+import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
+import type { watchCertificates } from './certificates.ts'
+import { type ConditionsOptions, createConditions } from './conditions.ts'
 import { type Listener, listen } from './listen.ts'
 import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
@@ -38,6 +41,8 @@ export interface DaemonOptions {
   /** In place of `history.sqlite`; closed with the daemon. */
   readonly history?: History
   readonly schedule: boolean
+  /** Measures the disk of the data folder; the system's when left out. */
+  readonly freeSpace?: ConditionsOptions['freeSpace']
   /** The env files that `env` was read from, for the record in the data folder. */
   readonly envFiles?: readonly string[]
   readonly clock: Clock
@@ -78,7 +83,13 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const { platform: definition, services, host, ports, clock, random, log } = options
   const [malformed] = malformedStores(options.env)
   if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
-  const { store: configured } = announceEnvironment(options)
+  let configured: ReturnType<typeof announceEnvironment>['store']
+  try {
+    configured = announceEnvironment(options).store
+  } catch (error) {
+    if (error instanceof InvalidEnvironmentError) await tellRefusal(options, error)
+    throw error
+  }
   const { promise: storeLost, resolve: endForStore } = Promise.withResolvers<void>()
   const onLost = (cause: unknown) => {
     log.error(
@@ -162,6 +173,20 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     for (const { listener, handler, poll } of served) listener.serve(handler, poll)
     platform.metrics.expectRounds(services)
+    let certificates: ReturnType<typeof watchCertificates> | undefined
+    const looks = services.includes(WEB)
+      ? createConditions({
+          settings: readSettings(definition, options.env),
+          store,
+          dataFolder: options.dataFolder,
+          certificates: () => certificates?.found() ?? [],
+          services,
+          neighbours: platform.neighbours,
+          mailRefused: platform.mailRefused,
+          clock,
+          freeSpace: options.freeSpace,
+        })
+      : undefined
     const alerts = startAlerts({
       store,
       channels: alertChannels({
@@ -182,20 +207,20 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       log,
       onRecorded: platform.metrics.recorded,
-      follow: alerts.follow,
+      follow: async (reports) => alerts.follow(looks ? [...reports, await looks()] : reports),
     })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
     if (services.includes(WEB)) {
-      const { watchCertificates } = await import('./certificates.ts')
-      const certificates = watchCertificates({
+      const watch = (await import('./certificates.ts')).watchCertificates({
         settings: readSettings(definition, options.env),
         services: definition.services,
         clock,
         log,
         metrics: platform.metrics,
       })
-      opened.push(() => certificates.stop())
+      certificates = watch
+      opened.push(() => watch.stop())
     }
     if (options.schedule && services.includes(WEB)) {
       const { heartbeatPing } = readSettings(definition, options.env)
@@ -265,6 +290,37 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   } catch (error) {
     await unwind()
     throw error
+  }
+}
+
+/** The longest that the message of a refused start may hold up the end of the process. */
+const REFUSAL_MS = 25_000
+
+/** Tells that this environment was refused: a process that does not start has nobody else to say so. */
+async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironmentError): Promise<void> {
+  const { env, platform, dataFolder, clock, random, log } = options
+  const settings = readSettings(platform, env)
+  const channels = alertChannels({ platform, settings, clock })
+  if (channels.length === 0) return
+  const file = path.join(dataFolder, 'platform.sqlite')
+  const address = settings.store.address ?? { kind: 'sqlite' as const, file }
+  // Without its store the message may be repeated, which is better than silence.
+  const store = await openStore(address, { log }).catch(() => openStore(undefined))
+  const alerts = startAlerts({ store, channels, clock, random, log })
+  const groups = [...new Set(findings.map(({ group }) => group))].join(', ')
+  const reason = `half-configured: ${groups}; the daemon refused to start`
+  const half_configured = { state: 'failing', checked: true, reason } as const
+  const report = {
+    service: WEB,
+    probes: { half_configured } satisfies Partial<Record<ConditionName, object>>,
+  }
+  try {
+    // Two looks make an incident, and nothing changes between these.
+    for (const look of [report, report]) await alerts.follow([look])
+    await within(REFUSAL_MS, alerts.told())
+  } finally {
+    await within(REFUSAL_MS, alerts.stop())
+    await store.close()
   }
 }
 

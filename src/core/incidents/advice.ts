@@ -1,21 +1,23 @@
 import type { Advice } from './text.ts'
 
-/** What is known of probes of the engine; the others take what stands below. */
-const OWN: Readonly<Record<string, Pick<Advice, 'means' | 'command' | 'runbook'>>> = {
+type Known = Pick<Advice, 'means' | 'command' | 'runbook'> & Partial<Advice>
+
+/** What is known of probes of the engine, and of conditions; the others take what stands below. */
+const OWN: Readonly<Record<string, Known>> = {
   store: {
     means: 'nothing can be read or stored: subscribing fails, and lessons wait',
     command: 'platformctl db status',
-    runbook: 'runbooks/store.md',
+    runbook: 'runbooks/store-failing.md',
   },
   job_store: {
     means: 'jobs can be neither read nor stored',
     command: 'platformctl db status',
-    runbook: 'runbooks/store.md',
+    runbook: 'runbooks/store-failing.md',
   },
   mail: {
     means: 'no messages are sent; lessons wait and go out later',
     command: 'platformctl preflight --deep',
-    runbook: 'runbooks/dispatch-stalled.md',
+    runbook: 'runbooks/mail-refused.md',
   },
   payments: {
     means: 'nobody can pay',
@@ -27,6 +29,49 @@ const OWN: Readonly<Record<string, Pick<Advice, 'means' | 'command' | 'runbook'>
     command: 'platformctl health --deep',
     runbook: 'runbooks/limiter-degraded.md',
   },
+  certificate_expiring: {
+    label: 'A certificate',
+    words: { is: 'ends soon', still: 'still ends soon', ended: 'is renewed' },
+    means: 'when it ends, browsers and programs refuse the connection',
+    command: 'platformctl preflight --deep',
+    runbook: 'runbooks/certificate-expiring.md',
+  },
+  lessons_late: {
+    label: 'Lessons',
+    words: { is: 'are late', still: 'are still late', ended: 'go out again' },
+    means: 'people get their lessons later than promised; none is lost',
+    command: 'platformctl course status',
+    runbook: 'runbooks/dispatch-stalled.md',
+  },
+  disk_nearly_full: {
+    label: 'The disk of the data folder',
+    words: { is: 'is nearly full', still: 'is still nearly full', ended: 'has room again' },
+    means: 'when it is full, subscribing fails and lessons wait',
+    command: 'platformctl db status',
+    runbook: 'runbooks/store-full.md',
+  },
+  build_skew: {
+    label: 'The services',
+    words: { is: 'run different builds', still: 'still run different builds', ended: 'run one build again' },
+    means: 'a deploy stopped halfway: some requests meet the old build',
+    command: 'platformctl health',
+    runbook: 'runbooks/build-skew.md',
+  },
+  half_configured: {
+    label: 'The environment',
+    words: { is: 'is half-configured', still: 'is still half-configured', ended: 'is whole again' },
+    means:
+      'a daemon with this environment does not start, so the deploy has no effect or the platform is down',
+    command: 'platformctl preflight',
+    runbook: 'runbooks/half-configured.md',
+  },
+  mail_refused: {
+    label: 'Mail',
+    words: { is: 'is refused', still: 'is still refused', ended: 'is taken again' },
+    means: 'no messages are sent; lessons wait and go out later',
+    command: 'platformctl preflight --deep',
+    runbook: 'runbooks/mail-refused.md',
+  },
 }
 
 /** What operators need for a cause. */
@@ -35,18 +80,23 @@ export function adviceFor(
   {
     label,
     isService,
+    isHeartbeat,
     absent,
   }: {
     readonly label: string
     /** The cause is another service of the platform. */
     readonly isService: boolean
+    /** The cause is a job that has to report in. */
+    readonly isHeartbeat: boolean
     /** What its absence means. */
     readonly absent: string
   },
 ): Advice {
   const means = isService
     ? `nothing that asks ${label} works`
-    : `it is as if it were not configured: ${absent}`
-  const any = { means, command: 'platformctl health --deep', runbook: 'runbooks/probe-failing.md' }
-  return { label, ...(OWN[cause] ?? any) }
+    : isHeartbeat
+      ? 'a job did not run, or failed: what it does is not done'
+      : `it is as if it were not configured: ${absent}`
+  const runbook = isHeartbeat ? 'runbooks/heartbeat-late.md' : 'runbooks/probe-failing.md'
+  return { label, means, command: 'platformctl health --deep', runbook, ...OWN[cause] }
 }

@@ -1,4 +1,10 @@
-import type { HealthReport } from '../health/probe.ts'
+import type { ProbeResult } from '../health/probe.ts'
+
+/** What one service's probes found, or the conditions of the daemon. */
+export interface Report {
+  readonly service: string
+  readonly probes: Readonly<Record<string, ProbeResult>>
+}
 
 /** A failing probe that follows from no other one, with the other services that fail for it. */
 export interface Cause {
@@ -13,7 +19,7 @@ export interface Cause {
  * The root causes in one round. A probe that asks a service which itself fails is explained by that one; probes of the
  * same name in several services are one cause.
  */
-export function causesOf(reports: readonly HealthReport[]): Cause[] {
+export function causesOf(reports: readonly Report[]): Cause[] {
   const failing = reports.flatMap(({ service, probes }) =>
     Object.entries(probes).flatMap(([probe, { state, reason }]) =>
       state === 'failing' ? [{ service, probe, reason }] : [],
@@ -63,7 +69,7 @@ export function followRound({
   open,
 }: {
   readonly streaks: Streaks
-  readonly reports: readonly HealthReport[]
+  readonly reports: readonly Report[]
   /** Causes of the incidents that are open. */
   readonly open: readonly string[]
 }): RoundOutcome & { readonly causes: readonly Cause[] } {

@@ -10,6 +10,8 @@ export interface AlertText {
 /** What operators need for a cause: its name, what its failure means, the command to start with, and the runbook. */
 export interface Advice {
   readonly label: string
+  /** What is said of it when it begins, while it lasts and at its end; `is failing`, where there is nothing better. */
+  readonly words?: { readonly is: string; readonly still: string; readonly ended: string }
   readonly means: string
   readonly command: string
   readonly runbook: string
@@ -39,7 +41,13 @@ export function alertText({
   readonly platform: string
 }): AlertText {
   const { service, affected, reason, openedAt, closedAt, acknowledgedBy, seenAt } = incident
-  const name = `${advice.label} (${[service, ...affected].join(', ')})`
+  const { is, still, ended } = advice.words ?? {
+    is: 'is failing',
+    still: 'is still failing',
+    ended: 'works again',
+  }
+  // A condition is of the platform, and no service's.
+  const name = advice.words ? advice.label : `${advice.label} (${[service, ...affected].join(', ')})`
   const about = (what: string) => `${platform}: ${name} ${what}`
   if (kind === 'test')
     return {
@@ -48,16 +56,16 @@ export function alertText({
     }
   if (kind === 'closed')
     return {
-      title: about('works again'),
-      lines: [`It failed for ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`],
+      title: about(ended),
+      lines: [`It lasted ${duration((closedAt ?? seenAt) - openedAt)}, since ${minute(openedAt)}.`],
     }
   if (kind === 'acknowledged')
     return {
       title: about(`is being looked at by ${acknowledgedBy ?? 'somebody'}`),
-      lines: [`Failing since ${minute(openedAt)}. No reminders follow.`],
+      lines: [`Since: ${minute(openedAt)}. No reminders follow.`],
     }
   return {
-    title: about(kind === 'opened' ? 'is failing' : 'is still failing'),
+    title: about(kind === 'opened' ? is : still),
     lines: [
       ...(reason === undefined ? [] : [`Cause: ${reason}.`]),
       `Since: ${minute(openedAt)}.`,

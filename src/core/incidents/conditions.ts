@@ -1,0 +1,106 @@
+import type { ProbeResult } from '../health/probe.ts'
+import { WEB } from '../service.ts'
+
+/** What the daemon knows of itself that no probe of health says. Parts that could not be looked at are left out. */
+export interface Looks {
+  readonly certificates: readonly CertificateLook[]
+  /** When the first lesson that nobody has tried to send became due; undefined: none waits. */
+  readonly lessonsDueSince?: { readonly at: number | undefined }
+  readonly disk?: { readonly freeBytes: number; readonly bytes: number }
+  /** Builds of services, as they say themselves; null is unstamped. */
+  readonly builds: ReadonlyMap<string, string | null>
+  readonly halfConfigured: readonly string[]
+  /** Why the mail provider refused this platform at the last attempt. */
+  readonly mailRefused: string | undefined
+}
+
+export interface CertificateLook {
+  /** The variable that holds the address. */
+  readonly variable: string
+  /** UTC milliseconds. */
+  readonly validFrom: number
+  readonly validTo: number
+  /** Why programs refuse it. */
+  readonly fault: string | undefined
+}
+
+/** Names of the conditions: causes of incidents beside those of probes. */
+export const CONDITIONS = [
+  'certificate_expiring',
+  'lessons_late',
+  'disk_nearly_full',
+  'build_skew',
+  'half_configured',
+  'mail_refused',
+] as const
+export type ConditionName = (typeof CONDITIONS)[number]
+
+const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+const CERTIFICATE_MS = 7 * DAY_MS
+const GB = 1024 ** 3
+
+/** Each condition that could be looked at, as a probe's result: failing ones become incidents, once for each cause. */
+export function conditionsReport(
+  looks: Looks,
+  now: number,
+): {
+  readonly service: string
+  readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
+} {
+  const { lessonsDueSince, disk } = looks
+  return {
+    service: WEB,
+    probes: {
+      certificate_expiring: result(certificateReason(looks.certificates, now)),
+      ...(lessonsDueSince && { lessons_late: result(lateReason(lessonsDueSince.at, now)) }),
+      ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
+      build_skew: result(skewReason(looks.builds)),
+      half_configured: result(
+        looks.halfConfigured.length === 0 ? undefined : `half-configured: ${looks.halfConfigured.join(', ')}`,
+      ),
+      mail_refused: result(looks.mailRefused),
+    },
+  }
+}
+
+function result(reason: string | undefined): ProbeResult {
+  return reason === undefined ? { state: 'ok', checked: true } : { state: 'failing', checked: true, reason }
+}
+
+function certificateReason(certificates: readonly CertificateLook[], now: number): string | undefined {
+  const reasons = certificates.flatMap(({ variable, validFrom, validTo, fault }) => {
+    const left = validTo - now
+    if (left <= 0) return [`that of ${variable} has expired (${day(validTo)})`]
+    if (fault !== undefined) return [`that of ${variable} is refused by programs (${fault})`]
+    // One that lives only for days is renewed in its last third.
+    const soon = Math.min(CERTIFICATE_MS, (validTo - validFrom) / 3)
+    return left <= soon
+      ? [`that of ${variable} ends in ${count(Math.floor(left / DAY_MS), 'day')} (${day(validTo)})`]
+      : []
+  })
+  return reasons.length === 0 ? undefined : reasons.join('; ')
+}
+
+/** The schedule sends at each full hour: an hour after the one that should have sent a lesson, it is late. */
+function lateReason(dueSince: number | undefined, now: number): string | undefined {
+  if (dueSince === undefined || now - Math.ceil(dueSince / HOUR_MS) * HOUR_MS < HOUR_MS) return undefined
+  return `a lesson has been due since ${new Date(dueSince).toISOString().slice(0, 16).replace('T', ' ')} UTC, and nobody has tried to send it`
+}
+
+function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {
+  const isFull = freeBytes < 0.2 * GB || (freeBytes < 2 * GB && freeBytes < bytes * 0.05)
+  return isFull
+    ? `${Math.floor(freeBytes / 1024 ** 2)} MB of ${(bytes / GB).toFixed(1)} GB are left on the disk of the data folder`
+    : undefined
+}
+
+function skewReason(builds: ReadonlyMap<string, string | null>): string | undefined {
+  const stamped = [...builds].filter(([, build]) => build !== null)
+  return new Set(stamped.map(([, build]) => build)).size < 2
+    ? undefined
+    : stamped.map(([service, build]) => `${service} ${build}`).join(', ')
+}
+
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
+const day = (ms: number) => new Date(ms).toISOString().slice(0, 10)

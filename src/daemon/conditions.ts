@@ -1,0 +1,66 @@
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../core/clock.ts'
+import type { Settings } from '../core/env/settings.ts'
+import { type CertificateLook, conditionsReport } from '../core/incidents/conditions.ts'
+import type { Service } from '../core/service.ts'
+import type { Store } from '../core/store/store.ts'
+
+export interface ConditionsOptions {
+  readonly settings: Settings
+  readonly store: Pick<Store, 'course' | 'persistent'>
+  readonly dataFolder: string
+  readonly certificates: () => readonly CertificateLook[]
+  /** Services that run in this process. */
+  readonly services: readonly Service[]
+  /** Builds of the services elsewhere. */
+  readonly neighbours: ReadonlyMap<Service, string | null>
+  readonly mailRefused: () => string | undefined
+  readonly clock: Pick<Clock, 'now'>
+  readonly freeSpace?:
+    | ((folder: string) => Promise<{ readonly freeBytes: number; readonly bytes: number }>)
+    | undefined
+}
+
+/** Looks at what no probe of health says: certificates, lateness, disk, builds, configuration, refusals of mail. */
+export function createConditions({
+  settings,
+  store,
+  dataFolder,
+  certificates,
+  services,
+  neighbours,
+  mailRefused,
+  clock,
+  freeSpace = spaceOf,
+}: ConditionsOptions): () => Promise<ReturnType<typeof conditionsReport>> {
+  const own = settings.site.buildStamp ?? null
+  const halfConfigured = [...settings.groups].flatMap(([name, state]) =>
+    state === 'half-configured' ? [name] : [],
+  )
+  const sendsLessons = store.persistent && settings.mail !== undefined
+  return async () => {
+    const now = clock.now()
+    const [due, disk] = await Promise.all([
+      // What cannot be read is no news here: the store and the disk have probes of their own.
+      sendsLessons ? store.course.listDue(now, 1).catch(() => undefined) : [],
+      freeSpace(dataFolder).catch(() => undefined),
+    ])
+    return conditionsReport(
+      {
+        certificates: certificates(),
+        ...(due && { lessonsDueSince: { at: due[0]?.nextAttemptAt } }),
+        ...(disk && { disk }),
+        builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
+        halfConfigured,
+        mailRefused: mailRefused(),
+      },
+      now,
+    )
+  }
+}
+
+async function spaceOf(folder: string) {
+  const { bavail, bfree, blocks, bsize } = await statfs(folder)
+  // Some blocks may be kept for the superuser.
+  return { freeBytes: (process.getuid?.() === 0 ? bfree : bavail) * bsize, bytes: blocks * bsize }
+}

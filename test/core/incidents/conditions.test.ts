@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { conditionsReport, type Looks } from '../../../src/core/incidents/conditions.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 9, 30)
+const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+const GB = 1024 ** 3
+
+const WELL: Looks = {
+  certificates: [],
+  builds: new Map([
+    ['web', 'b2'],
+    ['api', 'b2'],
+    ['agent', null],
+  ]),
+  halfConfigured: [],
+  mailRefused: undefined,
+}
+
+function reasons(looks: Partial<Looks>) {
+  const { probes } = conditionsReport({ ...WELL, ...looks }, NOW)
+  return Object.fromEntries(
+    Object.entries(probes).flatMap(([name, { state, reason }]) =>
+      state === 'failing' ? [[name, reason]] : [],
+    ),
+  )
+}
+
+const certificate = (
+  left: number,
+  { life = 90 * DAY_MS, fault }: { life?: number; fault?: string } = {},
+) => ({
+  certificates: [
+    { variable: 'NEXT_PUBLIC_SITE_URL', validFrom: NOW + left - life, validTo: NOW + left, fault },
+  ],
+})
+
+test('all is well: nothing is told, and what could not be looked at is left out', () => {
+  expect(reasons({})).toEqual({})
+  expect(Object.keys(conditionsReport(WELL, NOW).probes)).not.toContain('lessons_late')
+})
+
+test('a certificate is told from seven days before its end, one that lives for days in its last third', () => {
+  expect(reasons(certificate(7 * DAY_MS + 1))).toEqual({})
+  expect(reasons(certificate(7 * DAY_MS))).toEqual({
+    certificate_expiring: 'that of NEXT_PUBLIC_SITE_URL ends in 7 days (2026-11-28)',
+  })
+  expect(reasons(certificate(3 * DAY_MS, { life: 6 * DAY_MS }))).toEqual({})
+  expect(reasons(certificate(2 * DAY_MS, { life: 6 * DAY_MS }))).toMatchObject({
+    certificate_expiring: 'that of NEXT_PUBLIC_SITE_URL ends in 2 days (2026-11-23)',
+  })
+  expect(reasons(certificate(-1))).toMatchObject({
+    certificate_expiring: expect.stringContaining('has expired'),
+  })
+  expect(reasons(certificate(80 * DAY_MS, { fault: 'ERR_TLS_CERT_ALTNAME_INVALID' }))).toMatchObject({
+    certificate_expiring: expect.stringContaining('is refused by programs (ERR_TLS_CERT_ALTNAME_INVALID)'),
+  })
+})
+
+test('a lesson is late an hour after the full hour that should have sent it', () => {
+  const due = (at: number | undefined) => reasons({ lessonsDueSince: { at } })
+  expect(due(undefined)).toEqual({})
+  // Due at 8:01: the run of 9:00 has not sent it, and the hour after that has not passed.
+  expect(due(Date.UTC(2026, 10, 21, 8, 1))).toEqual({})
+  expect(due(Date.UTC(2026, 10, 21, 8, 0))).toMatchObject({
+    lessons_late: 'a lesson has been due since 2026-11-21 08:00 UTC, and nobody has tried to send it',
+  })
+})
+
+test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => {
+  const disk = (freeBytes: number, bytes: number) => reasons({ disk: { freeBytes, bytes } })
+  expect(disk(4 * GB, 1000 * GB)).toEqual({})
+  expect(disk(1 * GB, 10 * GB)).toEqual({})
+  expect(disk(0.4 * GB, 10 * GB)).toEqual({
+    disk_nearly_full: '409 MB of 10.0 GB are left on the disk of the data folder',
+  })
+  expect(disk(0.1 * GB, 1 * GB)).toHaveProperty('disk_nearly_full')
+})
+
+test('different builds, groups that are half-configured and refused mail are told with their names', () => {
+  expect(
+    reasons({
+      builds: new Map([
+        ['web', 'b2'],
+        ['api', 'b1'],
+        ['agent', null],
+      ]),
+    }),
+  ).toEqual({
+    build_skew: 'web b2, api b1',
+  })
+  expect(reasons({ halfConfigured: ['mail', 'payments'] })).toEqual({
+    half_configured: 'half-configured: mail, payments',
+  })
+  expect(reasons({ mailRefused: 'the mail server refused the credentials' })).toEqual({
+    mail_refused: 'the mail server refused the credentials',
+  })
+})
