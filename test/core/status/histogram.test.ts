@@ -47,4 +47,22 @@ test.each([0, -5, 1e12])('a value of %d ms, outside of what is told apart, is st
   expect(quantile(histogram, 0.5)).toBeGreaterThan(0)
 })
 
+test('the ends are a hundredth of a millisecond and an hour: what lies beyond them is counted at them, and what lies within is not', () => {
+  for (const [end, beyond, within] of [
+    [0.01, 0.0097, 0.0103],
+    [3_600_000, 3_700_000, 3_500_000],
+  ] as const) {
+    expect(observe(EMPTY, beyond)).toEqual(observe(EMPTY, end))
+    expect(observe(EMPTY, within)).not.toEqual(observe(EMPTY, end))
+  }
+})
+
+test('numbers take one byte to 127 and two from 128, and buckets are written as the difference to the one before', () => {
+  const histogram = new Map([
+    [3, 127],
+    [5, 128],
+  ])
+  expect([...encode(histogram)]).toEqual([3, 127, 2, 0x80, 1])
+})
+
 test('an empty histogram has no quantile', () => expect(quantile(EMPTY, 0.5)).toBeUndefined())

@@ -193,6 +193,28 @@ test('an incident has its cause and its length, over a restart too; after a sile
   ])
 })
 
+test('a fault that is seen again after exactly ten minutes is the same incident, and one millisecond later another', async () => {
+  for (const [silentMs, incidents] of [
+    [10 * MINUTE_MS, 1],
+    [10 * MINUTE_MS + 1, 2],
+  ] as const) {
+    const it = await recording()
+    await it.look({ web: { mail: ['failing', 'no answer in time'] } })
+    await it.look({ web: { mail: ['failing', 'no answer in time'] } }, silentMs)
+    expect((await it.summary()).incidents).toHaveLength(incidents)
+  }
+})
+
+test('a fault that eases keeps what it was at its worst, and a worse one takes its place', async () => {
+  const it = await recording()
+  const told = async () => (await it.summary()).incidents.map(({ state, reason }) => [state, reason])
+  await it.look({ web: { mail: ['degraded', 'slow'] } })
+  expect(await told()).toEqual([['degraded', 'slow']])
+  await it.look({ web: { mail: ['failing', 'cannot be reached'] } })
+  await it.look({ web: { mail: ['degraded', 'slow'] } })
+  expect(await told()).toEqual([['failing', 'cannot be reached']])
+})
+
 test('a fault is told once, at its cause; who felt it is named beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const
