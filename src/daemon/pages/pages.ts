@@ -21,7 +21,8 @@ ${cadence === undefined ? '' : `<p>${cadenceText(frame.messages, cadence)}</p>\n
 function cadenceText({ course, time }: Messages, cadence: Cadence): string {
   if (cadence.kind === 'every') return course.confirmedEvery(cadence.ms)
   const { minute, zone, weekdays } = cadence
-  const days = weekdays.length === 7 ? [] : weekdays.flatMap((day) => time.weekdays[day - 1] ?? [])
+  const days =
+    weekdays.length === time.weekdays.length ? [] : weekdays.flatMap((day) => time.weekdays[day - 1] ?? [])
   const clock = [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0')).join(':')
   return course.confirmedAt(days, clock, zone)
 }
