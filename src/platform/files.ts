@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { isLanguage } from '../core/course/definition.ts'
 import { type Fault, type Place, placeIn } from './check/fault.ts'
 import type { PlatformDefinition } from './definition.ts'
 
@@ -15,7 +16,17 @@ export interface DefinitionFiles {
   readonly lessonFolders: ReadonlyMap<string, string>
   /** Names of the lessons of each course, in order, without their extension. */
   readonly lessons: ReadonlyMap<string, readonly string[]>
+  /** The languages in which there are translations, by folder of mails or lessons, with the names translated. */
+  readonly translations: ReadonlyMap<string, readonly Translations[]>
   readonly faults: readonly Fault[]
+}
+
+/** A folder of translations in a folder of mails or lessons: `mails/de`. */
+interface Translations {
+  /** As the folder is called. */
+  readonly language: string
+  readonly folder: string
+  readonly names: readonly string[]
 }
 
 const LARGEST_LOGO_BYTES = 256 * 1024
@@ -29,7 +40,11 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Reads the files and folders that a sound definition names, relative to `folder`. */
-export function readDefinitionFiles(definition: PlatformDefinition, folder: string): DefinitionFiles {
+export function readDefinitionFiles(
+  definition: PlatformDefinition,
+  folder: string,
+  language: string,
+): DefinitionFiles {
   const faults: Fault[] = []
   const root = placeIn(faults)
   const { brand, mails, courses = {} } = definition
@@ -37,15 +52,18 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
     brand?.logo === undefined
       ? undefined
       : readLogo(root.at('brand').at('logo'), path.resolve(folder, brand.logo))
-  const folderOfMails = mails === undefined ? undefined : path.resolve(folder, mails)
+  const folderOfMails = mails === undefined ? undefined : originalsIn(path.resolve(folder, mails), language)
   const templates =
     folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, 'mails') ?? [])
   const lessonFolders = new Map(
-    Object.entries(courses).map(([id, course]) => [id, path.resolve(folder, course.lessons)]),
+    Object.entries(courses).map(([id, course]) => [
+      id,
+      originalsIn(path.resolve(folder, course.lessons), language),
+    ]),
   )
-  const lessons = Object.entries(courses).map(([id, course]) => {
+  const lessons = Object.keys(courses).map((id) => {
     const place = root.at('courses').at(id).at('lessons')
-    const names = namesIn(place, path.resolve(folder, course.lessons), 'lessons')
+    const names = namesIn(place, lessonFolders.get(id) ?? '', 'lessons')
     if (names?.length === 0)
       place.fault('The folder holds no lessons.', 'Add one, as 1-first-steps.md, or remove the course.')
     if (names && names.length > MOST_LESSONS)
@@ -55,7 +73,19 @@ export function readDefinitionFiles(definition: PlatformDefinition, folder: stri
       )
     return [id, names ?? []] as const
   })
-  return { logo, mails: folderOfMails, templates, lessonFolders, lessons: new Map(lessons), faults }
+  const folders = [...(folderOfMails === undefined ? [] : [folderOfMails]), ...lessonFolders.values()]
+  const translations = new Map(
+    faults.length > 0 ? [] : folders.map((one) => [one, translationsOf(one, language)] as const),
+  )
+  return {
+    logo,
+    mails: folderOfMails,
+    templates,
+    lessonFolders,
+    lessons: new Map(lessons),
+    translations,
+    faults,
+  }
 }
 
 function readLogo(place: Place, file: string): string | undefined {
@@ -78,6 +108,10 @@ function namesIn(place: Place, folder: string, what: string): readonly string[] 
       `There is no such folder of ${what}.`,
       'Check the path: it starts at the folder of the definition.',
     )
+  return templatesIn(folder)
+}
+
+function templatesIn(folder: string): readonly string[] {
   return readdirSync(folder)
     .filter((name) => /\.(?:md|mjml)$/.test(name) && name !== 'layout.mjml')
     .map((name) => path.parse(name).name)
@@ -93,4 +127,33 @@ function byNumber(a: string, b: string): number {
 /** `2-clay` becomes `000000000002-clay`; letters in lower case first, so that capitals do not come before them. */
 function sortKey(name: string): string {
   return `${name.toLowerCase().replace(/\d+/g, (digits) => digits.padStart(12, '0'))}\0${name}`
+}
+
+/** Where the mails in the platform's language are: in the folder, or beside their translations in `en`. */
+function originalsIn(folder: string, language: string): string {
+  const own = path.join(folder, language)
+  const isFolder = (one: string) => statSync(one, { throwIfNoEntry: false })?.isDirectory() === true
+  return isFolder(own) && templatesIn(folder).length === 0 ? own : folder
+}
+
+/** The folders beside or in a folder of mails that are named by another language and hold templates. */
+function translationsOf(originals: string, language: string): readonly Translations[] {
+  const folder = path.basename(originals) === language ? path.dirname(originals) : originals
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => path.join(folder, name) !== originals)
+    .filter((entry) => entry.isDirectory() && isLanguageTag(entry.name))
+    .map(({ name }) => ({
+      language: name,
+      folder: path.join(folder, name),
+      names: templatesIn(path.join(folder, name)),
+    }))
+    .filter(({ names }) => names.length > 0)
+}
+
+/** `img` has the form of a tag too, and is no language. */
+function isLanguageTag(name: string): boolean {
+  return (
+    isLanguage(name) &&
+    new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(name) !== undefined
+  )
 }

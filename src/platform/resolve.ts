@@ -5,7 +5,13 @@ import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import { compiledOnce } from '../core/mail/compiled.ts'
-import { LESSON_SLOTS, type MailAsk, type MailDefinition, type MailSet } from '../core/mail/definition.ts'
+import {
+  LESSON_SLOTS,
+  type MailAsk,
+  type MailDefinition,
+  type MailSet,
+  translationName,
+} from '../core/mail/definition.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
@@ -24,7 +30,11 @@ export function resolvePlatform(
   { folder, file }: { readonly folder: string; readonly file?: string },
 ): Platform {
   const definition = soundDefinition(exported, file)
-  const files = readDefinitionFiles(definition, definition.folder ?? folder)
+  const files = readDefinitionFiles(
+    definition,
+    definition.folder ?? folder,
+    definition.brand?.language ?? 'en',
+  )
   if (files.faults.length > 0) throw new DefinitionError(file, files.faults)
   const preset = presetOf(definition).platform
   const services = servicesOf(definition, preset)
@@ -118,7 +128,7 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
       file,
     }))
   })
-  const definitions = [
+  const originals: readonly MailDefinition[] = [
     ...preset.mails.definitions.map((mail) => {
       const input = templates[mail.name]
       return input === undefined ? mail : { ...mail, ...ownMail(mail.name, input) }
@@ -126,6 +136,7 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
     ...own.map((one) => ownMail(one, templates[one] ?? {})),
     ...lessons,
   ]
+  const definitions = [...originals, ...translationsOf(originals, preset, files)]
   const folders = [
     ...(files.mails === undefined ? [] : [{ path: files.mails, language }]),
     ...(translation ? [translation.folder] : []),
@@ -138,6 +149,43 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
     (await import('../core/mail/folder-mails.ts')).compiledFolder({ definitions, folders, brand }, build)
   return { definitions, folders, brand, build, compiled: compiledOnce(load) }
 }
+
+/** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
+function translationsOf(
+  originals: readonly MailDefinition[],
+  preset: Platform,
+  files: DefinitionFiles,
+): readonly MailDefinition[] {
+  const { mails, translations } = files
+  const languages = new Set([...translations.values()].flat().map(({ language }) => language))
+  return [...languages].flatMap((language) =>
+    originals.flatMap((original): readonly MailDefinition[] => {
+      const { name, file = name, folder: { path: place = mails } = {}, slots, allowance, lesson } = original
+      const own = translations
+        .get(place ?? '')
+        ?.find((one) => one.language === language && one.names.includes(file))
+      const shipped = files.templates.includes(name)
+        ? undefined
+        : preset.mails.translations?.find((one) => isIn(language, one.language))
+      const folder = own ? { path: own.folder, language } : lesson ? undefined : shipped?.folder
+      if (folder === undefined || (own === undefined && !isPresets(preset, name))) return []
+      return [
+        {
+          name: translationName(language.toLowerCase(), name),
+          translates: name,
+          ...(slots && { slots }),
+          ...(allowance && { allowance }),
+          ...(lesson && { lesson }),
+          folder,
+          file,
+          ...(own && place !== undefined && { layouts: [{ path: place }] }),
+        },
+      ]
+    }),
+  )
+}
+
+const isPresets = ({ mails }: Platform, name: string) => mails.definitions.some((mail) => mail.name === name)
 
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
   // Checked with the definition: whoever may ask, there is a function that answers.

@@ -79,7 +79,7 @@ async function answer(
   if (url.pathname === '/mails.json')
     return json(response, await Promise.all(workshop.names.map((name) => summary(workshop, name))))
 
-  const [, named, view] = /^\/mails\/([a-z0-9-]+)\.(html|json|findings|eml|send)$/.exec(url.pathname) ?? []
+  const [, named, view] = /^\/mails\/(.+)\.(html|json|findings|eml|send)$/.exec(url.pathname) ?? []
   const name = workshop.names.find((template) => template === named)
   if (name === undefined)
     return send(response, 404, 'text/plain', 'There is no such mail; the preview is at /')
@@ -96,7 +96,7 @@ async function answer(
     return json(response, await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
   }
   if (view === 'eml') {
-    response.setHeader('Content-Disposition', `attachment; filename="${name}.eml"`)
+    response.setHeader('Content-Disposition', `attachment; filename="${name.replace('/', '-')}.eml"`)
     return send(response, 200, 'message/rfc822', mimeOf(await workshop.message(name, slots)).toString())
   }
   if (view === 'html') {

@@ -202,6 +202,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {
         ...lessonOf(plan, claim),
+        language: claim.language,
         slots,
         to: { name: undefined, address: claim.address },
         date: new Date(claim.firstAttemptAt),

@@ -23,7 +23,7 @@ import {
   unsubscribeUrl,
 } from './links.ts'
 import { nextDay } from './schedule.ts'
-import type { Claim, CourseStore, Erased, Subscription } from './store.ts'
+import type { Claim, ConfirmationMail, CourseStore, Erased, Subscription } from './store.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
@@ -160,11 +160,12 @@ export function openCourse({
     auditEntry({ action, subject, operator, now: clock.now(), random, ...(details && { details }) })
 
   async function sendConfirmation(
-    { address: to, id, course }: Pick<Subscription, 'address' | 'id' | 'course'>,
+    { address: to, id, course, language }: ConfirmationMail & Pick<Subscription, 'course'>,
     { token, hash }: ReturnType<typeof newToken>,
   ): Promise<SendOutcome> {
     const outcome = await mailer.send({
       template: 'subscription-confirmation',
+      language,
       slots: { confirmUrl: confirmUrl(siteUrl, token, course === firstCourse ? undefined : course) },
       to: { name: undefined, address: to },
       about: `confirmation.${hash}`,
@@ -309,13 +310,13 @@ export function openCourse({
           })
         : []
       let sent = 0
-      for (const { id, address } of failed) {
+      for (const mail of failed) {
         if (signal?.aborted) break
         const { token, hash } = newToken(random)
         // The token of the mail that failed is known to nobody; only its hash was kept.
-        if (!(await store.renewConfirmation({ id, tokenHash: hash, now }))) continue
-        const course = (await store.findById(id))?.course ?? firstCourse
-        const outcome = await sendConfirmation({ address, id, course }, { token, hash })
+        if (!(await store.renewConfirmation({ id: mail.id, tokenHash: hash, now }))) continue
+        const course = (await store.findById(mail.id))?.course ?? firstCourse
+        const outcome = await sendConfirmation({ ...mail, course }, { token, hash })
         if (outcome.kind !== 'sent') break
         sent += 1
       }

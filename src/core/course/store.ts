@@ -158,6 +158,14 @@ export type EnrolAnswer =
 /** `unsubscribed`: the person ended this course, and only they can begin it again. */
 export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 'erased' | 'no_such_course'
 
+/** To whom a confirmation is to be mailed. */
+export interface ConfirmationMail {
+  readonly id: string
+  readonly address: string
+  /** What the newest request said that said any; undefined: the platform's. */
+  readonly language: string | undefined
+}
+
 export interface CourseStore {
   /**
    * Stores a new confirmation token for an address, unless its mailbox had one within the hour, three within the day,
@@ -185,7 +193,7 @@ export interface CourseStore {
         /** The platform has mailed as many as it may in a day: so for every address. */
         readonly exhausted: boolean
       }
-    | { readonly mail: true; readonly address: string; readonly id: string }
+    | ({ readonly mail: true } & ConfirmationMail)
   >
   /** What `confirm` would find, and changes nothing; `use`: it would confirm. */
   checkToken(input: {
@@ -285,7 +293,7 @@ export interface CourseStore {
     readonly from: number
     readonly to: number
     readonly limit: number
-  }): Promise<readonly { readonly id: string; readonly address: string }[]>
+  }): Promise<readonly ConfirmationMail[]>
   /** Puts another token in the place of the one that was never mailed; it counts for the caps once. */
   renewConfirmation(input: {
     readonly id: string

@@ -63,6 +63,15 @@ export interface MailDefinition {
   /** Where its template is if not in the folders of the set, and its name there without the extension. */
   readonly folder?: MailFolder
   readonly file?: string
+  /** Where the layout is looked up after that folder, before the folders of the set. */
+  readonly layouts?: readonly MailFolder[]
+  /** The mail that this one says in the language of its folder: chosen by the language of who reads it. */
+  readonly translates?: string
+}
+
+/** The name of a mail in another language, as that of its file: `de/welcome`. */
+export function translationName(language: string, mail: string): string {
+  return `${language}/${mail}`
 }
 
 /** Where templates are: `<name>.md` or `<name>.mjml`, and `layout.mjml`. */

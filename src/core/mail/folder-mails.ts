@@ -45,7 +45,10 @@ async function readBuild(folder: string): Promise<MailBuild | undefined> {
 /** Changes with every byte of a template or layout, and with the slots that templates must have. */
 async function hashSources({ definitions, folders, brand }: Templates): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify({ definitions, brand }))
-  const all = [...folders, ...definitions.flatMap(({ folder }) => folder ?? [])]
+  const all = [
+    ...folders,
+    ...definitions.flatMap(({ folder, layouts = [] }) => [folder ?? [], layouts].flat()),
+  ]
   hash.update(JSON.stringify(all.map(({ language }) => language)))
   for (const folder of new Set(all.map(pathOf))) {
     const files = (await readdir(folder)).filter((file) => /\.(?:md|mjml)$/.test(file)).sort()

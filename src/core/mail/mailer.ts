@@ -4,6 +4,8 @@ import type { Message, Outcome } from './transport.ts'
 /** What is to be mailed, before it is rendered. */
 export interface Mail {
   readonly template: string
+  /** A language tag: the template's translation is sent if there is one. Default: the platform's language. */
+  readonly language?: string | undefined
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
   /** Stands for the template in the key, where that may be renamed between two attempts. */

@@ -4,12 +4,15 @@ import { composeMessage, messageIdOf } from './compose.ts'
 import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
-import type { CompiledMail, CompiledMails } from './template.ts'
+import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
 import { LINES, type Message, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
 import type { DkimSigner } from './transports/dkim.ts'
 
-function templateIn(compiled: CompiledMails, name: string): CompiledMail {
-  const mail = Object.hasOwn(compiled, name) ? compiled[name] : undefined
+function templateIn(
+  compiled: CompiledMails,
+  { template, language }: Pick<Mail, 'template' | 'language'>,
+): CompiledMail {
+  const mail = mailIn(compiled, template, language)
   if (mail === undefined) throw new RangeError('there is no such template')
   return mail
 }
@@ -49,7 +52,7 @@ export function openMailer({
   const compose = async (message: Mail) =>
     composeMessage({
       mail: message,
-      compiled: templateIn(await compiled(), message.template),
+      compiled: templateIn(await compiled(), message),
       from: sender,
       replyTo: mail?.replyTo,
     })

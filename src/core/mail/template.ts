@@ -19,4 +19,17 @@ export interface CompiledMail {
   readonly body: readonly Part[]
 }
 
+/** By name; translations by language and name, as `de/welcome`. */
 export type CompiledMails = Readonly<Record<string, CompiledMail>>
+
+/** A mail in a language, else in the one that this is a dialect of (`de` for `de-AT`), else in that of the platform. */
+export function mailIn(
+  compiled: CompiledMails,
+  name: string,
+  language: string | undefined,
+): CompiledMail | undefined {
+  const find = (key: string) => (Object.hasOwn(compiled, key) ? compiled[key] : undefined)
+  if (language === undefined) return find(name)
+  const tag = language.toLowerCase()
+  return find(`${tag}/${name}`) ?? find(`${tag.split('-')[0]}/${name}`) ?? find(name)
+}

@@ -47,7 +47,7 @@ export async function readTemplateFiles(
   { folders, brand }: Pick<Templates, 'folders' | 'brand'>,
   definition: MailDefinition,
 ): Promise<TemplateFiles> {
-  const own = definition.folder ? [definition.folder] : []
+  const own = [...(definition.folder ? [definition.folder] : []), ...(definition.layouts ?? [])]
   const layout = await firstOf([...own, ...folders], [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
   const { folder, file: name = definition.name } = definition

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import type { Finding } from '../../finding.ts'
 import { compileFile, readTemplateFiles, type TemplateFiles, type Templates } from '../compile/folder.ts'
 import { LAYOUT, TemplateError } from '../compile/source.ts'
-import type { MailDefinition } from '../definition.ts'
+import { type MailDefinition, translationName } from '../definition.ts'
 import { pathOf } from '../mail-path.ts'
 import { renderMail } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
@@ -53,26 +53,62 @@ export async function lintMails(set: Templates, shown: Shown): Promise<LintRepor
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
   }
-  const findings = [...seen.values(), ...(await unusedFiles(set, shown))].sort(bySeverityAndPlace)
+  const findings = [
+    ...seen.values(),
+    ...(await unusedFiles(set, shown)),
+    ...missingTranslations(set, shown),
+  ].sort(bySeverityAndPlace)
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
 }
 
-/** Files of the folder in which templates are looked up first that are no mail's template. */
+/** Files that are no mail's template, in the folder where templates are looked up first and in those of translations. */
 async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
-  const [folder] = folders.map(pathOf)
-  if (folder === undefined) return []
-  const used = new Set([LAYOUT, ...definitions.flatMap(({ name }) => [`${name}.md`, `${name}.mjml`])])
-  const files = (await readdir(folder, { withFileTypes: true })).filter(
-    (file) => file.isFile() && !file.name.startsWith('.') && !used.has(file.name),
+  const [first] = folders
+  if (first === undefined) return []
+  const own = definitions.flatMap(({ folder }) =>
+    folder === undefined || folder.shipped ? [] : pathOf(folder),
   )
-  return files.map(({ name }) =>
-    lintFinding(
-      'template-unused',
-      `No mail uses ${name}.`,
-      'Name it like a mail, as platformctl email list shows them, or remove it.',
-      { file: shown(folder, name), line: 1, column: 1 },
-    ),
+  const found = await Promise.all(
+    [...new Set([pathOf(first), ...own])].map(async (folder) => {
+      const used = new Set([
+        LAYOUT,
+        ...definitions
+          .filter((one) => pathOf(one.folder ?? first) === folder)
+          .flatMap(({ name, file = name }) => [`${file}.md`, `${file}.mjml`]),
+      ])
+      const files = (await readdir(folder, { withFileTypes: true })).filter(
+        (file) => file.isFile() && !file.name.startsWith('.') && !used.has(file.name),
+      )
+      return files.map(({ name }) =>
+        lintFinding(
+          'template-unused',
+          `No mail uses ${name}.`,
+          'Name it like a mail, as platformctl email list shows them, or remove it.',
+          { file: shown(folder, name), line: 1, column: 1 },
+        ),
+      )
+    }),
   )
+  return found.flat()
+}
+
+/** Mails that are not in every language of the platform. */
+function missingTranslations({ definitions, folders }: Templates, shown: Shown): readonly Finding[] {
+  const names = new Set(definitions.map(({ name }) => name))
+  const translations = definitions.filter(({ translates }) => translates !== undefined)
+  const languages = [...new Set(translations.map(({ name }) => name.split('/')[0] ?? ''))]
+  return definitions
+    .filter(({ translates }) => translates === undefined)
+    .flatMap(({ name, file = name, folder = folders[0] }) => {
+      const missing = languages.filter((language) => !names.has(translationName(language, name)))
+      if (missing.length === 0 || folder === undefined) return []
+      return lintFinding(
+        'translation-missing',
+        `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
+        `Add ${missing.map((language) => `${language}/${file}.md`).join(' and ')} to the folder of the original.`,
+        { file: shown(pathOf(folder), `${file}.md`), line: 1, column: 1 },
+      )
+    })
 }
 
 async function lintTemplate(

@@ -11,6 +11,11 @@ export const LINT_RULES = {
     severity: 'warning',
     meaning: 'No mail uses this file. Its name may be mistyped, or the mail was removed.',
   },
+  'translation-missing': {
+    severity: 'warning',
+    meaning:
+      'The platform has mails in this language, and this one is not among them. Its readers get it in the language of the platform.',
+  },
   'link-without-route': {
     severity: 'error',
     meaning: 'A link points to a path that the platform does not serve, so readers would get an error page.',

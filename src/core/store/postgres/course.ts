@@ -237,6 +237,12 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
         const wanted = !exhausted && wantsConfirmation(current, recent, now) && !suppressed
+        // A link that is mailed again is for what was asked first.
+        const asked = await on.query<{ time_zone: string | null; language: string | null }>(
+          'SELECT time_zone, language FROM platformctl.confirmation WHERE subscription = $1 ORDER BY created_at DESC LIMIT 1',
+          [current.id],
+        )
+        const spoken = language ?? asked.rows[0]?.language ?? null
         await on.query(
           'DELETE FROM platformctl.confirmation WHERE subscription = $1 AND created_at < $2 AND used_at IS NULL AND $3',
           [current.id, now - TOKEN_LIFE_MS, wanted],
@@ -247,7 +253,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
         await on.query(
           'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at, time_zone, language) VALUES ($1, $2, $3, $4, $5)',
-          [tokenHash, current.id, now, timeZone ?? null, language ?? null],
+          [tokenHash, current.id, now, timeZone ?? asked.rows[0]?.time_zone ?? null, spoken],
         )
         // Written and taken back in the same transaction: it costs the commit that a kept one costs.
         await on.query('DELETE FROM platformctl.confirmation WHERE token_hash = $1 AND NOT $2', [
@@ -257,7 +263,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         if (!wanted && inserted.rowCount === 1)
           await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [key])
         if (wanted && course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
-        return wanted ? { mail: true, address: current.address, id: current.id } : { mail: false, exhausted }
+        return wanted
+          ? { mail: true, address: current.address, id: current.id, language: spoken ?? undefined }
+          : { mail: false, exhausted }
       }),
     checkToken: ({ tokenHash, now }) => guarded(async () => (await readToken(pool, tokenHash, now)).verdict),
     async pruneUnconfirmed(before) {
@@ -502,15 +510,16 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       }),
     failedConfirmations: ({ from, to, limit }) =>
       guarded(async () => {
-        const { rows } = await pool.query<{ id: string; address: string }>(
-          `SELECT s.id, s.address FROM platformctl.subscription_event e JOIN ${TABLE} s ON s.id = e.subscription
+        const { rows } = await pool.query<{ id: string; address: string; language: string | null }>(
+          `SELECT s.id, s.address, (SELECT language FROM platformctl.confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
+           FROM platformctl.subscription_event e JOIN ${TABLE} s ON s.id = e.subscription
            WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN $1 AND $2 AND s.state = 'unconfirmed'
              AND NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l
                WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
            ORDER BY e.at LIMIT $3`,
           [from, to, limit],
         )
-        return rows
+        return rows.map((row) => ({ ...row, language: row.language ?? undefined }))
       }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(async (on) => {

@@ -113,6 +113,10 @@ export function sqliteCourse(
     insertConfirmation: prepare(
       'INSERT INTO confirmation (token_hash, subscription, created_at, time_zone, language) VALUES (?, ?, ?, ?, ?)',
     ),
+    // A link that is mailed again is for what was asked first.
+    asked: prepare(
+      'SELECT time_zone, language FROM confirmation WHERE subscription = ? ORDER BY created_at DESC LIMIT 1',
+    ),
     dropConfirmation: prepare('DELETE FROM confirmation WHERE token_hash = ?'),
     dropOldConfirmations: prepare(
       'DELETE FROM confirmation WHERE subscription = ? AND created_at < ? AND used_at IS NULL',
@@ -121,7 +125,8 @@ export function sqliteCourse(
       'SELECT created_at, used_at, replaced, subscription, time_zone, language FROM confirmation WHERE token_hash = ?',
     ),
     failedConfirmations: prepare(`
-      SELECT s.id, s.address FROM subscription_event e JOIN subscription s ON s.id = e.subscription
+      SELECT s.id, s.address, (SELECT language FROM confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
+      FROM subscription_event e JOIN subscription s ON s.id = e.subscription
       WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN @from AND @to AND s.state = 'unconfirmed'
         AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
       ORDER BY e.at LIMIT @limit`),
@@ -319,11 +324,15 @@ export function sqliteCourse(
           !exhausted &&
           wantsConfirmation(current, { count, newestAt: newest ?? undefined }, now) &&
           !suppressed
+        const asked = sql.asked.get(current.id) as
+          | { time_zone: string | null; language: string | null }
+          | undefined
+        const spoken = language ?? asked?.language ?? null
         if (wanted) {
           sql.dropOldConfirmations.run(current.id, now - TOKEN_LIFE_MS)
           sql.replaceConfirmations.run(current.id)
         }
-        sql.insertConfirmation.run(tokenHash, current.id, now, timeZone ?? null, language ?? null)
+        sql.insertConfirmation.run(tokenHash, current.id, now, timeZone ?? asked?.time_zone ?? null, spoken)
         if (!wanted) {
           // Written and taken back in the same transaction: it costs the commit that a kept one costs.
           sql.dropConfirmation.run(tokenHash)
@@ -331,7 +340,7 @@ export function sqliteCourse(
           return { mail: false, exhausted }
         }
         if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
-        return { mail: true, address: current.address, id: current.id }
+        return { mail: true, address: current.address, id: current.id, language: spoken ?? undefined }
       }),
     checkToken: ({ tokenHash, now }) => read(() => readToken(tokenHash, now).verdict),
     async pruneUnconfirmed(before) {
@@ -510,7 +519,14 @@ export function sqliteCourse(
       }
     },
     failedConfirmations: (input) =>
-      read(() => sql.failedConfirmations.all(input) as { id: string; address: string }[]),
+      read(() => {
+        const rows = sql.failedConfirmations.all(input) as {
+          id: string
+          address: string
+          language: string | null
+        }[]
+        return rows.map((row) => ({ ...row, language: row.language ?? undefined }))
+      }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(() => sql.renewConfirmation.run(tokenHash, id, now - TOKEN_LIFE_MS).changes === 1),
     remember: (subscription, entry) => write(() => history.add(subscription, entry)),

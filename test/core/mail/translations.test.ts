@@ -1,0 +1,175 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { openCourse } from '../../../src/core/course/open.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { mailIn } from '../../../src/core/mail/template.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openStore } from '../../../src/core/store/open.ts'
+import { openPlatform } from '../../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../../src/platform/resolve.ts'
+import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
+
+const lesson = (subject: string) => `---
+subject: ${subject}
+preheader: A lesson
+slots:
+  lessonUrl: { type: url, sample: https://www.example.com/lessons/1 }
+  unsubscribeUrl: { type: url, sample: https://www.example.com/unsubscribe }
+action: { label: Open, url: "{{lessonUrl}}" }
+because: You asked for it.
+---
+
+# ${subject}
+
+A kiln is an oven that burns clay at more than a thousand degrees, for hours, until it is stone.
+`
+
+/** A course of two lessons, of which the first is in German too. */
+async function school() {
+  const folder = await emptyFolder()
+  const write = async (file: string, text: string) => {
+    await mkdir(path.dirname(path.join(folder, file)), { recursive: true })
+    await writeFile(path.join(folder, file), text)
+  }
+  await write('firing/1-clay.md', lesson('Clay'))
+  await write('firing/2-fire.md', lesson('Fire'))
+  await write('firing/de/1-clay.md', lesson('Ton'))
+  const definition = {
+    preset: 'base',
+    name: 'Kiln School',
+    courses: { firing: { lessons: './firing', every: '1d' } },
+  }
+  return { folder, write, platform: () => resolvePlatform(definition, { folder }) }
+}
+
+test('a lesson goes out in the language of its reader, in that of the platform where it has no translation', async () => {
+  const { platform } = await school()
+  const sent: { readonly to: string; readonly subject: string; readonly html: string }[] = []
+  let now = Date.UTC(2026, 5, 1)
+  const opened = openPlatform({
+    env: {
+      EMAIL_LINK_SECRET: 'a secret that signs the links',
+      STORE_URL: `file:${await emptyFolder()}/store.sqlite`,
+    },
+    platform: platform(),
+    clock: { ...systemClock, now: () => now },
+    mailer: {
+      kind: 'test',
+      send: async ({ to, subject, html }) => {
+        sent.push({ to: to.address, subject, html })
+        return { kind: 'sent', id: 'one' }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  for (const [email, language] of Object.entries({ en: undefined, de: 'de', at: 'de-AT', fr: 'fr' }))
+    await opened.courses.enrol({ email: `${email}@example.com`, ...(language && { language }) })
+  await opened.dispatch({ limit: 10 })
+  const subjects = () =>
+    Object.fromEntries(sent.splice(0).map(({ to, subject }) => [to.split('@')[0], subject]))
+  expect(sent.find(({ to }) => to === 'at@example.com')?.html).toMatch(/<html lang="de"[^>]* dir="ltr"/)
+  expect(sent.find(({ to }) => to === 'at@example.com')?.html).toContain('Abmelden')
+  expect(sent.find(({ to }) => to === 'fr@example.com')?.html).toMatch(/<html lang="en"[^>]* dir="ltr"/)
+  expect(subjects()).toEqual({ en: 'Clay', de: 'Ton', at: 'Ton', fr: 'Clay' })
+  now += 24 * 60 * 60 * 1000
+  await opened.dispatch({ limit: 10 })
+  expect(subjects()).toEqual({ en: 'Fire', de: 'Fire', at: 'Fire', fr: 'Fire' })
+  await opened.close()
+})
+
+test('the preset’s own translations are used in the languages of the platform, and an own mail is not replaced by them', async () => {
+  const { platform, write } = await school()
+  const names = () => platform().mails.definitions.map(({ name }) => name)
+  expect(names().filter((name) => name.startsWith('de/'))).toEqual([
+    'de/subscription-confirmation',
+    'de/magic-link',
+    'de/welcome',
+    'de/firing-1-clay',
+  ])
+  const compiled = await platform().mails.compiled()
+  expect(mailIn(compiled, 'welcome', 'de-CH')?.html[0]).toContain('lang="de"')
+  expect(mailIn(compiled, 'welcome', 'fr')?.html[0]).toContain('lang="en"')
+  await write('firing/en/1-clay.md', lesson('Clay'))
+  expect(names()).toContain('en/firing-1-clay')
+})
+
+test('lessons of the platform’s language may stand in a folder of that name, beside the other languages', async () => {
+  const { write, folder } = await school()
+  await write('glazing/en/1-glass.md', lesson('Glass'))
+  await write('glazing/de/1-glass.md', lesson('Glas'))
+  const { mails, courses } = resolvePlatform(
+    { preset: 'base', courses: { glazing: { lessons: './glazing', every: '1d' } } },
+    { folder },
+  )
+  expect(courses[0]?.lessons).toEqual(['glazing-1-glass'])
+  const compiled = await mails.compiled()
+  expect(mailIn(compiled, 'glazing-1-glass', undefined)?.subject).toEqual(['Glass'])
+  expect(mailIn(compiled, 'glazing-1-glass', 'de')?.subject).toEqual(['Glas'])
+})
+
+test('lint covers every language, and names the mails that have no translation and the translations of nothing', async () => {
+  const { platform, folder, write } = await school()
+  await write('firing/de/3-lost.md', lesson('Verloren'))
+  const { context, stdout } = testContext({ cwd: folder, platform: platform() })
+  await runProgram(['email', 'lint', '--format', 'json'], context)
+  const { mails, findings } = JSON.parse(stdout()) as {
+    mails: { name: string }[]
+    findings: { id: string; cause: string; location: { file: string } }[]
+  }
+  expect(mails.map(({ name }) => name)).toContain('de/firing-1-clay')
+  const about = (id: string) => findings.filter((one) => one.id === id).map(({ location }) => location.file)
+  expect(about('translation-missing')).toEqual(['firing/2-fire.md'])
+  expect(about('template-unused')).toEqual(['firing/de/3-lost.md'])
+})
+
+test('a confirmation is in the language of the request, and one that is mailed again keeps its language and time zone', async () => {
+  const { platform } = await school()
+  const sent: { readonly html: string; readonly text: string }[] = []
+  let now = Date.UTC(2026, 5, 1)
+  const store = await openStore(undefined)
+  const { mails, courses } = platform()
+  const course = openCourse({
+    store: store.course,
+    persistent: true,
+    catalog: createCatalog(courses),
+    mailer: openMailer({
+      mail: undefined,
+      compiled: mails.compiled,
+      transport: {
+        kind: 'test',
+        send: async (message) => {
+          sent.push(message)
+          return { kind: 'sent', id: 'one' }
+        },
+        verify: async () => {},
+        close: async () => {},
+      },
+    }),
+    clock: { ...systemClock, now: () => now },
+    random: systemRandom,
+    log: silentLog,
+    siteUrl: 'https://www.example.com',
+    linkKey: secret('a secret that signs the links'),
+  })
+  const ada = { spelling: 'ada@example.com', identity: 'ada@example.com' }
+  await course.subscribe({ ...ada, language: 'de', timeZone: 'Asia/Kolkata' })
+  await course.close()
+  now += 2 * 60 * 60 * 1000
+  await course.confirmAgain(ada.identity)
+  expect(sent.map(({ html }) => /<html lang="(..)"/.exec(html)?.[1])).toEqual(['de', 'de'])
+  await course.confirm(/token=([\w-]+)/.exec(sent[1]?.text ?? '')?.[1] ?? '')
+  expect(await course.find(ada.identity)).toMatchObject({
+    state: 'confirmed',
+    language: 'de',
+    timeZone: 'Asia/Kolkata',
+  })
+  await store.close()
+})
