@@ -5,6 +5,7 @@ import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
 import type * as Open from '../../src/core/course/open.ts'
 import type * as Schedule from '../../src/core/course/schedule.ts'
+import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
 import type * as Feedback from '../../src/core/mail/feedback/changes.ts'
 import type * as Mailer from '../../src/core/mail/open.ts'
@@ -23,6 +24,7 @@ export interface Core {
   readonly secret: typeof Secret.secret
   readonly PlatformError: typeof Errors.PlatformError
   readonly DAY_MS: typeof Schedule.DAY_MS
+  readonly zones: typeof LocalTime.zones
 }
 
 /** `root` is the folder that holds `src` and `templates`. */
@@ -39,6 +41,7 @@ export async function loadCore(root: string): Promise<Core> {
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
   const { DAY_MS } = await load<typeof Schedule>('course/schedule.ts')
+  const { zones } = await load<typeof LocalTime>('course/zones.ts')
   return {
     createCatalog,
     createHours,
@@ -50,5 +53,6 @@ export async function loadCore(root: string): Promise<Core> {
     secret,
     PlatformError,
     DAY_MS,
+    zones,
   }
 }

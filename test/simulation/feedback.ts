@@ -20,6 +20,8 @@ type Fate = 'quiet' | 'delivered' | 'full' | 'flaky' | 'hard-bounce' | 'complain
 /** What has been reported of an address, each event once. */
 interface Known {
   readonly softs: number[]
+  /** There were enough of them, when one of its reports came. */
+  enough: boolean
   delivered: number
   /** A hard bounce or a complaint. */
   final: boolean
@@ -55,6 +57,7 @@ export function simulateFeedback(input: {
   const knownOf = (address: string): Known => {
     const found = known.get(address) ?? {
       softs: [],
+      enough: false,
       delivered: Number.NEGATIVE_INFINITY,
       final: false,
       suppressed: false,
@@ -93,13 +96,13 @@ export function simulateFeedback(input: {
     if (random.oneIn(8)) waiting.push(...batch)
     if (random.oneIn(16)) return
     /** Enrolments that a report may end, and whether one of those in this webhook must. */
-    const unsubscribes = new Map<string, { readonly address: string; ends: boolean }>()
+    const unsubscribes = new Map<string, boolean>()
     for (const { id, kind, address, at } of batch) {
       if (kind !== 'unsubscribed') continue
-      const enrolment = await confirmedEnrolment(address)
-      if (enrolment === undefined) continue
-      const ends = !noted.has(id) && at >= (confirmedAt.get(enrolment) ?? at)
-      unsubscribes.set(enrolment, { address, ends: ends || unsubscribes.get(enrolment)?.ends === true })
+      for (const enrolment of await confirmedEnrolments(address)) {
+        const ends = !noted.has(id) && at >= (confirmedAt.get(enrolment) ?? at)
+        unsubscribes.set(enrolment, ends || unsubscribes.get(enrolment) === true)
+      }
     }
     await core.applyFeedback({
       feedback: { events: batch, ignored: 0 },
@@ -111,8 +114,7 @@ export function simulateFeedback(input: {
     })
     for (const event of batch) note(event)
     for (const address of new Set(batch.map((event) => event.address))) await check(address)
-    for (const [enrolment, { address, ends }] of unsubscribes)
-      await checkUnsubscribed(address, enrolment, ends)
+    for (const [enrolment, ends] of unsubscribes) await checkUnsubscribed(enrolment, ends)
     // The webhook is answered; from here on nothing may go out.
     await time.clock.sleep(1)
     for (const address of new Set(batch.map((event) => event.address))) await acknowledge(address)
@@ -126,16 +128,17 @@ export function simulateFeedback(input: {
     if (kind === 'soft-bounce') mailbox.softs.push(at)
     if (kind === 'delivered') mailbox.delivered = Math.max(mailbox.delivered, at)
     if (kind === 'hard-bounce' || kind === 'complaint') mailbox.final = true
+    mailbox.enough ||= isEnough(mailbox.softs.filter((soft) => soft > mailbox.delivered))
   }
 
-  async function confirmedEnrolment(address: string): Promise<string | undefined> {
-    const found = await store.course.find(address)
-    return found?.state === 'confirmed' ? `${found.id}.${found.enrolment}` : undefined
+  async function confirmedEnrolments(address: string): Promise<readonly string[]> {
+    const all = await store.course.findPerson(address)
+    return all.flatMap(({ id, enrolment, state }) => (state === 'confirmed' ? `${id}.${enrolment}` : []))
   }
 
   /** What the store knows of an address follows from what was reported of it, however it was delivered. */
   async function check(address: string): Promise<void> {
-    const { softs, delivered, final, erased } = knownOf(address)
+    const { softs, enough, delivered, final, erased } = knownOf(address)
     const { suppression } = (await store.feedback.find(address)) ?? {}
     if (erased) {
       if ((await store.feedback.find(address)) || (await store.course.find(address)))
@@ -144,18 +147,15 @@ export function simulateFeedback(input: {
     }
     if (final && suppression === undefined)
       witness.violation('a hard bounce or a complaint suppressed nobody', address)
-    const after = softs.filter((at) => at > delivered)
-    const isEnough = (all: readonly number[]) =>
-      all.length >= SOFT_BOUNCES.most && Math.max(...all) - Math.min(...all) >= SOFT_BOUNCES.overMs
-    if (suppression !== undefined && !final && !isEnough(after) && !knownOf(address).suppressed)
+    if (suppression !== undefined && !final && !enough)
       witness.violation('an address was suppressed for too few soft bounces', address)
     if (suppression === undefined && delivered === Number.NEGATIVE_INFINITY && isEnough(softs))
       witness.violation('soft bounces over days suppressed nobody', address)
   }
 
   /** No time passes between a webhook and this look: only the webhook can have ended the enrolment. */
-  async function checkUnsubscribed(address: string, enrolment: string, ends: boolean): Promise<void> {
-    const found = await store.course.find(address)
+  async function checkUnsubscribed(enrolment: string, ends: boolean): Promise<void> {
+    const found = await store.course.findById(enrolment.split('.')[0] ?? '')
     if (found === undefined || `${found.id}.${found.enrolment}` !== enrolment) return
     const ended = found.state !== 'confirmed'
     if (ends && !ended) witness.violation('an unsubscribe at the provider did nothing', enrolment)
@@ -168,10 +168,11 @@ export function simulateFeedback(input: {
     const mailbox = knownOf(address)
     if ((await store.feedback.find(address))?.suppression === undefined) return
     mailbox.suppressed = true
-    const found = await store.course.find(address)
-    if (found?.state === 'confirmed')
-      witness.violation('a suppressed address has a course that goes on', `${found.id}.${found.enrolment}`)
-    if (found) witness.unsubscribed(`${found.id}.${found.enrolment}`)
+    for (const { id, enrolment, state } of await store.course.findPerson(address)) {
+      if (state === 'confirmed')
+        witness.violation('a suppressed address has a course that goes on', `${id}.${enrolment}`)
+      witness.unsubscribed(`${id}.${enrolment}`)
+    }
   }
 
   function fateOf(address: string): Fate {
@@ -226,9 +227,10 @@ export function simulateFeedback(input: {
         if (knownOf(message.to.address).suppressed)
           witness.violation('a lesson to a suppressed address', enrolment)
       },
-      confirmed(enrolment, at) {
-        witness.confirmed(enrolment, at)
-        confirmedAt.set(enrolment, at)
+      confirmed(enrolment, one) {
+        witness.confirmed(enrolment, one)
+        confirmedAt.set(enrolment, one.at)
+        addresses.set(enrolment.split('.')[0] ?? '', one.address)
         // It ended as it began.
         if (isSuppressed(enrolment)) witness.unsubscribed(enrolment)
       },
@@ -237,6 +239,11 @@ export function simulateFeedback(input: {
       },
     },
   }
+}
+
+/** Soft bounces that suppress an address. */
+function isEnough(all: readonly number[]): boolean {
+  return all.length >= SOFT_BOUNCES.most && Math.max(...all) - Math.min(...all) >= SOFT_BOUNCES.overMs
 }
 
 function shuffled<T>(items: readonly T[], random: Seeded): readonly T[] {

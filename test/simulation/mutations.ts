@@ -6,21 +6,22 @@ import { fileURLToPath } from 'node:url'
 import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 import { MUTATIONS, type Mutation, misfits } from './planted.ts'
 
-const USAGE = `npm run simulate:mutations [-- --first N | --only TEXT]
+const USAGE = `npm run simulate:mutations [-- --first N | --last N | --only TEXT]
   Plants bugs into copies of the course, one at a time, and shows that the simulation finds each: all of them, the first
-  N, or those whose name or file contains TEXT.
+  N, the last N, or those whose name or file contains TEXT.
   A mutation whose text is no longer in the source fails as well: it would prove nothing.`
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const { values } = optionsOf(USAGE, {
   options: {
     first: { type: 'string', default: String(MUTATIONS.length) },
+    last: { type: 'string', default: String(MUTATIONS.length) },
     only: { type: 'string', default: '' },
   },
 })
-const planted = MUTATIONS.slice(0, wholeNumber(USAGE, '--first', values.first, 1)).filter(({ name, file }) =>
-  `${file} ${name}`.includes(values.only),
-)
+const planted = MUTATIONS.slice(0, wholeNumber(USAGE, '--first', values.first, 1))
+  .slice(-wholeNumber(USAGE, '--last', values.last, 1))
+  .filter(({ name, file }) => `${file} ${name}`.includes(values.only))
 const [misfit] = await misfits(project)
 if (misfit !== undefined) throw new Error(misfit)
 

@@ -27,7 +27,10 @@ const FAULTS: readonly Fault[] = [
   'hours',
 ]
 
-/** A seed's scenario: which provider, how many people and dispatchers, which faults. */
+/** Shortly before clocks change: in Europe and Chile, in New York, and in Berlin and on Lord Howe in autumn. */
+const SEASONS = ['2026-03-27T22:30Z', '2026-03-05T09:00Z', '2026-10-22T22:30Z', '2026-09-30T14:00Z'] as const
+
+/** A seed's scenario: which provider, how many people and dispatchers, which courses, which faults. */
 export function scenarioOf(seed: number): Scenario {
   const random = seeded(seed ^ 0x5eed)
   return {
@@ -45,6 +48,8 @@ export function scenarioOf(seed: number): Scenario {
       ...(seeded(seed ^ 0xfeed).oneIn(2) ? (['feedback'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
+    courses: random.pick([0, 1, 2, 3, 5]),
+    season: random.pick(SEASONS),
   }
 }
 
@@ -53,7 +58,7 @@ export interface Failure {
   readonly run: Run
 }
 
-/** Smaller scenarios that still break the same invariant: fewer people, fewer faults, fewer days, one dispatcher. */
+/** Smaller scenarios that still break the same invariant: fewer people, courses, faults and days, one dispatcher. */
 export async function shrink(core: Core, failure: Failure): Promise<Failure> {
   const invariant = failure.run.violations[0]?.invariant
   let smallest = failure
@@ -93,6 +98,8 @@ function* smallerThan(scenario: Scenario): Generator<Scenario> {
   if (scenario.subscribers > 4) yield { ...scenario, subscribers: Math.ceil(scenario.subscribers / 2) }
   for (const fault of scenario.faults)
     yield { ...scenario, faults: scenario.faults.filter((one) => one !== fault) }
+  if (scenario.courses > 1) yield { ...scenario, courses: 1 }
+  if (scenario.courses > 0) yield { ...scenario, courses: 0 }
   if (scenario.dispatchers > 1) yield { ...scenario, dispatchers: 1 }
   if (scenario.days > 2) yield { ...scenario, days: Math.ceil(scenario.days / 2) }
 }

@@ -14,8 +14,11 @@ test('every planted bug still fits the source', async () => {
 
 test('scenarios full of faults break no invariant, and each seed replays byte for byte', async () => {
   let kills = 0
-  for (const seed of [1, 6]) {
-    const scenario = { ...scenarioOf(seed), subscribers: 40 }
+  for (const [seed, courses] of [
+    [1, 0],
+    [6, 3],
+  ] as const) {
+    const scenario = { ...scenarioOf(seed), subscribers: 40, days: 8, courses }
     const [run, again] = [await simulate(core, scenario), await simulate(core, scenario)]
     expect(run.violations).toEqual([])
     expect(run.delivered).toBeGreaterThan(100)
@@ -36,7 +39,7 @@ test('a violation is shrunk to one subscriber and a short trace', async () => {
   let seed = 1
   const until = async () => {
     for (; ; seed += 1) {
-      const small = { subscribers: 8, days: 8, dispatchers: 1, rarity: 1 }
+      const small = { subscribers: 8, days: 8, dispatchers: 1, rarity: 1, courses: 0 }
       const scenario = { ...scenarioOf(seed), ...small, faults: ['unsubscribe'] as const }
       const run = await simulate(broken, scenario)
       if (run.violations.length > 0) return { scenario, run }

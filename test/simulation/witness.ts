@@ -1,7 +1,9 @@
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
 import { DAY_MS } from '../../src/core/course/schedule.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
-import { lessonDue } from '../support/learning.ts'
+import type { Calendar } from './calendar.ts'
+import type { Curriculum } from './courses.ts'
 import { MOST_SKEW_MS, type Process, REFUSES_US } from './provider.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
@@ -28,15 +30,35 @@ interface Lesson {
   tried: boolean
   /** The operator must decide: it was parked before its subscription ended. */
   parked: boolean
+  /** The lesson after it comes its spacing later, and not before. */
+  sentAt: number | undefined
+  key: string | undefined
+}
+
+/** A person in a course, from their confirmation on. */
+export interface Enrolled {
+  readonly address: string
+  readonly at: number
+  readonly course: string
+  /** Which release of the courses they met. */
+  readonly release: number
+  readonly timeZone: string | undefined
+  readonly language: string | undefined
 }
 
 /** The one who was there: sees everything from outside, knows nothing of how it is done, and says what must never be. */
-export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly time: VirtualTime }) {
-  const { kind, time } = input
+export function createWitness(input: {
+  readonly kind: 'api' | 'smtp'
+  readonly time: VirtualTime
+  readonly calendar: Calendar
+  readonly curriculum: Pick<Curriculum, 'releases' | 'subjectOf'>
+}) {
+  const { kind, time, calendar, curriculum } = input
+  const { releases } = curriculum
   const violations: Violation[] = []
   const trace: { readonly at: number; readonly about: string; readonly what: string }[] = []
   const lessons = new Map<string, Lesson>()
-  const confirmedAt = new Map<string, number>()
+  const enrolled = new Map<string, Enrolled>()
   const ended = new Set<string>()
   /** The course was started over: what is left of the enrolment before is nobody's. */
   const superseded = new Set<string>()
@@ -60,6 +82,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         refusedForGood: false,
         tried: false,
         parked: false,
+        sentAt: undefined,
+        key: undefined,
       }
       lessons.set(key, lesson)
     }
@@ -80,6 +104,29 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     violations.push({ invariant, about, at: time.elapsed() })
   }
 
+  const coursesOf = ({ course }: Enrolled) =>
+    releases.map(({ courses }) => courses.find(({ id }) => id === course))
+  /** What an enrolment may follow: the course as it was when it began, or any of its editions. */
+  const plansOf = (one: Enrolled): readonly CourseDefinition[] => {
+    const editions = coursesOf(one)
+    const begun = editions[one.release]
+    const all = begun?.follow === 'start' ? [begun] : editions
+    return all.flatMap((plan) => plan ?? [])
+  }
+  const mostLessons = (one: Enrolled) => Math.max(...plansOf(one).map((plan) => plan.lessons.length))
+  /** When a lesson is due by each plan that may count. */
+  const dueTimes = (enrolment: string, one: Enrolled, day: number) => {
+    const before = day === 1 ? undefined : lessonOf(`${enrolment}.${day - 1}`).sentAt
+    return plansOf(one).map((plan) => {
+      const due = calendar.dueAt(plan, { confirmedAt: one.at, timeZone: one.timeZone }, day)
+      return plan.spacingMs === 0 || before === undefined ? due : Math.max(due, before + plan.spacingMs)
+    })
+  }
+  /** No earlier than it was taken for the first time, whatever the clock showed since. */
+  const sentBy = (lesson: Lesson) => {
+    lesson.sentAt = Math.min(lesson.sentAt ?? Number.POSITIVE_INFINITY, time.clock.now())
+  }
+
   return {
     violations,
     trace,
@@ -91,6 +138,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       const lesson = lessonOf(parsed.lesson)
       lesson.deliveries += 1
       delivered += 1
+      sentBy(lesson)
       note(parsed.enrolment, `day ${parsed.day} accepted${lesson.deliveries > 1 ? ' again' : ''}`)
       if (lesson.deliveries === 1) {
         for (let day = 1; day < parsed.day; day += 1)
@@ -110,11 +158,17 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       if (!links.has(parsed.enrolment)) links.set(parsed.enrolment, parsed.link)
       const now = time.clock.now()
       latest = Math.max(latest, now)
-      const confirmed = confirmedAt.get(parsed.enrolment)
-      if (confirmed === undefined)
-        violation('a lesson for a subscription that is not confirmed', parsed.lesson)
-      else if (latest + 2 * MOST_SKEW_MS < lessonDue(confirmed, parsed.day))
-        violation('a lesson before it was due', parsed.lesson)
+      const one = enrolled.get(parsed.enrolment)
+      if (one === undefined) violation('a lesson for a subscription that is not confirmed', parsed.lesson)
+      else {
+        const due = Math.min(...dueTimes(parsed.enrolment, one, parsed.day))
+        if (latest + 2 * MOST_SKEW_MS < due) violation('a lesson before it was due', parsed.lesson)
+        const course = coursesOf(one)
+        const plan = course[one.release]?.follow === 'start' ? course[one.release] : course[process.release]
+        const subject = curriculum.subjectOf(plan?.lessons[parsed.day - 1] ?? '', one.language)
+        if (subject !== undefined && message.subject !== subject)
+          violation('a lesson of another version of the course, or in another language', parsed.lesson)
+      }
       if (ended.has(parsed.enrolment)) violation('a lesson after an acknowledged unsubscribe', parsed.lesson)
       if (superseded.has(parsed.enrolment))
         violation('a lesson of an enrolment that was started over', parsed.lesson)
@@ -124,6 +178,8 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         violation('two messages to one subscription in one call', parsed.lesson)
       inCall.set(call, process.call)
       const lesson = lessonOf(parsed.lesson)
+      lesson.key ??= message.key
+      if (message.key !== lesson.key) violation('two keys for one lesson', parsed.lesson)
       if (lesson.recorded) violation('a day that was recorded as sent was tried again', parsed.lesson)
       if (lesson.refusedForGood) violation('a day that was refused for good was tried again', parsed.lesson)
       if (time.elapsed() < lesson.notBefore && steppedAt < lesson.notBefore - 5 * MINUTE_MS)
@@ -171,6 +227,7 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         note(enrolment, `day ${claim.day} recorded`)
         if (lesson.deliveries === 0)
           violation('a day was recorded as sent that nobody took', `${enrolment}.${claim.day}`)
+        sentBy(lesson)
         lesson.recorded = true
         return
       }
@@ -192,9 +249,10 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
         violation('lessons were parked for a refusal of all that we send', `${enrolment}.${claim.day}`)
       if (problem?.kind === 'bounced') dead.add(enrolment)
     },
-    confirmed(enrolment: string, at: number): void {
-      note(enrolment, 'confirmed')
-      confirmedAt.set(enrolment, at)
+    confirmed(enrolment: string, one: Enrolled): void {
+      note(enrolment, `confirmed in ${one.course}`)
+      if (enrolled.has(enrolment)) violation('one enrolment began twice', enrolment)
+      enrolled.set(enrolment, one)
       const [id = '', number] = enrolment.split('.')
       superseded.add(`${id}.${Number(number) - 1}`)
     },
@@ -206,7 +264,9 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
       note(enrolment, 'undone')
       ended.delete(enrolment)
       // It is due at once; what is out meanwhile still must not go out again.
-      for (let day = 1; day <= 7; day += 1) lessonOf(`${enrolment}.${day}`).notBefore = 0
+      const one = enrolled.get(enrolment)
+      for (let day = one ? mostLessons(one) : 0; day > 0; day -= 1)
+        lessonOf(`${enrolment}.${day}`).notBefore = 0
     },
     /** The wall clock was stepped; what was due by the time that it showed `before` was due. */
     stepped(before: number): void {
@@ -216,25 +276,43 @@ export function createWitness(input: { readonly kind: 'api' | 'smtp'; readonly t
     },
     /** An operator puts what was refused back in line. */
     retried(enrolment: string): void {
-      for (let day = 1; day <= 7; day += 1) {
+      const one = enrolled.get(enrolment)
+      for (let day = one ? mostLessons(one) : 0; day > 0; day -= 1) {
         const lesson = lessonOf(`${enrolment}.${day}`)
         lesson.parked = false
+        // Of one that counts as sent nobody knows when it arrived.
+        if (!lesson.recorded && lesson.tried) lesson.sentAt = Number.NEGATIVE_INFINITY
         forget(lesson)
       }
     },
     /** When all is over: every enrolment that was not ended has had all that was due. */
     finish(): void {
-      for (const [enrolment, at] of confirmedAt) {
+      for (const [enrolment, one] of enrolled) {
         if (ended.has(enrolment) || superseded.has(enrolment) || dead.has(enrolment)) continue
-        for (let day = 1; day <= 7 && lessonDue(at, day) + DAY_MS < time.clock.now(); day += 1)
+        // A course that grew does not go on for whoever had finished.
+        const lengths = plansOf(one).map(({ lessons }) => lessons.length)
+        for (let day = 1; day <= Math.min(...lengths); day += 1) {
+          if (Math.max(...dueTimes(enrolment, one, day)) + DAY_MS >= time.clock.now()) break
           if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
             violation('a lesson that was due never went out', `${enrolment}.${day}`)
+        }
       }
     },
     arrived: (lesson: string) => lessonOf(lesson).deliveries > 0,
     /** The link that the first lesson of an enrolment brought. */
     linkOf: (enrolment: string) => links.get(enrolment),
-    counts: () => ({ delivered, lessons: lessons.size, enrolments: confirmedAt.size }),
+    /** Days from each confirmation to the last lesson that there was time for, both included. */
+    counts: () => {
+      let days = 0
+      for (const one of enrolled.values()) {
+        const plan = coursesOf(one)[one.release]
+        if (plan === undefined) continue
+        const enrolment = { confirmedAt: one.at, timeZone: one.timeZone }
+        const end = Math.min(time.clock.now(), calendar.dueAt(plan, enrolment, plan.lessons.length))
+        days += 1 + Math.max(0, Math.floor((end - one.at) / DAY_MS))
+      }
+      return { delivered, enrolments: enrolled.size, subscriberDays: days }
+    },
   }
 }
 
@@ -243,9 +321,9 @@ export type Witness = ReturnType<typeof createWitness>
 /** `SUBSCRIPTION.ENROLMENT` of a lesson. */
 export const enrolmentIn = (message: Message): string | undefined => lessonIn(message)?.enrolment
 
-/** From outside, a lesson is known by its template and by the link that ends it. */
+/** From outside, a lesson is known by its page and by the link that ends it. */
 function lessonIn(message: Message) {
-  const day = /^course-day-(\d)/.exec(message.key)?.[1]
+  const day = /\/lessons\/(\d+)/.exec(message.source?.slots.lessonUrl ?? '')?.[1]
   const link = /[?&]s=([^&]+)&t=([^>&]+)/.exec(message.headers['List-Unsubscribe'] ?? '')
   const [, enrolment, t] = link ?? []
   if (day === undefined || enrolment === undefined || t === undefined) return undefined

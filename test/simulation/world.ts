@@ -3,9 +3,9 @@ import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
-import { compiledMails } from '../support/learning.ts'
+import { createCalendar } from './calendar.ts'
 import type { Core } from './core.ts'
+import { drawCurriculum, LANGUAGES, ZONES } from './courses.ts'
 import { simulateFeedback } from './feedback.ts'
 import { openHand } from './hand.ts'
 import { simulateHours } from './hours.ts'
@@ -24,6 +24,10 @@ export interface Scenario {
   readonly faults: readonly Fault[]
   /** So many times rarer are its faults: where a process rarely lives for 400 messages, no call is ever seen to go far. */
   readonly rarity: number
+  /** How many courses are drawn, and edited while people are in them; 0: the default platform's one. */
+  readonly courses: number
+  /** ISO 8601: when it begins. */
+  readonly season: string
 }
 
 export interface Run {
@@ -36,7 +40,6 @@ export interface Run {
   readonly kills: number
 }
 
-const START = Date.UTC(2026, 2, 27, 22, 30)
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 /** The longest that a client waits for an answer of PostgreSQL. */
@@ -46,8 +49,14 @@ const SILENCE_MS = 17_000
 export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const { DAY_MS } = core
   const random = seeded(scenario.seed)
-  const time = virtualTime(START)
+  const start = Date.parse(scenario.season)
+  const time = virtualTime(start)
   const faults = new Set(scenario.faults)
+  const curriculum = await drawCurriculum(scenario.seed, scenario.courses, scenario.days)
+  const { releases, compiled } = curriculum
+  const calendar = createCalendar(start - 2 * DAY_MS, start + 120 * DAY_MS)
+  /** Which release is in place. */
+  let release = 0
   const hand = faults.has('poison') ? await openHand() : undefined
   const store = await core.openStore(hand && { kind: 'sqlite', file: hand.file }, {
     leaseClock: time.elapsed,
@@ -57,7 +66,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     core,
     store,
     time,
-    witness: createWitness({ kind: scenario.provider, time }),
+    witness: createWitness({ kind: scenario.provider, time, calendar, curriculum }),
     seed: scenario.seed,
     addressKey: addressKey.reveal(),
     reports: faults.has('feedback'),
@@ -97,9 +106,10 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   async function erase(id: string): Promise<boolean> {
     const found = await store.course.findById(id)
     if (found === undefined) return false
+    const all = await store.course.findPerson(found.address)
     await course.erase(found.address)
     feedback.erased(found.address)
-    witness.unsubscribed(`${id}.${found.enrolment}`)
+    for (const one of all) witness.unsubscribed(`${one.id}.${one.enrolment}`)
     return true
   }
   const leaveSoon = (enrolment: string) =>
@@ -117,8 +127,10 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     leave: leaveSoon,
   })
   const tokens = new Map<string, string>()
+  /** The course that somebody asked for last: a confirmation does not say which it is for. */
+  const asked = new Map<string, string>()
 
-  const web: Process = { name: 'web', alive: true, call: 0 }
+  const web: Process = { name: 'web', alive: true, call: 0, release: 0 }
   /** For some hours our own texts cannot be put together, or the provider refuses us. */
   const period = (fault: Fault) => {
     const from = random.between(HOUR, scenario.days * DAY_MS)
@@ -127,7 +139,6 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   const isBroken = period('broken-texts')
   isRefusing = period('refuses-us')
-  const compiled = await compiledMails()
   /** Of an environment that is rotated: what a process was started with stays with it. */
   const secrets = ['the first secret', 'the second secret', 'the third secret'].map(core.secret)
 
@@ -137,7 +148,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     const linkKey = secrets[rotated] ?? core.secret('')
     const skew = faults.has('clock-skew') && process !== web ? random.between(-MOST_SKEW_MS, MOST_SKEW_MS) : 0
     return core.openCourse({
-      catalog: core.createCatalog(learning.courses),
+      catalog: core.createCatalog(releases[release]?.courses ?? [], core.zones),
       store: over,
       persistent: true,
       mailer: core.openMailer({
@@ -145,14 +156,14 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
         from: { name: undefined, address: 'course@example.com' },
         compiled: async () => {
           if (process !== web && isBroken()) throw new Error('a template is missing')
-          return compiled
+          return compiled()
         },
         transport: {
           ...transport,
           send: async (message: Message, deadline?: AbortSignal) => {
             const token = /token=([\w-]+)/.exec(message.text)?.[1]
             if (token === undefined) return transport.send(message, deadline)
-            tokens.set(message.to.address, token)
+            tokens.set(`${message.to.address} ${asked.get(message.to.address)}`, token)
             return { kind: 'sent', id: message.key }
           },
         },
@@ -168,21 +179,41 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     })
   }
 
-  const course = courseOf(web, store.course)
+  let course = courseOf(web, store.course)
   // Loads what is loaded once, so that the first run of a process is like any other.
   await course.subscribe({ spelling: 'first@example.com', identity: 'first@example.com' })
   await new Promise((resolve) => setTimeout(resolve, 50))
   const people = Array.from({ length: scenario.subscribers }, (_, n) =>
-    person({ n, course, store: store.course, random, time, witness, tokens, faults, leave }),
+    person({
+      address: `p${n}@example.com`,
+      site: () => ({ course, release }),
+      store: store.course,
+      random,
+      time,
+      witness,
+      tokens,
+      asked,
+      faults,
+      leave,
+    }),
   )
-  for (const start of people) time.after(random.between(0, (scenario.days * DAY_MS) / 4), start)
+  for (const live of people) {
+    const offered = (releases[0]?.courses ?? []).map(({ id }) => id)
+    // Many are in two or three courses at once.
+    const from = random.between(0, offered.length - 1)
+    const many = random.between(1, Math.min(3, offered.length))
+    for (const id of [...offered, ...offered].slice(from, from + many))
+      time.after(random.between(0, (scenario.days * DAY_MS) / 4), () => live(id))
+  }
 
   // Days without any dispatcher leave a backlog that is then worked off one day a call.
   const from = random.between(2, scenario.days) * DAY_MS
   const outage = { from, to: from + (random.oneIn(2) ? random.between(1, 3) * DAY_MS : 0) }
 
+  const running = new Map<number, Process>()
   function startDispatcher(n: number, generation: number): void {
-    const process: Process = { name: `dispatcher ${n}.${generation}`, alive: true, call: 0 }
+    const process: Process = { name: `dispatcher ${n}.${generation}`, alive: true, call: 0, release }
+    running.set(n, process)
     const faulty = faultyStore({
       core,
       store: store.course,
@@ -231,6 +262,16 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   for (let n = 1; n <= scenario.dispatchers; n += 1) startDispatcher(n, 0)
 
+  // A deployment: the site at once, the dispatchers one after the other, each ended in the middle of its work.
+  for (const [index, { at }] of releases.entries())
+    if (index > 0)
+      time.after(at, () => {
+        release = index
+        course = courseOf(web, store.course)
+        witness.note('', `release ${index}`)
+        for (const process of running.values()) time.after(random.between(0, HOUR), () => kill(process))
+      })
+
   if (faults.has('clock-step')) {
     const step = () => {
       if (calm) return
@@ -242,8 +283,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     time.after(random.between(HOUR, 30 * HOUR), step)
   }
 
-  if (faults.has('hours'))
-    simulateHours({ core, store, time, start: START, random, witness, forMs: 2 * DAY_MS })
+  if (faults.has('hours')) simulateHours({ core, store, time, start, random, witness, forMs: 2 * DAY_MS })
   if (hand) {
     const poison = () => {
       if (calm) return
@@ -265,14 +305,14 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   if (!failed()) witness.finish()
   await store.close()
   await hand?.close()
-  const { delivered, enrolments } = witness.counts()
+  const { delivered, subscriberDays } = witness.counts()
   const digest = createHash('sha256')
   for (const { at, about, what } of witness.trace) digest.update(`${at} ${about} ${what}\n`)
   return {
     violations: witness.violations,
     trace: witness.trace,
     digest: digest.digest('hex').slice(0, 16),
-    subscriberDays: enrolments * 7,
+    subscriberDays,
     delivered,
     kills,
   }
@@ -372,56 +412,90 @@ function faultyStore(input: {
   }
 }
 
-/** A subscriber: subscribes, confirms (or not), may leave, come back by the link, or start over. */
+/** A subscriber: begins a course (or not), may leave, come back by the link, or start over; in several courses at once. */
 function person(input: {
-  readonly n: number
-  readonly course: Course
+  readonly address: string
+  /** What the site is by now. */
+  readonly site: () => { readonly course: Course; readonly release: number }
   readonly store: CourseStore
   readonly random: Seeded
   readonly time: ReturnType<typeof virtualTime>
   readonly witness: ReturnType<typeof createWitness>
   readonly tokens: ReadonlyMap<string, string>
+  readonly asked: Map<string, string>
   readonly faults: ReadonlySet<Fault>
   /** True when the subscriber is gone for good. */
   readonly leave: (enrolment: string) => Promise<boolean>
-}): () => void {
-  const { n, course, store, random, time, witness, tokens, faults, leave } = input
-  const address = `p${n}@example.com`
+}): (id: string) => void {
+  const { address, site, store, random, time, witness, tokens, asked, faults, leave } = input
   const sleep = (low: number, high: number) => time.clock.sleep(random.between(low, high))
+  const timeZone = random.oneIn(2) ? undefined : random.pick(ZONES)
+  const language = random.oneIn(2) ? undefined : random.pick(LANGUAGES)
+  const who = { spelling: address, identity: address, timeZone, language }
 
-  async function enrolment(): Promise<{ name: string; enrolment: number } | undefined> {
-    const found = await store.find(address)
+  async function enrolment(id: string): Promise<{ name: string; enrolment: number } | undefined> {
+    const found = await store.find(address, id)
     return found && { name: `${found.id}.${found.enrolment}`, enrolment: found.enrolment }
   }
-  async function enrol(): Promise<boolean> {
-    await course.subscribe({ spelling: address, identity: address })
+  async function begin(id: string): Promise<boolean> {
+    const before = await enrolment(id)
+    // A shop enrols its customers by itself, and asks twice when it has not heard the answer.
+    if (random.oneIn(4)) {
+      const request = { ...who, course: id, key: `${address} ${id} ${before?.enrolment}` }
+      const answer = await site().course.enrol(request)
+      if (answer.enrolled)
+        witness.confirmed(`${answer.id}.${answer.enrolment}`, enrolledIn(id, site().release))
+      await sleep(0, HOUR)
+      const again = await site().course.enrol(request)
+      if (again.enrolled && !answer.enrolled)
+        witness.confirmed(`${again.id}.${again.enrolment}`, enrolledIn(id, site().release))
+      if (again.enrolled && answer.enrolled && again.enrolment !== answer.enrolment)
+        witness.violation('one request enrolled twice', `${again.id}.${again.enrolment}`)
+      if (again.enrolled) return true
+    }
+    asked.set(address, id)
+    await site().course.subscribe({ ...who, course: id })
     // The confirmation mail goes out after the answer.
     await sleep(MINUTE, 4 * HOUR)
     if (random.oneIn(20)) await sleep(6 * 24 * HOUR, 8 * 24 * HOUR)
-    const before = await enrolment()
-    await course.confirm(tokens.get(address) ?? '')
-    const after = await enrolment()
+    const { course, release } = site()
+    const old = await enrolment(id)
+    await course.confirm(tokens.get(`${address} ${id}`) ?? '')
+    const after = await enrolment(id)
     // A link that was used before says "confirmed" again, and changes nothing.
-    if (after === undefined || after.enrolment === before?.enrolment) return false
-    witness.confirmed(after.name, time.clock.now())
+    if (after === undefined || after.enrolment === old?.enrolment) return false
+    witness.confirmed(after.name, enrolledIn(id, release))
     return true
   }
-  async function live(): Promise<void> {
-    if (!(await enrol()) || !faults.has('unsubscribe')) return
+  const enrolledIn = (id: string, release: number) => ({
+    address,
+    at: time.clock.now(),
+    course: id,
+    release,
+    timeZone,
+    language,
+  })
+  async function live(id: string): Promise<void> {
+    if (!(await begin(id)) || !faults.has('unsubscribe')) return
     for (let times = 0; times < 3 && random.oneIn(4); times += 1) {
       await sleep(MINUTE, 7 * 24 * HOUR)
-      const now = await enrolment()
+      const now = await enrolment(id)
       if (now === undefined) return
-      if ((await leave(now.name)) && !(await enrol())) return
+      if (random.oneIn(4) && (await site().course.cancel({ identity: address, course: id }))) {
+        witness.unsubscribed(now.name)
+        if (!(await begin(id))) return
+      } else if ((await leave(now.name)) && !(await begin(id))) return
     }
     if (!faults.has('feedback')) return
     // Whose mail provider unsubscribed them may come back, and be reported again for what they got before.
     for (let times = 0; times < 2; times += 1) {
       await sleep(12 * HOUR, 3 * 24 * HOUR)
-      if ((await store.find(address))?.state === 'unsubscribed') await enrol()
+      if ((await store.find(address, id))?.state === 'unsubscribed') await begin(id)
     }
   }
-  return () => {
-    live().catch((error: unknown) => witness.violation(`a subscriber met a fault: ${String(error)}`, address))
+  return (id) => {
+    live(id).catch((error: unknown) =>
+      witness.violation(`a subscriber met a fault: ${String(error)}`, address),
+    )
   }
 }

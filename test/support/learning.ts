@@ -20,8 +20,6 @@ export const nextAfter = ({ confirmedAt = 0 }: { readonly confirmedAt: number | 
   learning.courses[0] && catalog.next(learning.courses[0], { confirmedAt }, day)
 export const nextOf = (claim: { readonly confirmedAt: number; readonly day: number }) =>
   nextAfter(claim, claim.day)
-/** When a lesson of the default course is due. */
-export const lessonDue = (confirmedAt: number, day: number) => confirmedAt + (day - 1) * 24 * 60 * 60 * 1000
 export const EVENTS = learning.events
 export const EVENT_KINDS = EVENTS.map(({ name }) => name)
 export const LABELS = createLabels(learning)

@@ -1,0 +1,93 @@
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/**
+ * When lessons are due, worked out from the offsets of a time zone and from RFC 5545 alone: the schedule under
+ * simulation must agree, though it is made in another way.
+ */
+export interface Calendar {
+  /** Lesson `day` of an enrolment; spacing is left out. */
+  dueAt(
+    course: Pick<CourseDefinition, 'cadence'>,
+    enrolment: { readonly confirmedAt: number; readonly timeZone: string | undefined },
+    day: number,
+  ): number
+}
+
+interface Offset {
+  readonly from: number
+  readonly ms: number
+}
+
+/** For moments between the two. */
+export function createCalendar(from: number, to: number): Calendar {
+  const byZone = new Map<string, readonly Offset[]>()
+  const offsetsOf = (zone: string) => {
+    let found = byZone.get(zone)
+    if (found === undefined) {
+      found = offsetsBetween(zone, from, to)
+      byZone.set(zone, found)
+    }
+    return found
+  }
+  return {
+    dueAt({ cadence }, { confirmedAt, timeZone }, day) {
+      if (cadence.kind === 'every') return confirmedAt + (day - 1) * cadence.ms
+      const offsets = offsetsOf(cadence.zone ?? timeZone ?? 'UTC')
+      let midnight = Math.floor(confirmedAt / DAY) * DAY - 3 * DAY
+      for (let left = day; ; midnight += DAY) {
+        const weekday = new Date(midnight).getUTCDay() || 7
+        if (cadence.weekdays.length > 0 && !cadence.weekdays.includes(weekday)) continue
+        const instant = instantOf(midnight + cadence.minute * MINUTE, offsets)
+        if (instant >= confirmedAt) left -= 1
+        if (left === 0) return instant
+      }
+    },
+  }
+}
+
+/** Of a time that occurs twice, the first; one that is skipped is read with the offset before the gap. */
+function instantOf(local: number, offsets: readonly Offset[]): number {
+  for (const [index, { ms }] of offsets.entries()) {
+    const next = offsets[index + 1]
+    const instant = local - ms
+    if (next === undefined || instant < next.from) return instant
+    // In the gap: after the change by the old offset, and before it by the new one.
+    if (local - next.ms < next.from) return instant
+  }
+  return local
+}
+
+function offsetsBetween(zone: string, from: number, to: number): readonly Offset[] {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    calendar: 'iso8601',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+  })
+  const offsetAt = (at: number) => {
+    const part = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0 } = part
+    return Date.UTC(year, month - 1, day, hour, minute) - at
+  }
+  const start = Math.floor(from / DAY) * DAY
+  const found: Offset[] = [{ from: Number.NEGATIVE_INFINITY, ms: offsetAt(start) }]
+  for (let at = start; at < to; at += DAY) {
+    const ms = offsetAt(at + DAY)
+    if (ms === found.at(-1)?.ms) continue
+    let [before, after] = [at, at + DAY]
+    while (after - before > MINUTE) {
+      const middle = before + Math.floor((after - before) / 2 / MINUTE) * MINUTE
+      if (offsetAt(middle) === ms) after = middle
+      else before = middle
+    }
+    found.push({ from: after, ms })
+  }
+  return found
+}

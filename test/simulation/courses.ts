@@ -1,0 +1,130 @@
+import type { CourseDefinition } from '../../src/core/course/definition.ts'
+import type { CompiledMails } from '../../src/core/mail/template.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { compiledMails } from '../support/learning.ts'
+import { seeded } from './seeded.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** With summer time, without, by half an hour (Lord Howe), at midnight (Santiago), and with odd offsets (Chatham). */
+export const ZONES = [
+  'Europe/Berlin',
+  'America/New_York',
+  'Australia/Lord_Howe',
+  'America/Santiago',
+  'Pacific/Chatham',
+  'Asia/Kolkata',
+] as const
+/** `fr`: a language that no lesson is in. */
+export const LANGUAGES = ['en', 'de', 'de-AT', 'fr'] as const
+
+/** The courses that the platform has from a moment on: what a deployment puts in place. */
+export interface Release {
+  /** Milliseconds after the start. */
+  readonly at: number
+  readonly courses: readonly CourseDefinition[]
+}
+
+export interface Curriculum {
+  readonly releases: readonly Release[]
+  readonly compiled: () => Promise<CompiledMails>
+  /** What a lesson is to be called for somebody; undefined: the texts of the preset do not say. */
+  readonly subjectOf: (lesson: string, language: string | undefined) => string | undefined
+}
+
+/** The courses of a scenario: those of the default platform, or as many as asked for, drawn and then edited. */
+export async function drawCurriculum(seed: number, courses: number, days: number): Promise<Curriculum> {
+  if (courses === 0)
+    return {
+      releases: [{ at: 0, courses: learning.courses }],
+      compiled: async () => await compiledMails(),
+      subjectOf: () => undefined,
+    }
+  const random = seeded(seed ^ 0xc0de)
+  const names = new Set<string>()
+  const lesson = (course: string) => {
+    const name = `${course}-lesson${names.size}`
+    names.add(name)
+    return name
+  }
+  const cadence = (): CourseDefinition['cadence'] =>
+    random.oneIn(2)
+      ? { kind: 'every', ms: random.pick([3 * HOUR, 12 * HOUR, DAY, DAY, DAY, 36 * HOUR, 2 * DAY]) }
+      : {
+          kind: 'at',
+          minute: random.pick([0, 2 * 60 + 30, 2 * 60 + 30, 9 * 60, 23 * 60 + 45]),
+          zone: random.oneIn(2) ? undefined : random.pick(ZONES),
+          weekdays: random.oneIn(2)
+            ? []
+            : random.pick([
+                [1, 2, 3, 4, 5],
+                [6, 7],
+                [1, 3, 5, 7],
+              ]),
+        }
+  const spacing = () => (random.oneIn(2) ? 0 : random.pick([HOUR, 20 * HOUR, 30 * HOUR]))
+  const first = Array.from({ length: courses }, (_, n): CourseDefinition => {
+    const id = `course${n + 1}`
+    return {
+      id,
+      title: id,
+      lessons: Array.from({ length: random.pick([1, 3, 7, 7, 10, 14, 14]) }, () => lesson(id)),
+      cadence: cadence(),
+      spacingMs: spacing(),
+      follow: random.oneIn(3) ? 'latest' : 'start',
+    }
+  })
+  const edited = (course: CourseDefinition): CourseDefinition => {
+    const lessons = [...course.lessons]
+    const at = random.between(0, lessons.length - 1)
+    if (random.oneIn(2)) lessons.splice(at, 0, lesson(course.id))
+    else if (lessons.length > 1) lessons.splice(at, 1)
+    if (random.oneIn(3)) lessons.reverse()
+    return {
+      ...course,
+      lessons,
+      ...(random.oneIn(3) && { cadence: cadence() }),
+      ...(random.oneIn(3) && { spacingMs: spacing() }),
+    }
+  }
+  const releases: Release[] = [{ at: 0, courses: first }]
+  let courseList: readonly CourseDefinition[] = first
+  for (let left = random.between(0, 2); left > 0; left -= 1) {
+    const before = releases.at(-1)?.at ?? 0
+    const at = before + random.between(6 * HOUR, (days * DAY) / 2)
+    courseList = courseList.map((course) => (random.oneIn(2) ? edited(course) : course))
+    // By mistake a deployment leaves a course out, and the next one brings it back.
+    const gone = courses > 1 && random.oneIn(4)
+    if (gone) {
+      releases.push({ at, courses: courseList.slice(0, -1) })
+      releases.push({ at: at + random.between(HOUR, DAY), courses: courseList })
+    } else releases.push({ at, courses: courseList })
+  }
+  // Some have no translation: whoever reads German gets the original.
+  const german = new Set([...names].filter(() => !random.oneIn(3)))
+  const compiled = {
+    ...(await compiledMails()),
+    ...Object.fromEntries([...names].map((name) => [name, mailOf(name)])),
+    ...Object.fromEntries([...german].map((name) => [`de/${name}`, mailOf(germanOf(name))])),
+  }
+  return {
+    releases,
+    compiled: async () => compiled,
+    subjectOf: (lesson, language) =>
+      language?.startsWith('de') && german.has(lesson) ? germanOf(lesson) : lesson,
+  }
+}
+
+const germanOf = (lesson: string) => `${lesson} auf Deutsch`
+
+/** Says nothing but which lesson it is: what a real one looks like is not simulated. */
+function mailOf(name: string): CompiledMails[string] {
+  const link = { slot: 'unsubscribeUrl', as: 'plain' } as const
+  const slots = {
+    lessonUrl: { type: 'url', sample: 'https://www.example.com/lessons/1' },
+    unsubscribeUrl: { type: 'url', sample: 'https://www.example.com/unsubscribe' },
+  } as const
+  return { slots, subject: [name], html: [`<p>${name}</p>`, link], text: [name, link], body: [name] }
+}
