@@ -254,6 +254,22 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     expect(await page.getByText('Mail (Web) is failing').count()).toBe(1)
   })
 
+  test('printed, it is black on white, with its days and without links', async () => {
+    const context = await browser.newContext({ colorScheme: 'dark', viewport: { width: 1280, height: 900 } })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.goto(await serve('ok'))
+    await page.emulateMedia({ media: 'print' })
+    await keepScreenshot(page, 'status-print')
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)')
+    expect(await page.evaluate('getComputedStyle(document.body).color')).toBe('rgb(0, 0, 0)')
+    // The green for white paper, whatever the screen had.
+    const green = 'getComputedStyle(document.querySelector(".word.ok")).color'
+    expect(await page.evaluate(green)).toBe('rgb(30, 122, 70)')
+    expect(await page.getByRole('link', { name: 'JSON' }).isVisible()).toBe(false)
+    expect(await page.locator('main svg.bars').first().isVisible()).toBe(true)
+  })
+
   test('the badge is a picture that another site can show', async () => {
     const url = await serve('degraded')
     const context = await browser.newContext()

@@ -74,7 +74,7 @@ details.service:not([open]) { margin-bottom: .45rem; }
   .off div, .charts { grid-template-columns: 1fr; } .mail summary { padding: .6rem 1rem; } .service.mail td { grid-column: 1 / -1; display: flex; align-items: baseline; gap: .5rem; } .mail td::before { content: attr(data-name); margin-right: auto; color: var(--quiet); }
 }
 @media print {
-  :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; }
+  :root { --ground: #fff; --paper: #fff; --wash: #fff; --ink: #000; --quiet: #444; --line: #999; --none: #b9b6ad; --accent: #3147a8; --ok: #1e7a46; --degraded: #8a5a00; --failing: #b3261e; }
   .service, .list li, .off { break-inside: avoid; } .bars { print-color-adjust: exact; } footer a { display: none; }
 }
 `
