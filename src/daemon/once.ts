@@ -1,7 +1,8 @@
+/** `opened` gives what was opened already, and opens nothing. */
+export type Once<T> = (() => Promise<T>) & { readonly opened: () => Promise<T | undefined> }
+
 /** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */
-export function once<T>(
-  open: () => Promise<T>,
-): (() => Promise<T>) & { opened: () => Promise<T | undefined> } {
+export function once<T>(open: () => Promise<T>): Once<T> {
   let opening: Promise<T> | undefined
   const get = () => {
     opening ??= open().catch((error: unknown) => {

@@ -98,7 +98,8 @@ export interface Settings {
   /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
   readonly mailRate: number | undefined
   readonly dispatch: {
-    readonly secret: SecretPair | undefined /** 1 to 10,000; 100 when absent. */
+    readonly secret: SecretPair | undefined
+    /** 1 to 10,000; 100 when absent. */
     readonly limit: number
   }
   readonly linkSecret: SecretPair | undefined
@@ -106,7 +107,8 @@ export interface Settings {
   readonly analytics: { readonly table: string | undefined }
   readonly health: { readonly deepToken: SecretPair | undefined }
   readonly limits: {
-    /** Undefined: the default threshold of each policy. */ readonly perMinute: number | undefined
+    /** Undefined: the default threshold of each policy. */
+    readonly perMinute: number | undefined
   }
   /** What tokens must say beyond their signature; undefined: not looked at. */
   readonly identity: { readonly audience: string | undefined; readonly issuer: string | undefined }

@@ -1,0 +1,101 @@
+import { parseAddress } from '../../core/address.ts'
+import type { Clock } from '../../core/clock.ts'
+import { openCatalog } from '../../core/course/catalog.ts'
+import type { Course } from '../../core/course/course.ts'
+import { openCourse } from '../../core/course/open.ts'
+import type { Settings } from '../../core/env/settings.ts'
+import type { Log } from '../../core/log.ts'
+import type { Directory } from '../../core/mail/directory.ts'
+import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
+import type { Platform } from '../../core/platform.ts'
+import type { Random } from '../../core/random.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { type Once, once } from '../once.ts'
+import type { Mail } from './mail.ts'
+import type { Stores } from './stores.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+
+export interface CoursePart {
+  readonly course: Once<Course>
+  readonly transactionalMail: () => Promise<TransactionalMail>
+  /** The budget of confirmations was found used up within the last hour. */
+  readonly confirmationsExhausted: () => boolean
+}
+
+/** The courses and the transactional mails over one store and mailer, opened when first asked for. */
+export function openCoursePart({
+  platform,
+  settings,
+  stores: { store, keys },
+  mail: { mailer, pacer, tally },
+  directory,
+  metrics,
+  clock,
+  random,
+  log,
+}: {
+  readonly platform: Platform
+  readonly settings: Settings
+  readonly stores: Stores
+  readonly mail: Mail
+  readonly directory: Directory | undefined
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}): CoursePart {
+  const { siteUrl } = settings.site
+  let exhaustedAt = Number.NEGATIVE_INFINITY
+  const confirmationsExhausted = () => clock.monotonic() - exhaustedAt < HOUR_MS
+  const course = once(async () => {
+    const kept = await store()
+    const opened = openCourse({
+      catalog: await openCatalog(platform.courses),
+      store: kept.course,
+      persistent: kept.persistent,
+      mailer,
+      clock,
+      random,
+      log,
+      siteUrl,
+      confirmationsPerDay: settings.budgets.confirmationsPerDay,
+      onExhausted() {
+        metrics.confirmationRefused()
+        if (!confirmationsExhausted())
+          log.warn(
+            'confirmations_exhausted',
+            'the platform has mailed as many confirmations as EMAIL_CONFIRMATIONS_PER_DAY allows in 24 hours',
+          )
+        exhaustedAt = clock.monotonic()
+      },
+      ...(await keys()),
+      ...(pacer && { turn: pacer.turn }),
+      async isPaused() {
+        await tally.flush()
+        const pause = await kept.sending.check(clock.now())
+        if (pause) log.warn('courses_paused', `courses are paused: ${pause.reason}`)
+        return pause !== undefined
+      },
+    })
+    return { ...opened, dispatch: metrics.dispatch(opened.dispatch) }
+  })
+  const transactionalMail = once(async () => {
+    const opened = await store()
+    return openTransactionalMail({
+      mails: platform.mails,
+      directory: directory ?? opened.directory,
+      mailer,
+      sentMail: opened.sentMail,
+      addressKey: (await keys()).addressKey,
+      async confirmAgain(email) {
+        const address = parseAddress(email)
+        const answer = address.ok ? await (await course()).confirmAgain(address.identity) : undefined
+        return answer === undefined || answer.kind === 'none' ? { kind: 'not_found' } : answer
+      },
+      siteUrl,
+      clock,
+    })
+  })
+  return { course, transactionalMail, confirmationsExhausted }
+}

@@ -1,0 +1,96 @@
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { suppressionHashes } from '../../core/course/links.ts'
+import type { Settings } from '../../core/env/settings.ts'
+import { createBounceAddresses } from '../../core/mail/feedback/bounce-address.ts'
+import { createPacer, type Pacer } from '../../core/mail/feedback/pacer.ts'
+import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
+import { createTally, type Tally } from '../../core/mail/feedback/tally.ts'
+import type { Mailer } from '../../core/mail/mailer.ts'
+import { openMailer } from '../../core/mail/open.ts'
+import { recipientHashes } from '../../core/mail/recipient.ts'
+import { createSuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
+import type { Transport } from '../../core/mail/transport.ts'
+import type { Platform } from '../../core/platform.ts'
+import { once } from '../once.ts'
+import type { Stores } from './stores.ts'
+
+export interface Mail {
+  readonly mailer: Mailer
+  /** Undefined: messages go as fast as the transport carries them. */
+  readonly pacer: Pacer | undefined
+  readonly tally: Tally
+  readonly suppressionList: () => Promise<SuppressionList>
+  /** How many messages are handed over and not answered. */
+  readonly sending: () => number
+  /** Why the provider refuses the sender; undefined once a message went through. */
+  readonly refused: () => string | undefined
+}
+
+/** What sends mail: the transport behind the list of suppressed addresses, counted and paced over all dispatchers. */
+export function openMail({
+  transport,
+  settings,
+  platform,
+  stores,
+  clock,
+}: {
+  readonly transport: Transport | undefined
+  readonly settings: Settings
+  readonly platform: Platform
+  readonly stores: Stores
+  readonly clock: Clock
+}): Mail {
+  const { store, keys, isKept } = stores
+  const sendingStore = async () => (await store()).sending
+  const tally = createTally(sendingStore, clock)
+  const pacer =
+    settings.mailRate === undefined
+      ? undefined
+      : createPacer({ perSecond: settings.mailRate, store: sendingStore, timer: systemClock })
+  const suppressionList = once(async () => {
+    const { addressKey, linkKey, oldLinkKeys } = await keys()
+    const { feedback, sending } = await store()
+    const bounceAddress = settings.mail?.bounceAddress
+    return {
+      store: feedback,
+      sending,
+      erasureHashes: (identity: string) => suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity),
+      bounceAddresses:
+        bounceAddress === undefined ? undefined : createBounceAddresses(bounceAddress, addressKey.reveal()),
+      wasSent: (sent: { readonly identity: string; readonly messageId: string }) =>
+        feedback.wasSent({ ...sent, recipients: recipientHashes(addressKey.reveal(), sent.identity) }),
+    }
+  })
+  const opened = openMailer({
+    mail: settings.mail,
+    compiled: platform.mails.compiled,
+    transport,
+    bounceAddresses: async () => (await suppressionList()).bounceAddresses,
+  })
+  // Where nothing is kept beyond the process, nothing is counted before something else has opened the store.
+  const suppressing = createSuppressingMailer(opened, {
+    list: async () => ((await isKept()) ? suppressionList() : undefined),
+    onSent: async (count) => ((await isKept()) ? tally.add(count) : undefined),
+    onUrgent: async () => ((await isKept()) ? pacer?.passed() : undefined),
+    isSignIn: (template) =>
+      platform.mails.definitions.find(({ name }) => name === template)?.allowance === 'sign-in',
+    clock,
+  })
+  let sending = 0
+  let refused: string | undefined
+  const mailer: Mailer = {
+    ...suppressing,
+    async send(mail, signal) {
+      sending += 1
+      try {
+        const outcome = await suppressing.send(mail, signal)
+        if (outcome.kind === 'sent') refused = undefined
+        if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
+        return outcome
+      } finally {
+        sending -= 1
+      }
+    },
+  }
+  return { mailer, pacer, tally, suppressionList, sending: () => sending, refused: () => refused }
+}
