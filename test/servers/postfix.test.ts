@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +21,7 @@ import { begin, compiledMails, TEMPLATES } from '../support/learning.ts'
 
 const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
+const project = fileURLToPath(new URL('../..', import.meta.url))
 const reader = fileURLToPath(new URL('postfix.py', import.meta.url))
 
 function missing(): string | undefined {
@@ -31,6 +32,17 @@ function missing(): string | undefined {
     return undefined
   } catch {
     return 'no python3 to read the mailbox with'
+  }
+}
+
+/** An alias runs as the user nobody, who must be able to read the built command. */
+function canNobodyRead(file: string): boolean {
+  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) {
+      process.stderr.write(`skipped: the alias, because the user nobody cannot read ${folder}\n`)
+      return false
+    }
+    if (folder === path.dirname(folder)) return true
   }
 }
 
@@ -68,6 +80,8 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     for (const name of ['data', 'mail']) await chown(`${folder}/${name}`, uid, uid)
     await writeFile(`${folder}/etc/main.cf`, settings(folder, uid, knowsNobody.port))
     await writeFile(`${folder}/etc/master.cf`, services(port))
+    await writeFile(`${folder}/etc/aliases`, await documentedAlias(folder))
+    await run('/usr/sbin/postalias', ['-c', `${folder}/etc`, `hash:${folder}/etc/aliases`])
     await control('start')
   })
   afterAll(async () => {
@@ -221,6 +235,58 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     })
     expect(await store.course.findById('id-ada')).toMatchObject({ state: 'unsubscribed' })
   })
+
+  test.runIf(canNobodyRead(path.join(project, 'bin/platformctl.js')))(
+    'the alias of the documentation takes bounces: each suppresses its subscriber',
+    async () => {
+      const { stdout: id } = await run('id', ['-u', 'nobody'])
+      const data = `${folder}/alias`
+      await mkdir(data)
+      const file = `${data}/platform.sqlite`
+      const store = await openStore({ kind: 'sqlite', file })
+      const addressKey = await store.getOrCreate('address_key', () => 'the key of addresses of a test')
+      await store.close()
+      await writeFile(
+        `${data}/platformctl.env`,
+        `STORE_URL=sqlite:${file}\nMAILER_API_KEY=key-of-the-mailer\nMAILER_FROM=course@example.com\nMAILER_SMTP_URL=smtp://127.0.0.1:${port}\nMAILER_BOUNCE_ADDRESS=bounce@bounces.example\n`,
+      )
+      // The alias runs as this user, as it would run as the daemon's.
+      for (const name of ['', ...(await readdir(data))])
+        await chown(path.join(data, name), Number(id), Number(id))
+      const address = 'grace@bounced.example'
+      const mailer = openMailer({
+        compiled: compiledMails,
+        mail: readSettings(learning, {
+          MAILER_API_KEY: 'key-of-the-mailer',
+          MAILER_FROM: 'course@example.com',
+          MAILER_SMTP_URL: `smtp://127.0.0.1:${port}`,
+          MAILER_BOUNCE_ADDRESS: 'bounce@bounces.example',
+        }).mail,
+        bounceAddresses: async () => createBounceAddresses('bounce@bounces.example', addressKey),
+      })
+      await settled(() => mailer.verify())
+      const link = 'https://www.example.com/u?s=1&t=2'
+      const outcome = await mailer.send({
+        template: 'course-day-1',
+        slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: link },
+        to: { name: undefined, address },
+        about: 'course.id-grace.1.1',
+        date: DATE,
+        unsubscribeUrl: link,
+      })
+      expect(outcome).toMatchObject({ kind: 'sent' })
+      await mailer.close()
+      const after = await openStore({ kind: 'sqlite', file })
+      onTestFinished(() => after.close())
+      await settled(async () => {
+        const found = await after.feedback.find(address)
+        if (found === undefined)
+          throw new Error(`nothing was recorded: ${await readFile(`${folder}/queue/maillog`, 'utf8')}`)
+        expect(found).toMatchObject({ suppression: { cause: 'hard-bounce', source: 'pipe' } })
+      })
+    },
+    60_000,
+  )
 })
 
 const settings = (folder: string, uid: number, knowsNobody: number) => `compatibility_level = 3.6
@@ -233,7 +299,10 @@ maillog_file_prefixes = ${folder}
 myhostname = localhost
 inet_interfaces = 127.0.0.1
 inet_protocols = ipv4
-mydestination =
+mydestination = bounces.example
+local_recipient_maps =
+alias_maps = hash:${folder}/etc/aliases
+default_privs = nobody
 mynetworks =
 smtpd_relay_restrictions = reject_unauth_destination
 smtpd_tls_security_level = none
@@ -258,6 +327,7 @@ defer unix - - n - 0 bounce
 trace unix - - n - 0 bounce
 verify unix - - n - 1 verify
 virtual unix - n n - - virtual
+local unix - n n - - local
 anvil unix - - n - 1 anvil
 proxymap unix - - n - - proxymap
 error unix - - n - - error
@@ -266,6 +336,15 @@ discard unix - - n - - discard
 smtp unix - - n - - smtp
 postlog unix-dgram n - n - 1 postlogd
 `
+
+/** The alias line of docs/feedback.md, for the built command and files of this test. */
+async function documentedAlias(folder: string): Promise<string> {
+  const page = await readFile(path.join(project, 'docs/feedback.md'), 'utf8')
+  const line = /^bounce: "\|platformctl .*"$/m.exec(page)?.[0]
+  if (line === undefined) throw new Error('docs/feedback.md shows no alias')
+  const command = `${process.execPath} ${path.join(project, 'bin/platformctl.js')}`
+  return `${line.replace('platformctl', () => command).replace('/etc/platformctl.env', `${folder}/alias/platformctl.env`)}\n`
+}
 
 /** A mail server that accepts no recipient. */
 async function serverThatKnowsNobody() {
@@ -281,9 +360,9 @@ async function serverThatKnowsNobody() {
   return { port: at.port, close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
 }
 
-/** Postfix tells nobody when it is done: it is asked until it is, for at most ten seconds. */
+/** Postfix tells nobody when it is done: it is asked until it is, for at most thirty seconds. */
 async function settled(look: () => Promise<void>): Promise<void> {
-  const until = performance.now() + 10_000
+  const until = performance.now() + 30_000
   for (;;) {
     try {
       return await look()
