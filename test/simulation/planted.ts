@@ -32,8 +32,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'makes a new key for every attempt',
     file: 'course/dispatcher.ts',
-    find: '...lessonOf(plan, claim),\n        slots',
-    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        slots',
+    find: '...lessonOf(plan, claim),\n        language',
+    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        language',
   },
   {
     name: 'does not look again before it hands over',
