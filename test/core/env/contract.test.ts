@@ -11,6 +11,7 @@ const contract = createContract({
       variables: {
         KILN_API_KEY: { kind: 'secret' },
         KILN_API_SECRET: { kind: 'secret', services: ['web'] },
+        KILN_SHELVES: { kind: 'integer', range: [3, 9] },
         KILN_REGION: { kind: 'enum', of: ['eu', 'us'], default: 'eu', pattern: '[a-z]+' },
       },
       rules: [
@@ -36,6 +37,7 @@ test('a variable gets the readers of its group, the secrecy of its kind and an e
   })
   expect(contract.find('KILN_API_SECRET')?.services).toEqual(['web'])
   expect(contract.find('KILN_REGION')).toMatchObject({ example: 'eu', default: 'eu', secret: false })
+  expect(contract.find('KILN_SHELVES')?.example).toBe('3')
   expect(contract.find('KILN_REGION')?.pattern?.test('eu1')).toBe(false)
   expect(contract.find('KILN_COLOR')).toBeUndefined()
 })

@@ -19,3 +19,26 @@ test('many values that are each within bounds are read', () => {
   for (const dialect of ['compose', 'dotenv-expand'] as const)
     expect(readAs(dialect, text).values.get('B999')).toBe('0123456789-0123456789')
 })
+
+test.each([
+  [':-', 'set', 'word', 'word'],
+  ['-', 'set', '', 'word'],
+  [':+', 'word', '', ''],
+  ['+', 'word', 'word', ''],
+])(
+  '%s gives a word for a name that is set, empty or not there as a shell does',
+  (operator, set, empty, unset) => {
+    const text = [
+      'S=set',
+      'E=',
+      ...['S', 'E', 'U'].map((name) => `X${name}=\${${name}${operator}word}`),
+    ].join('\n')
+    for (const dialect of ['compose', 'dotenv-expand'] as const) {
+      const { values } = readAs(dialect, text)
+      expect(
+        ['XS', 'XE', 'XU'].map((name) => values.get(name)),
+        dialect,
+      ).toEqual([set, empty, unset])
+    }
+  },
+)

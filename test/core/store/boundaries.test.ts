@@ -4,6 +4,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import type { Claim, CourseStore, Settlement } from '../../../src/core/course/store.ts'
+import { releaseChange } from '../../../src/core/mail/feedback/changes.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -316,6 +317,27 @@ test('the rows of a group of outcomes are locked in the order of their ids', asy
   await settled
   expect(await course.findById('zoe')).toMatchObject({ sentDays: [1] })
 })
+
+test.each(['mailbox', 'subscription'])(
+  'feedback locks each %s in the order of its name, whatever order it was stored or reported in',
+  async (table) => {
+    const { store, url } = await storeWith('postgres', ['zoe', 'bob', 'ada'])
+    const release = (id: string) =>
+      releaseChange(`${id}@example.com`, { at: 2, reason: 'asked to', source: 'operator' })
+    for (const id of ['zoe', 'bob', 'ada']) await store.feedback.apply([release(id)], 2)
+    const [holder, tester] = [await besides(url), await besides(url)]
+    await holder.query(`BEGIN; SELECT 1 FROM ${table} WHERE identity = 'ada@example.com' FOR UPDATE`)
+    const applied = store.feedback.apply(['zoe', 'ada', 'bob'].map(release), 3)
+    const waits = `SELECT count(*)::int AS n FROM pg_stat_activity
+    WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
+    await expect.poll(async () => (await tester.query(waits)).rows[0]?.n).toBe(1)
+    await tester.query(
+      `BEGIN; SELECT 1 FROM ${table} WHERE identity <> 'ada@example.com' FOR UPDATE NOWAIT; COMMIT`,
+    )
+    await holder.query('COMMIT')
+    expect(await applied).toEqual(['unchanged', 'unchanged', 'unchanged'])
+  },
+)
 
 test('what was never confirmed is removed however many steps that takes', async () => {
   const { course, url } = await storeWith('postgres', [])

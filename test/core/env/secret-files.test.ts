@@ -1,0 +1,78 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { createContract } from '../../../src/core/env/contract.ts'
+import { readSecretFiles } from '../../../src/core/env/secret-files.ts'
+import { emptyFolder } from '../../support/folder.ts'
+
+const contract = createContract({
+  services: ['web'],
+  groups: {
+    kiln: {
+      services: 'all',
+      unlocks: 'kiln bookings',
+      absent: 'bookings are shown as unavailable',
+      variables: { KILN_KEY: { kind: 'secret' }, KILN_REGION: { kind: 'text' } },
+    },
+  },
+})
+
+async function read(content: string | Uint8Array, env: Record<string, string> = { KILN_KEY_FILE: 'secret' }) {
+  const folder = await emptyFolder()
+  writeFileSync(path.join(folder, 'secret'), content)
+  return readSecretFiles(contract, env, folder)
+}
+
+test('a secret of exactly 64 KB is read whole, and one byte more is refused', async () => {
+  const largest = 'x'.repeat(64 * 1024)
+  expect(await read(largest)).toEqual({ env: { KILN_KEY: largest }, findings: [] })
+  const { env, findings } = await read(`${largest}x`)
+  expect(env).toEqual({ KILN_KEY_FILE: 'secret' })
+  expect(findings).toMatchObject([
+    {
+      id: 'unreadable-secret-file',
+      severity: 'error',
+      present: ['KILN_KEY_FILE'],
+      cause: 'secret, which KILN_KEY_FILE names, is larger than 64 KB.',
+    },
+  ])
+})
+
+test.each([
+  ['', 'is empty'],
+  [' \n', 'is empty'],
+  ['a\0b', 'is not a text file'],
+  [new Uint8Array([0x61, 0xff]), 'is not valid UTF-8'],
+])('a file that holds %j is refused with the reason', async (content, reason) => {
+  expect((await read(content)).findings).toMatchObject([
+    { cause: `secret, which KILN_KEY_FILE names, ${reason}.` },
+  ])
+})
+
+test('a file that is missing is not named, as it may be the secret itself, unless it looks like a path', async () => {
+  for (const [file, named] of [
+    ['sk-live-canary', 'The file'],
+    ['/run/secrets/kiln-key', '/run/secrets/kiln-key'],
+  ] as const)
+    expect((await read('', { KILN_KEY_FILE: file })).findings[0]?.cause).toBe(
+      `${named}, which KILN_KEY_FILE names, does not exist.`,
+    )
+})
+
+test('every file is closed, whether it could be read or not', async () => {
+  const open = () => readdirSync('/proc/self/fd').length
+  if (process.platform !== 'linux') return
+  const folder = await emptyFolder()
+  writeFileSync(path.join(folder, 'good'), 'secret')
+  writeFileSync(path.join(folder, 'empty'), '')
+  const before = open()
+  for (const file of ['good', 'empty', '.', 'missing'])
+    readSecretFiles(contract, { KILN_KEY_FILE: file }, folder)
+  expect(open()).toBe(before)
+})
+
+test('only secrets are read from files, and what is not read stays as it is', async () => {
+  const env = { KILN_REGION_FILE: 'secret', OTHER: 'x' }
+  expect(await read('eu', env)).toEqual({ env, findings: [] })
+  expect((await read('key', { ...env, KILN_KEY_FILE: 'secret' })).env).toEqual({ ...env, KILN_KEY: 'key' })
+})
