@@ -3,15 +3,17 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/core/store/open.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
 
-async function terminal(cwd?: string) {
+async function terminal(cwd?: string, platform = learning) {
   cwd ??= await emptyFolder()
   await (await openStore({ kind: 'sqlite', file: path.join(cwd, 'platform.sqlite') })).close()
   return async (...args: string[]) => {
     const { context, stdout, stderr } = testContext({
       cwd,
+      platform,
       operator: () => ({ name: 'ops', place: 'box-1' }),
     })
     const code = await runProgram([...args, '--data', '.'], context)
@@ -92,4 +94,22 @@ test('a course that does not exist is refused with those that do, and an unknown
     code: 1,
     err: expect.stringContaining('waits for its confirmation'),
   })
+})
+
+test('course show tells of every course that a person is in, and of one by its id', async () => {
+  const [quantum] = learning.courses
+  if (quantum === undefined) throw new Error('the default platform has a course')
+  const run = await terminal(undefined, { ...learning, courses: [quantum, { ...quantum, id: 'optics' }] })
+  for (const course of ['quantum', 'optics'])
+    await run('course', 'enrol', 'ada@example.com', '--course', course)
+  const show = await run('course', 'show', 'ada@example.com')
+  expect(show.out.match(/^course .*$/gm)).toEqual(['course        quantum', 'course        optics'])
+  expect(show.out.match(/^id .*$/gm)).toHaveLength(2)
+  const { course, enrolments } = JSON.parse(
+    (await run('course', 'show', 'ada@example.com', '--format', 'json')).out,
+  )
+  expect(course).toBe('quantum')
+  expect(enrolments.map((one: { course: string }) => one.course)).toEqual(['quantum', 'optics'])
+  const one = await run('course', 'show', enrolments[1].id)
+  expect(one.out.match(/^course .*$/gm)).toEqual(['course        optics'])
 })

@@ -222,20 +222,28 @@ async function resume(context: Context, platform: OpenedPlatform, options: Optio
 
 async function show(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
   const byAddress = address.includes('@')
-  const found = byAddress ? await course.find(await identityOf(address)) : await course.findById(address)
-  if (found === undefined)
+  const found = byAddress
+    ? await course.findPerson(await identityOf(address))
+    : [(await course.findById(address)) ?? []].flat()
+  if (found.length === 0)
     throw new CommandError(EXIT.failed, `no subscription has this ${byAddress ? 'address' : 'id'}.`)
-  const history = await course.history(found.id)
+  const all = await Promise.all(
+    found.map(async (enrolment) => ({ enrolment, history: await course.history(enrolment.id) })),
+  )
   if (options.format === 'json') {
-    const entries = history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
-    return json(context, { version: 1, ...found, history: entries })
+    const enrolments = all.map(({ enrolment, history }) => ({
+      ...enrolment,
+      history: history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })),
+    }))
+    // The oldest also at the top, as before there were several.
+    return json(context, { version: 1, ...enrolments[0], enrolments })
   }
   const { historyText } = await import('../output/course-text.ts')
-  context.stdout.write(
-    `${rows(found)
-      .map(([name, value]) => `${name.padEnd(14)}${value}`)
-      .join('\n')}\n\n${historyText(history)}`,
-  )
+  const texts = all.map(({ enrolment, history }) => {
+    const lines = rows(enrolment).map(([name, value]) => `${name.padEnd(14)}${value}\n`)
+    return `${lines.join('')}\n${historyText(history)}`
+  })
+  context.stdout.write(texts.join('\n'))
   return EXIT.passed
 }
 
