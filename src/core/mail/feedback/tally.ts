@@ -7,7 +7,7 @@ export interface Tally {
   flush(): Promise<void>
 }
 
-const AT_ONCE = 100
+const AT_ONCE = 1000
 const LONGEST_MS = 1000
 
 /** A crash loses the counts of the last second, which only makes the rates of that day look higher. */

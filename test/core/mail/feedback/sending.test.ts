@@ -129,10 +129,10 @@ test('counts are written together, and all of them at the end', async () => {
   const tally = createTally(async () => ({ count: async (rows) => void written.push(rows.length) }), {
     monotonic: () => 0,
   })
-  for (let n = 0; n < 250; n += 1) await tally.add(counts('sent', 1))
+  for (let n = 0; n < 2500; n += 1) await tally.add(counts('sent', 1))
   await tally.flush()
   await tally.flush()
-  expect(written).toEqual([100, 100, 50])
+  expect(written).toEqual([1000, 1000, 500])
 })
 
 test('a dispatch sends nothing while courses are paused, and stops soon when they are paused meanwhile', async () => {
