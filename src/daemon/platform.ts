@@ -27,7 +27,7 @@ import { openMail } from './open/mail.ts'
 import { serveAll } from './open/serve.ts'
 import { openStores } from './open/stores.ts'
 import type { Parts } from './parts.ts'
-import { statusSource } from './status.ts'
+import { sharedIncidents, statusSource } from './status.ts'
 
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
 export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
@@ -154,7 +154,10 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     clock,
     log,
     health: healthOf(WEB),
-    status: statusSource(options.history),
+    status: statusSource(options.history, async (now) => {
+      const opened = await stores.known()
+      return opened?.kind === 'postgres' ? sharedIncidents(opened.incidents, platform, now) : undefined
+    }),
     async mailReport() {
       const opened = await stores.known()
       if (!mailer.configured || opened === undefined) return undefined

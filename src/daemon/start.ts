@@ -7,6 +7,7 @@ import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
+import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
 import type { Log } from '../core/log.ts'
 import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
 import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
@@ -239,6 +240,10 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
           await store.sending.prune(clock.now() - COUNTED_MINUTES_KEPT_MS)
           await store.feedback.prune(clock.now() - FEEDBACK_EVENTS_KEPT_MS)
+          await store.incidents.prune({
+            before: clock.now() - INCIDENTS_KEPT.ms,
+            keep: INCIDENTS_KEPT.most,
+          })
           await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'
         },

@@ -1,7 +1,8 @@
 import type { Settings } from '../core/env/settings.ts'
+import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Messages } from '../core/messages/en.ts'
 import type { Platform } from '../core/platform.ts'
-import type { History, Recorded } from '../core/status/history.ts'
+import type { History, Recorded, RootIncident } from '../core/status/history.ts'
 
 /** What the status routes know of the recorded health. */
 export interface StatusSource {
@@ -15,8 +16,14 @@ export interface StatusSource {
 /** Another process may write the same file: what is read serves no longer than this. */
 const SERVES_MS = 10_000
 
-/** The history for readers: read from the file once a round, however many visitors come. */
-export function statusSource(history: History | undefined): StatusSource {
+/**
+ * The history for readers: read from the file once a round, however many visitors come. `shared` gives the incidents of
+ * a store that several machines share, so that each shows the same; when it cannot be read, those that this one saw.
+ */
+export function statusSource(
+  history: History | undefined,
+  shared: (now: number) => Promise<readonly RootIncident[] | undefined> = async () => undefined,
+): StatusSource {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
   return {
     recorded: history === undefined ? 'none' : history.persistent ? 'file' : 'memory',
@@ -24,7 +31,7 @@ export function statusSource(history: History | undefined): StatusSource {
     read(now) {
       if (history === undefined) return Promise.resolve({ series: [], incidents: [], builds: [] })
       if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {
-        const recorded = history.read(now)
+        const recorded = withShared(history.read(now), shared(now))
         cached = { at: now, recorded }
         // A failed read is tried again, and the first minute is waited for by nobody.
         const forget = () => {
@@ -35,6 +42,42 @@ export function statusSource(history: History | undefined): StatusSource {
       return cached.recorded
     },
   }
+}
+
+async function withShared(
+  recorded: Promise<Recorded>,
+  incidents: Promise<readonly RootIncident[] | undefined>,
+): Promise<Recorded> {
+  const [own, shared] = await Promise.all([recorded, incidents.catch(() => undefined)])
+  return shared === undefined ? own : { ...own, shared }
+}
+
+const SHARED_SHOWN = 200
+
+/** The stored incidents as the status page shows them: those of probes and services; what is only for operators is left out. */
+export async function sharedIncidents(
+  store: IncidentStore,
+  { probes, contract }: Pick<Platform, 'probes' | 'contract'>,
+  now: number,
+): Promise<readonly RootIncident[]> {
+  const shown = new Set([...probes.map(({ name }) => name), ...contract.services])
+  return (await store.list(SHARED_SHOWN)).flatMap(
+    ({ cause, service, reason, affected, openedAt, closedAt }): RootIncident[] =>
+      shown.has(cause)
+        ? [
+            {
+              service,
+              probe: cause,
+              state: 'failing',
+              reason,
+              beganAt: openedAt,
+              endedAt: closedAt,
+              lengthMs: Math.max(0, (closedAt ?? now) - openedAt),
+              feltBy: affected,
+            },
+          ]
+        : [],
+  )
 }
 
 /** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */

@@ -134,6 +134,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--as', as]),
   ['email', 'preview', '--port', '0'],
   ['alert', 'test', '--env-file', 'a.env'],
+  ['beat', 'backup', '--env-file', 'a.env'],
   ['alert', 'ack', 'no-such', '--env-file', 'a.env'],
   ['alert', 'silence', '15m', '--reason', 'deploy', '--env-file', 'a.env'],
   ['email', 'lint'],

@@ -98,6 +98,7 @@ function start(): ChildProcess {
 }
 
 const began = performance.now()
+const faults: string[] = []
 const at = { arrived: 0, answered: 0, random: 0 }
 const progress = progressOn()
 try {
@@ -113,7 +114,9 @@ try {
       if (left === 0) daemon.kill('SIGKILL')
     }
     const timer = setTimeout(() => daemon.kill('SIGKILL'), LIFE_MS)
-    await ended
+    const [code] = await ended
+    // One that ends by itself is no kill, and what it did is no proof.
+    if (code !== null) faults.push(`a daemon ended by itself with ${code}`)
     clearTimeout(timer)
     at[where] += 1
     progress.tell(`${kill + 1} of ${kills} kills, ${taken.size} messages`)
@@ -134,8 +137,8 @@ const lost = [...wanted].filter((about) => !ids.has(about))
 const twice = [...ids].flatMap(([about, { size }]) => (size > 1 ? [about] : []))
 const repeated = [...taken.values()].reduce((sum, times) => sum + times - 1, 0)
 progress.end()
-for (const about of [...lost, ...twice].slice(0, 20)) process.stdout.write(`  ${about}\n`)
+for (const about of [...lost, ...twice, ...faults].slice(0, 20)) process.stdout.write(`  ${about}\n`)
 process.stdout.write(
-  `${kills} kills (${at.arrived} as a message arrived, ${at.answered} after its answer, ${at.random} at random), ${taken.size} messages, ${lost.length} lost, ${twice.length} twice, ${repeated} repeated under the same id, ${((performance.now() - began) / 1000).toFixed(0)} s\n`,
+  `${kills} kills (${at.arrived} as a message arrived, ${at.answered} after its answer, ${at.random} at random), ${taken.size} messages, ${lost.length} lost, ${twice.length} twice, ${repeated} repeated under the same id, ${faults.length} faults, ${((performance.now() - began) / 1000).toFixed(0)} s\n`,
 )
-if (lost.length + twice.length > 0) process.exitCode = 1
+if (lost.length + twice.length + faults.length > 0) process.exitCode = 1

@@ -42,6 +42,9 @@ export interface Silence {
   readonly by: string
 }
 
+/** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
+export const INCIDENTS_KEPT = { ms: 90 * 24 * 60 * 60 * 1000, most: 1000 } as const
+
 /** The incidents of a platform and what was told of them, shared by everything that shares the store. */
 export interface IncidentStore {
   /** Opens an incident unless one with its cause is open. */
@@ -75,6 +78,8 @@ export interface IncidentStore {
   ): Promise<void>
   /** The newest first. */
   messages(limit: number): Promise<readonly MessageRecord[]>
+  /** Forgets incidents that closed before that moment, all but the newest `keep` closed ones, what was told of them, and old silences. */
+  prune(input: { readonly before: number; readonly keep: number }): Promise<void>
   silence(silence: Silence): Promise<void>
   /** The one that ends last. */
   lastSilence(): Promise<Silence | undefined>

@@ -66,7 +66,16 @@ export interface Incident {
   readonly endedAt: number | undefined
 }
 
+/** An incident at its cause; what only followed from it is named in `feltBy`. */
+export interface RootIncident extends Incident {
+  readonly lengthMs: number
+  /** Services whose probe of the failing one failed at the same time. */
+  readonly feltBy: readonly Service[]
+}
+
 export interface Recorded {
+  /** The incidents of all replicas, where they share a store; in place of those that this one saw. */
+  readonly shared?: readonly RootIncident[]
   readonly series: readonly Series[]
   /** Newest first. */
   readonly incidents: readonly Incident[]

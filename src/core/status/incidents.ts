@@ -1,15 +1,8 @@
 import type { Service } from '../service.ts'
-import type { Incident } from './history.ts'
+import type { Incident, RootIncident } from './history.ts'
 
 /** Two looks of a minute and their own time: who notices a fault of its neighbour notices it within this. */
 const NOTICE_MS = 3 * 60 * 1000
-
-/** An incident at its cause; what only followed from it is named in `feltBy`. */
-export interface RootIncident extends Incident {
-  readonly lengthMs: number
-  /** Services whose probe of the failing one failed at the same time. */
-  readonly feltBy: readonly Service[]
-}
 
 /** Tells causes from followers: `agent: api` while the API itself was failing says nothing of its own. */
 export function rootIncidents(

@@ -1,8 +1,17 @@
 import type { ProbeState } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
-import { DAY_MS, DAYS_KEPT, HOUR_MS, type Period, type Recorded, type Series, WHOLE } from './history.ts'
-import { type RootIncident, rootIncidents } from './incidents.ts'
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  HOUR_MS,
+  type Period,
+  type Recorded,
+  type RootIncident,
+  type Series,
+  WHOLE,
+} from './history.ts'
+import { rootIncidents } from './incidents.ts'
 
 /** Older than this, a look says nothing of now: two were missed. */
 const FRESH_MS = 3 * 60 * 1000
@@ -117,7 +126,7 @@ export function summarise(recorded: Recorded, now: number, names: readonly Servi
     since:
       recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
-    incidents: rootIncidents(recorded.incidents, now, names),
+    incidents: recorded.shared ?? rootIncidents(recorded.incidents, now, names),
     skew: builds.size > 1,
   }
 }

@@ -50,6 +50,30 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.lastSilence()).toEqual({ from: NOW + 5, until: NOW + 6, reason: 'done', by: 'ci' })
   })
 
+  test('what is over is forgotten after its time, or when there is too much of it; what is open stays', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    for (const [index, cause] of ['old', 'flap', 'flap', 'flap', 'open'].entries()) {
+      await incidents.open({ ...incident(`i${index}`, cause), openedAt: NOW + index, seenAt: NOW + index })
+      await incidents.claim({
+        incident: `i${index}`,
+        kind: 'opened',
+        channel: 'webhook',
+        now: NOW,
+        leaseMs: 1,
+      })
+      if (cause !== 'open') await incidents.close({ cause, now: NOW + index, unseenSince: NOW + 10 })
+    }
+    await incidents.silence({ from: NOW, until: NOW + 1, reason: 'deploy', by: 'ci' })
+    await incidents.prune({ before: NOW + 1, keep: 2 })
+    const ids = async () => (await incidents.list(10)).map(({ id }) => id)
+    expect(await ids()).toEqual(['i4', 'i3', 'i2'])
+    expect((await incidents.messages(10)).map((one) => one.incident).toSorted()).toEqual(['i2', 'i3', 'i4'])
+    expect(await incidents.lastSilence()).toMatchObject({ until: NOW + 1 })
+    await incidents.prune({ before: NOW + 100, keep: 2 })
+    expect(await ids()).toEqual(['i4'])
+    expect(await incidents.lastSilence()).toBeUndefined()
+  })
+
   test('a message is taken by one caller, tried again when due, and never after it was sent', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)

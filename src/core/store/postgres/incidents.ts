@@ -96,6 +96,19 @@ export function postgresIncidents(pool: Pool): IncidentStore {
         )
         return rows.map(messageOf)
       }),
+    prune: ({ before, keep }) =>
+      guarded(async () => {
+        await pool.query(
+          `DELETE FROM platformctl.incident WHERE closed_at IS NOT NULL AND (closed_at < $1 OR id NOT IN
+             (SELECT id FROM platformctl.incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT $2))`,
+          [before, keep],
+        )
+        await pool.query(
+          'DELETE FROM platformctl.alert_message WHERE incident NOT IN (SELECT id FROM platformctl.incident)',
+          [],
+        )
+        await pool.query('DELETE FROM platformctl.silence WHERE until_at < $1', [before])
+      }),
     silence: ({ from, until, reason, by }) =>
       guarded(async () => {
         await pool.query(

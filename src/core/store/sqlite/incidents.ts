@@ -45,6 +45,13 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
     messages: database.prepare(
       'SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message ORDER BY at DESC, incident, kind LIMIT ?',
     ),
+    pruneIncidents: database.prepare(`
+      DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
+        (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`),
+    pruneMessages: database.prepare(
+      'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
+    ),
+    pruneSilences: database.prepare('DELETE FROM silence WHERE until_at < ?'),
     silence: database.prepare(
       'INSERT OR REPLACE INTO silence (from_at, until_at, reason, who) VALUES (?, ?, ?, ?)',
     ),
@@ -64,6 +71,12 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
     settle: async ({ reason, ...input }) =>
       guarded(() => void sql.settle.run({ ...input, reason: storedReason(reason) })),
     messages: async (limit) => guarded(() => (sql.messages.all(limit) as AlertRow[]).map(messageOf)),
+    prune: async (input) =>
+      guarded(() => {
+        sql.pruneIncidents.run(input)
+        sql.pruneMessages.run()
+        sql.pruneSilences.run(input.before)
+      }),
     silence: async ({ from, until, reason, by }) =>
       guarded(() => void sql.silence.run(from, until, reason, by)),
     lastSilence: async () =>

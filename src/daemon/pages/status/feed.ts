@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
-import type { RootIncident } from '../../../core/status/incidents.ts'
+import type { RootIncident } from '../../../core/status/history.ts'
 import type { Summary } from '../../../core/status/summary.ts'
 import type { Labels } from '../../../core/status/words.ts'
 import { incidentId, incidentName } from './page.ts'

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
+import type { RootIncident } from '../../../core/status/history.ts'
 import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
-import type { RootIncident } from '../../../core/status/incidents.ts'
 import type { Line, ServiceStatus, Summary } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
 import type { Labels } from '../../../core/status/words.ts'

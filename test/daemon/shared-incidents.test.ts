@@ -1,0 +1,58 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { openHistory } from '../../src/core/store/open.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { addressOf, openTestStore, type StoreKind } from '../support/stores.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 9)
+
+/** Two machines on one store, of which only the first saw the fault; what each says of the incidents. */
+async function pagesOn(kind: StoreKind) {
+  const address = await addressOf(kind)
+  const clock = { ...systemClock, now: () => NOW }
+  const machine = async () => {
+    const [store, history] = [await openTestStore(address), await openHistory(undefined)]
+    const opened = openPlatform({ env: {}, platform: learning, store, history, clock })
+    onTestFinished(async () => {
+      await opened.close()
+      await history.close()
+    })
+    const read = async (path: string) => {
+      const answer = await opened.services.get('web')?.handler.fetch(new Request(`http://any.example${path}`))
+      return (await answer?.text()) ?? ''
+    }
+    return { store, read }
+  }
+  const [first, second] = [await machine(), await machine()]
+  const base = { service: 'web', reason: 'no answer in time', affected: ['agent'], seenAt: NOW - 60_000 }
+  const over = { closedAt: NOW - 60_000, acknowledgedAt: undefined, acknowledgedBy: undefined }
+  for (const cause of ['mail', 'disk_nearly_full'])
+    await first.store.incidents.open({ ...base, ...over, id: cause, cause, openedAt: NOW - 360_000 })
+  const of = async ({ read }: typeof first) => ({
+    json: (JSON.parse(await read('/status.json')) as { incidents: unknown }).incidents,
+    feed: (await read('/status.atom')).match(/<title>.*<\/title>/g),
+  })
+  return [await of(first), await of(second)]
+}
+
+test('machines that share a PostgreSQL show the same incidents, without those that are for operators only', async () => {
+  const [first, second] = await pagesOn('postgres')
+  expect(second).toEqual(first)
+  expect(first?.json).toEqual([
+    {
+      service: 'web',
+      probe: 'mail',
+      state: 'failing',
+      beganAt: '2026-11-21T08:54:00.000Z',
+      endedAt: '2026-11-21T08:59:00.000Z',
+      lengthSeconds: 300,
+      feltBy: ['agent'],
+    },
+  ])
+  expect(first?.feed).toHaveLength(2)
+})
+
+test('a machine with a file of its own shows what it recorded itself', async () => {
+  expect((await pagesOn('sqlite'))[0]?.json).toEqual([])
+})
