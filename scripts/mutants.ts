@@ -78,7 +78,7 @@ for (const [index, planned] of sampled.entries()) {
 await child.close()
 const killed = sampled.length - survivors.length
 console.log(
-  `${room}: ${killed} of ${sampled.length} mutants killed (${((killed / sampled.length) * 100).toFixed(1)} %), of ${all.length} that there are; ${EQUIVALENT.length} are marked as equivalent`,
+  `${room}: ${killed} of ${sampled.length} mutants killed (${((killed / sampled.length) * 100).toFixed(1)} %), of ${all.length} that there are beside those marked as equivalent`,
 )
 
 async function isKilled({ file, source, mutant, id }: Planned): Promise<boolean> {

@@ -144,3 +144,9 @@ test('a reporter gets a scrubbed message, context and user id, and the error as 
     { kind: 'user', user: undefined },
   ])
 })
+
+test('credentials of a header are removed however its scheme is written', () => {
+  const { text } = createScrub({ secrets: [] })
+  for (const scheme of ['Bearer', 'bearer', 'BASIC'])
+    expect(text(`sent ${scheme} YWRhOmNhbmFyeQ== twice`)).not.toContain('YWRhOmNhbmFyeQ')
+})
