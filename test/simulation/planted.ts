@@ -324,12 +324,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'known.pinned.version.length > 0',
   },
   {
-    name: 'makes another key when a lesson takes the place of one that is out',
-    file: 'course/dispatcher.ts',
-    find: 'course !== FIRST_COURSE && {',
-    replace: 'course === FIRST_COURSE && {',
-  },
-  {
     name: 'sends everybody the original of a lesson',
     file: 'course/dispatcher.ts',
     find: 'language: claim.language,',
