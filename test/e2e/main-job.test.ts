@@ -160,7 +160,7 @@ test.each([
   [['preflight', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
   [['daemon', '--env-file', 'missing.env'], /cannot read missing\.env: there is no such file/],
   [['daemon', '--web-port', '70000'], /--web-port.*A whole number from 0 to 65535 is needed/],
-  [['health', '--url', 'database=http://127.0.0.1:1'], /unknown service 'database'/],
+  [['health', '--url', 'wbe=http://127.0.0.1:1'], /unknown service 'wbe'/],
   [['health', '--timeout', 'soon'], /A duration such as 500ms, 60s or 2m is needed/],
   [['dispatch', '--limit', '0'], /A whole number from 1 to 10000 is needed/],
   [['dispatch'], /the address of the web service is needed/],

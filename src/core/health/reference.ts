@@ -22,7 +22,7 @@ export function healthReference(services: readonly ServiceDefinition[]): string 
   )
   return `# Health
 
-Made from \`src/core/health/causes.ts\` and \`reference.ts\` by \`npm run make\`; not edited by hand.
+Made from \`src/core/network/causes.ts\` and \`reference.ts\` by \`npm run make\`; not edited by hand.
 
 ## Endpoints
 
