@@ -41,8 +41,9 @@ export function createSuppressingMailer(
   }
 
   async function refusal(mail: Mail): Promise<SendOutcome | undefined> {
+    if (mail.unsubscribeUrl !== undefined) return undefined
     const identity = identityOf(mail)
-    if (identity === undefined || mail.unsubscribeUrl !== undefined) return undefined
+    if (identity === undefined) return undefined
     const found = await (await list())?.store.find(identity)
     const suppression = found?.suppression
     return suppression === undefined || mayMail(suppression, { signIn: isSignIn(mail.template) })
@@ -90,7 +91,8 @@ export function createSuppressingMailer(
         const [at, source, domain] = [
           clock.now(),
           mailer.transport ?? 'own',
-          countedDomain(identityOf(mail) ?? ''),
+          // Lessons are not parsed again for it.
+          countedDomain(mail.to.address.toLowerCase()),
         ]
         await onSent({ at, kind: 'sent', source, domain, count: 1 }).catch(() => {})
       }
