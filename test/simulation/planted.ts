@@ -346,12 +346,6 @@ export const MUTATIONS: readonly Mutation[] = [
     reason: \`the platform has no course`,
   },
   {
-    name: 'fails at a course that became shorter',
-    file: 'course/dispatcher.ts',
-    find: 'if (claim.day > plan.lessons.length) {',
-    replace: 'if (claim.day > 1000) {',
-  },
-  {
     name: 'cancels another course of the same person',
     file: 'course/open.ts',
     find: 'const found = await store.find(await storedForm(identity), course)',
