@@ -38,10 +38,12 @@ const withoutFacade = {
 const ascii = {
   name: 'ASCII only',
   // A file with a single other character is kept in two bytes a character, and hashed for the compile cache that way.
-  // After minifying, which writes the characters themselves.
+  // After minifying, which writes the characters themselves. Only the compilers of mails are larger than this, and
+  // their tables of characters would grow by the escapes.
   generateBundle(_: unknown, bundle: OutputBundle) {
     for (const file of Object.values(bundle))
-      if (file.type === 'chunk') file.code = file.code.replace(/[^\0-\x7f]/g, escaped)
+      if (file.type === 'chunk' && file.code.length < 500_000)
+        file.code = file.code.replace(/[^\0-\x7f]/g, escaped)
   },
 }
 
@@ -83,9 +85,12 @@ const build = await rolldown({
     ascii,
     {
       name: 'MJML without what only its command line and its options load',
-      // It loads a minifier, a beautifier and a downloader, which bring 150 packages and are asked for nothing here.
+      // It loads a minifier, a beautifier, a downloader and a reader of other encodings than UTF-8, which bring 150
+      // packages and are asked for nothing here.
       resolveId: (id) =>
-        /^(?:htmlnano|cssnano-preset-lite|js-beautify|web-resource-inliner)$/.test(id) ? '\0nothing' : null,
+        /^(?:htmlnano|cssnano-preset-lite|js-beautify|web-resource-inliner|encoding-sniffer)$/.test(id)
+          ? '\0nothing'
+          : null,
       load: (id) => (id === '\0nothing' ? 'module.exports = {}' : null),
     },
     {

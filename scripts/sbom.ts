@@ -47,4 +47,4 @@ const left = new Set(whole.components.filter((one) => !isShipped(one)).map((one)
 const dependencies = whole.dependencies
   .filter(({ ref }) => !left.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => !left.has(one)) }))
-process.stdout.write(`${JSON.stringify({ ...whole, components, dependencies }, null, 2)}\n`)
+process.stdout.write(`${JSON.stringify({ ...whole, components, dependencies })}\n`)
