@@ -156,7 +156,12 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     health: healthOf(WEB),
     status: statusSource(options.history, async (now) => {
       const opened = await stores.known()
-      return opened?.kind === 'postgres' ? sharedIncidents(opened.incidents, platform, now) : undefined
+      if (opened === undefined) return {}
+      const { incidents, kind } = opened
+      return {
+        announcements: await incidents.announcements(now),
+        ...(kind === 'postgres' && { shared: await sharedIncidents(incidents, platform, now) }),
+      }
     }),
     async mailReport() {
       const opened = await stores.known()

@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../core/env/settings.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Messages } from '../core/messages/en.ts'
 import type { Platform } from '../core/platform.ts'
 import type { History, Recorded, RootIncident } from '../core/status/history.ts'
+
+/** What a store adds to the record of this machine. */
+type FromStore = Pick<Recorded, 'shared' | 'announcements'>
 
 /** What the status routes know of the recorded health. */
 export interface StatusSource {
@@ -17,21 +21,21 @@ export interface StatusSource {
 const SERVES_MS = 10_000
 
 /**
- * The history for readers: read from the file once a round, however many visitors come. `shared` gives the incidents of
- * a store that several machines share, so that each shows the same; when it cannot be read, those that this one saw.
+ * The history for readers: read from the file once a round, however many visitors come. `fromStore` gives what
+ * operators announced, and the incidents of a store that several machines share, so that each shows the same; while it
+ * cannot be read, the page shows what this machine saw.
  */
 export function statusSource(
   history: History | undefined,
-  shared: (now: number) => Promise<readonly RootIncident[] | undefined> = async () => undefined,
+  fromStore: (now: number) => Promise<FromStore> = async () => ({}),
 ): StatusSource {
   let cached: { readonly at: number; readonly recorded: Promise<Recorded> } | undefined
   return {
     recorded: history === undefined ? 'none' : history.persistent ? 'file' : 'memory',
     sampleUntil: history?.sampleUntil,
     read(now) {
-      if (history === undefined) return Promise.resolve({ series: [], incidents: [], builds: [] })
       if (cached === undefined || Math.abs(now - cached.at) >= SERVES_MS) {
-        const recorded = withShared(history.read(now), shared(now))
+        const recorded = withStored(history?.read(now) ?? NOTHING, fromStore(now))
         cached = { at: now, recorded }
         // A failed read is tried again, and the first minute is waited for by nobody.
         const forget = () => {
@@ -44,12 +48,22 @@ export function statusSource(
   }
 }
 
-async function withShared(
-  recorded: Promise<Recorded>,
-  incidents: Promise<readonly RootIncident[] | undefined>,
+const NOTHING: Recorded = { series: [], incidents: [], builds: [] }
+/** A store that hangs must not hold up the page that people open then. */
+const STORE_WITHIN_MS = 1000
+
+async function withStored(
+  recorded: Recorded | Promise<Recorded>,
+  stored: Promise<FromStore>,
 ): Promise<Recorded> {
-  const [own, shared] = await Promise.all([recorded, incidents.catch(() => undefined)])
-  return shared === undefined ? own : { ...own, shared }
+  const patience = new AbortController()
+  const tooLong = sleep(STORE_WITHIN_MS, {}, { signal: patience.signal, ref: false })
+  const nothing = () => ({})
+  const [own, more] = await Promise.all([recorded, Promise.race([stored, tooLong]).catch(nothing)])
+  patience.abort()
+  tooLong.catch(nothing)
+  stored.catch(nothing)
+  return { ...own, ...more }
 }
 
 const SHARED_SHOWN = 200

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
+import { openStore } from '../../src/core/store/open.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
@@ -102,4 +103,47 @@ test('the store that the daemon recorded is accepted however it is named', async
   expect((await it.run(['db', 'status', '--data', 'data'], { STORE_URL: `sqlite:${file}` })).code).toBe(0)
   const other = await it.run(['db', 'status', '--data', 'data'], { STORE_URL: 'sqlite:other.sqlite' })
   expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('other.sqlite') })
+})
+
+test('an announcement stands on the page and in its JSON, in the words that were given and no markup, until it is withdrawn', async () => {
+  const it = await daemon()
+  const announce = (...args: string[]) => it.run(['status', 'announce', ...args, '--data', 'data'])
+  const said = await announce('Search is <slow>', '--for', '2h')
+  expect(said).toMatchObject({ code: 0, stderr: '' })
+  const [, id = ''] = /^announced as ([0-9a-f]{8}), until \d{4}-.*Z\n$/.exec(said.stdout) ?? []
+  expect((await announce('No sign-in', '--from', '2099-01-10T22:00Z', '--for', '10m')).stdout).toMatch(
+    /from 2099-01-10T22:00:00.000Z until 2099-01-10T22:10:00.000Z$/m,
+  )
+  expect((await announce('Gone <soon>')).stdout).toMatch(/until it is withdrawn$/m)
+  expect(await it.run(['status', 'withdraw', id, '--data', 'data'])).toMatchObject({ code: 0 })
+  const again = await it.run(['status', 'withdraw', id, '--data', 'data'])
+  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`no announcement ${id}`) })
+  const read = async (path: string, type: string) =>
+    (await fetch(new URL(path, it.running.urls.web), { headers: { accept: type } })).text()
+  expect(JSON.parse(await read('/status.json', 'application/json'))).toMatchObject({
+    announcements: [
+      { text: 'Gone <soon>', until: null },
+      { text: 'No sign-in', from: '2099-01-10T22:00:00.000Z', until: '2099-01-10T22:10:00.000Z' },
+    ],
+  })
+  const page = await read('/', 'text/html')
+  expect(page).toContain('<strong>Gone &lt;soon&gt;</strong>')
+  expect(page).toMatch(/No sign-in<\/strong><br><small>Planned from <time/)
+  expect(page).not.toContain('Search is')
+})
+
+test.each([
+  [['  '], 'Say something'],
+  [['x'.repeat(501)], 'at most 500 characters'],
+  [['Slow', '--for', 'soon'], 'A duration such as 30m, 2h or 1d'],
+  [['Slow', '--for', '91d'], 'of at most 90d'],
+  [['Slow', '--from', '2099-01-10 22:00'], 'A time with its offset'],
+  [['Slow', '--from', '2020-01-10T22:00Z', '--for', '1h'], 'choose a later --from'],
+])('announce %j is refused, and says what is needed', async (args, sentence) => {
+  const cwd = await emptyFolder()
+  const file = path.join(cwd, 'platform.sqlite')
+  await (await openStore({ kind: 'sqlite', file })).close()
+  const { context, stderr } = testContext({ cwd, env: { STORE_URL: 'sqlite:platform.sqlite' } })
+  expect(await runProgram(['status', 'announce', ...args], context)).toBe(2)
+  expect(stderr()).toContain(sentence)
 })

@@ -43,6 +43,7 @@ export function fiftyServices(now: number): string {
         buildSince: undefined,
       })),
       incidents: [],
+      announcements: [],
       skew: false,
     },
     recorded: 'file',

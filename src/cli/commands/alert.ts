@@ -6,6 +6,7 @@ import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { duration, envFileOption, formatOption } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
+import { withIncidents } from '../with-incidents.ts'
 
 interface Options {
   readonly data?: string
@@ -96,27 +97,6 @@ export const configure: Configure = (command, context, settle) => {
       '\nExit codes: 0 each channel took it, 1 no channel is configured, 3 one did not take it.\n\nExamples:\n  platformctl alert test --env-file .env',
     )
     .action(async (options: Options) => settle(await test(context, options)))
-}
-
-async function withIncidents(
-  context: Context,
-  options: Options,
-  work: (incidents: IncidentStore, env: Environment) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
-  const { openStore } = await import('../../core/store/open.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const address = storeAddress(context, env, options.data)
-  await assertExists(address)
-  const store = await openStore(address).catch((error: unknown) => {
-    throw storeFault(address, error)
-  })
-  try {
-    return await work(store.incidents, env)
-  } finally {
-    await store.close()
-  }
 }
 
 async function channelsOf(context: Context, env: Environment): Promise<Channel[]> {

@@ -1,6 +1,10 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { parseDuration } from '../../core/env/quantities.ts'
 import type { Configure } from '../configure.ts'
-import { EXIT } from '../exit.ts'
+import { type Context, operatorOf } from '../context.ts'
+import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
+import { withIncidents } from '../with-incidents.ts'
 
 interface Options {
   readonly data?: string
@@ -23,7 +27,8 @@ Exit codes: 0 running and well (degraded allowed), 1 stopped, failing, not reach
 
 Examples:
   platformctl status --data /var/lib/platformctl
-  platformctl status --data /var/lib/platformctl --format json`,
+  platformctl status --data /var/lib/platformctl --format json
+  platformctl status announce "Search is slow while we move it" --for 2h`,
     )
     .action(async (options: Options) => {
       const { gatherStatus } = await import('../status/gather.ts')
@@ -42,4 +47,96 @@ Examples:
         store.counts.parked + store.counts.unknown === 0
       settle(well ? EXIT.passed : EXIT.failed)
     })
+  const onStore = (name: string, summary: string, examples: readonly string[]) =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+      .addOption(envFileOption())
+      .addHelpText(
+        'after',
+        `\nExamples:${examples.map((example) => `\n  platformctl status ${name} ${example}`).join('')}`,
+      )
+  // `status` has options of the same names, and takes those that are given here: hence the global ones.
+  onStore('announce', 'tell visitors something on the status page and in /status.json', [
+    '"Search is slow while we move it" --for 2h',
+    '"Maintenance: no sign-in for ten minutes" --from 2027-01-10T22:00Z --for 10m',
+  ])
+    .argument('<text>', `what to say, as plain text of at most ${LONGEST_TEXT} characters`, announced)
+    .option('--for <duration>', 'how long: 30m, 2h, 1d; without it, until it is withdrawn', length)
+    .option('--from <time>', 'when it begins, as 2027-01-10T22:00Z; without it, now', moment)
+    .action(async (text: string, _, self: Command) =>
+      settle(await announce(context, text, self.optsWithGlobals<Announcing>())),
+    )
+  onStore('withdraw', 'end an announcement before its time', ['4f1c2a90'])
+    .argument('<id>', 'as announce printed it and /status.json shows it')
+    .action(async (id: string, _, self: Command) =>
+      settle(await withdraw(context, id, self.optsWithGlobals<Options>())),
+    )
 }
+
+interface Announcing extends Options {
+  readonly for?: number
+  readonly from?: number
+}
+
+const LONGEST_TEXT = 500
+const LONGEST_MS = 90 * 24 * 60 * 60 * 1000
+
+function announced(text: string): string {
+  const said = text.trim()
+  if (said === '' || said.length > LONGEST_TEXT)
+    throw new InvalidArgumentError(`Say something, in at most ${LONGEST_TEXT} characters.`)
+  return said
+}
+
+function length(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined || ms === 0 || ms > LONGEST_MS)
+    throw new InvalidArgumentError('A duration such as 30m, 2h or 1d is needed, of at most 90d.')
+  return ms
+}
+
+function moment(text: string): number {
+  const isComplete = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})$/.test(text)
+  const ms = isComplete ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(ms))
+    throw new InvalidArgumentError(
+      'A time with its offset is needed, such as 2027-01-10T22:00Z or 2027-01-10T23:00+01:00.',
+    )
+  return ms
+}
+
+function announce(context: Context, text: string, options: Announcing): Promise<ExitCode> {
+  return withIncidents(context, options, async (incidents) => {
+    const now = context.clock.now()
+    const from = options.from ?? now
+    const until = options.for === undefined ? undefined : from + options.for
+    if (until !== undefined && until <= now)
+      throw new CommandError(
+        EXIT.usage,
+        `that would have ended at ${iso(until)}: choose a later --from or a longer --for.`,
+      )
+    const id = Buffer.from(context.random.bytes(4)).toString('hex')
+    await incidents.announce({ id, text, from, until, by: operatorOf(context).name })
+    context.stdout.write(
+      `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`,
+    )
+    return EXIT.passed
+  })
+}
+
+function withdraw(context: Context, id: string, options: Options): Promise<ExitCode> {
+  return withIncidents(context, options, async (incidents) => {
+    if (!(await incidents.withdraw({ id, now: context.clock.now() })))
+      throw new CommandError(
+        EXIT.usage,
+        `there is no announcement ${id} that is not over: /status.json lists them.`,
+      )
+    context.stdout.write(`withdrawn ${id}\n`)
+    return EXIT.passed
+  })
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()

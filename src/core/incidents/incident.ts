@@ -42,6 +42,18 @@ export interface Silence {
   readonly by: string
 }
 
+/** What operators tell visitors on the status page. */
+export interface Announcement {
+  readonly id: string
+  /** Plain text. */
+  readonly text: string
+  /** UTC milliseconds; in the future for what is planned. */
+  readonly from: number
+  /** UTC milliseconds; undefined until somebody withdraws it. */
+  readonly until: number | undefined
+  readonly by: string
+}
+
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
 export const INCIDENTS_KEPT = { ms: 90 * 24 * 60 * 60 * 1000, most: 1000 } as const
 
@@ -78,9 +90,14 @@ export interface IncidentStore {
   ): Promise<void>
   /** The newest first. */
   messages(limit: number): Promise<readonly MessageRecord[]>
-  /** Forgets incidents that closed before that moment, all but the newest `keep` closed ones, what was told of them, and old silences. */
+  /** Forgets incidents that closed before that moment, all but the newest `keep` closed ones, what was told of them, old silences and old announcements. */
   prune(input: { readonly before: number; readonly keep: number }): Promise<void>
   silence(silence: Silence): Promise<void>
+  announce(announcement: Announcement): Promise<void>
+  /** Ends an announcement. False: there is none with this id that is not over. */
+  withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
+  /** Those that are not over, planned ones too: the one that begins first comes first. */
+  announcements(now: number): Promise<readonly Announcement[]>
   /** The one that ends last. */
   lastSilence(): Promise<Silence | undefined>
 }

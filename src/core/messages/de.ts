@@ -304,6 +304,8 @@ export const de: Messages = {
     part: 'Teil',
     dayColumn: 'Tage',
     uptimeColumn: 'Verfügbar',
+    until: (end) => `Bis ${end}.`,
+    planned: (from, to) => (to === undefined ? `Geplant ab ${from}.` : `Geplant von ${from} bis ${to}.`),
     incidents: 'Störungen',
     feltBy: (names) => `, zu spüren bei ${listed(names)}`,
     seenFromClause: (probe, services) => `${probe}, gesehen von ${listed(services)},`,

@@ -228,6 +228,9 @@ export const en = {
     part: 'Part',
     dayColumn: 'Days',
     uptimeColumn: 'Uptime',
+    until: (end: string) => `Until ${end}.`,
+    planned: (from: string, to: string | undefined) =>
+      to === undefined ? `Planned from ${from}.` : `Planned from ${from} to ${to}.`,
     incidents: 'Incidents',
     feltBy: (names: readonly string[]) => `, felt by ${listed(names)}`,
     seenFromClause: (probe: string, services: readonly string[]) =>

@@ -1,4 +1,5 @@
 import type { ProbeState } from '../health/probe.ts'
+import type { Announcement } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import type { Histogram } from './histogram.ts'
 
@@ -76,6 +77,8 @@ export interface RootIncident extends Incident {
 export interface Recorded {
   /** The incidents of all replicas, where they share a store; in place of those that this one saw. */
   readonly shared?: readonly RootIncident[]
+  /** What operators announced and is not over. */
+  readonly announcements?: readonly Announcement[]
   readonly series: readonly Series[]
   /** Newest first. */
   readonly incidents: readonly Incident[]

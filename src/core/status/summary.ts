@@ -1,4 +1,5 @@
 import type { ProbeState } from '../health/probe.ts'
+import type { Announcement } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
 import {
@@ -78,6 +79,8 @@ export interface Summary {
   readonly services: readonly ServiceStatus[]
   /** Newest first; one that follows from another stands in its `feltBy`. */
   readonly incidents: readonly RootIncident[]
+  /** What operators announced and is not over: what goes on, then what is planned. */
+  readonly announcements: readonly Announcement[]
   /** More than one build serves at this moment. */
   readonly skew: boolean
 }
@@ -127,6 +130,7 @@ export function summarise(recorded: Recorded, now: number, names: readonly Servi
       recorded.series.length === 0 ? undefined : Math.min(...recorded.series.map(({ firstAt }) => firstAt)),
     services,
     incidents: recorded.shared ?? rootIncidents(recorded.incidents, now, names),
+    announcements: (recorded.announcements ?? []).filter(({ until }) => until === undefined || until > now),
     skew: builds.size > 1,
   }
 }

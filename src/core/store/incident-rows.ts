@@ -1,4 +1,10 @@
-import type { MessageKind, MessageRecord, Silence, StoredIncident } from '../incidents/incident.ts'
+import type {
+  Announcement,
+  MessageKind,
+  MessageRecord,
+  Silence,
+  StoredIncident,
+} from '../incidents/incident.ts'
 import { storableText } from './rows.ts'
 
 /** The table `incident` as every SQL store has it. */
@@ -30,6 +36,14 @@ export interface SilenceRow {
   readonly from_at: number
   readonly until_at: number
   readonly reason: string
+  readonly who: string
+}
+
+export interface AnnouncementRow {
+  readonly id: string
+  readonly text: string
+  readonly from_at: number
+  readonly until_at: number | null
   readonly who: string
 }
 
@@ -76,4 +90,8 @@ export function messageOf({ kind, reason, ...row }: AlertRow): MessageRecord {
 
 export function silenceOf(row: SilenceRow): Silence {
   return { from: row.from_at, until: row.until_at, reason: row.reason, by: row.who }
+}
+
+export function announcementOf({ id, text, from_at, until_at, who }: AnnouncementRow): Announcement {
+  return { id, text, from: from_at, until: until_at ?? undefined, by: who }
 }

@@ -50,6 +50,31 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.lastSilence()).toEqual({ from: NOW + 5, until: NOW + 6, reason: 'done', by: 'ci' })
   })
 
+  test('an announcement is listed until it ends or is withdrawn, the one that begins first before the others', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const planned = { id: 'b', text: 'Maintenance', from: NOW + 100, until: NOW + 200, by: 'ada' }
+    const open = { id: 'a', text: 'Slow\u0000 search', from: NOW, until: undefined, by: 'bob' }
+    await incidents.announce(planned)
+    await incidents.announce(open)
+    const listed = async (now: number) => (await incidents.announcements(now)).map(({ id }) => id)
+    expect(await incidents.announcements(NOW)).toEqual([
+      { ...open, text: expect.not.stringContaining('\u0000') },
+      planned,
+    ])
+    expect(await listed(NOW + 199)).toEqual(['a', 'b'])
+    expect(await listed(NOW + 200)).toEqual(['a'])
+    expect(await incidents.withdraw({ id: 'nowhere', now: NOW })).toBe(false)
+    expect(await incidents.withdraw({ id: 'a', now: NOW + 10 })).toBe(true)
+    expect(await incidents.withdraw({ id: 'a', now: NOW + 11 })).toBe(false)
+    expect(await listed(NOW + 9)).toEqual(['a', 'b'])
+    expect(await listed(NOW + 10)).toEqual(['b'])
+    // One that is planned can be withdrawn before it begins.
+    expect(await incidents.withdraw({ id: 'b', now: NOW + 20 })).toBe(true)
+    expect(await listed(NOW + 150)).toEqual([])
+    await incidents.prune({ before: NOW + 15, keep: 10 })
+    expect(await listed(0)).toEqual(['b'])
+  })
+
   test('what is over is forgotten after its time, or when there is too much of it; what is open stays', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     for (const [index, cause] of ['old', 'flap', 'flap', 'flap', 'open'].entries()) {

@@ -1,6 +1,8 @@
 import type { IncidentStore } from '../../incidents/incident.ts'
 import {
   type AlertRow,
+  type AnnouncementRow,
+  announcementOf,
   type IncidentRow,
   incidentOf,
   incidentRow,
@@ -9,6 +11,7 @@ import {
   silenceOf,
   storedReason,
 } from '../incident-rows.ts'
+import { storableText } from '../rows.ts'
 import { guarded, NOW_MS, type Pool } from './connection.ts'
 
 const COLUMNS =
@@ -108,6 +111,7 @@ export function postgresIncidents(pool: Pool): IncidentStore {
           [],
         )
         await pool.query('DELETE FROM platformctl.silence WHERE until_at < $1', [before])
+        await pool.query('DELETE FROM platformctl.announcement WHERE until_at < $1', [before])
       }),
     silence: ({ from, until, reason, by }) =>
       guarded(async () => {
@@ -116,6 +120,29 @@ export function postgresIncidents(pool: Pool): IncidentStore {
            ON CONFLICT (from_at) DO UPDATE SET until_at = excluded.until_at, reason = excluded.reason, who = excluded.who`,
           [from, until, reason, by],
         )
+      }),
+    announce: ({ id, text, from, until, by }) =>
+      guarded(async () => {
+        await pool.query(
+          'INSERT INTO platformctl.announcement (id, text, from_at, until_at, who) VALUES ($1, $2, $3, $4, $5)',
+          [id, storableText(text), from, until ?? null, by],
+        )
+      }),
+    withdraw: ({ id, now }) =>
+      guarded(async () => {
+        const { rowCount } = await pool.query(
+          'UPDATE platformctl.announcement SET until_at = $2 WHERE id = $1 AND (until_at IS NULL OR until_at > $2)',
+          [id, now],
+        )
+        return rowCount === 1
+      }),
+    announcements: (now) =>
+      guarded(async () => {
+        const { rows } = await pool.query<AnnouncementRow>(
+          'SELECT * FROM platformctl.announcement WHERE until_at IS NULL OR until_at > $1 ORDER BY from_at, id',
+          [now],
+        )
+        return rows.map(announcementOf)
       }),
     lastSilence: () =>
       guarded(async () => {

@@ -1,6 +1,8 @@
 import type { IncidentStore } from '../../incidents/incident.ts'
 import {
   type AlertRow,
+  type AnnouncementRow,
+  announcementOf,
   type IncidentRow,
   incidentOf,
   incidentRow,
@@ -9,6 +11,7 @@ import {
   silenceOf,
   storedReason,
 } from '../incident-rows.ts'
+import { storableText } from '../rows.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 
 /** The incidents in an SQLite file. */
@@ -52,6 +55,16 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
       'DELETE FROM alert_message WHERE incident NOT IN (SELECT id FROM incident)',
     ),
     pruneSilences: database.prepare('DELETE FROM silence WHERE until_at < ?'),
+    pruneAnnouncements: database.prepare('DELETE FROM announcement WHERE until_at < ?'),
+    announce: database.prepare(
+      'INSERT INTO announcement (id, text, from_at, until_at, who) VALUES (?, ?, ?, ?, ?)',
+    ),
+    withdraw: database.prepare(
+      'UPDATE announcement SET until_at = @now WHERE id = @id AND (until_at IS NULL OR until_at > @now)',
+    ),
+    announcements: database.prepare(
+      'SELECT * FROM announcement WHERE until_at IS NULL OR until_at > ? ORDER BY from_at, id',
+    ),
     silence: database.prepare(
       'INSERT OR REPLACE INTO silence (from_at, until_at, reason, who) VALUES (?, ?, ?, ?)',
     ),
@@ -76,9 +89,15 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
         sql.pruneIncidents.run(input)
         sql.pruneMessages.run()
         sql.pruneSilences.run(input.before)
+        sql.pruneAnnouncements.run(input.before)
       }),
     silence: async ({ from, until, reason, by }) =>
       guarded(() => void sql.silence.run(from, until, reason, by)),
+    announce: async ({ id, text, from, until, by }) =>
+      guarded(() => void sql.announce.run(id, storableText(text), from, until ?? null, by)),
+    withdraw: async (input) => guarded(() => sql.withdraw.run(input).changes === 1),
+    announcements: async (now) =>
+      guarded(() => (sql.announcements.all(now) as AnnouncementRow[]).map(announcementOf)),
     lastSilence: async () =>
       guarded(() => {
         const row = sql.lastSilence.get() as SilenceRow | undefined

@@ -73,6 +73,16 @@ export const StatusAnswer = z.strictObject({
       reason: z.string().nullable().exactOptional().describe('With the health token only.'),
     }),
   ),
+  announcements: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        text: z.string(),
+        from: z.iso.datetime(),
+        until: z.iso.datetime().nullable(),
+      }),
+    )
+    .describe('What operators announced and is not over; `from` is in the future for what is planned.'),
   off: z.array(z.string()).describe('What visitors miss because it is not configured: a sentence each.'),
   notConfigured: z
     .array(z.strictObject({ name: z.string(), means: z.string() }))
@@ -93,5 +103,6 @@ export const EXAMPLE_STATUS: StatusJson = {
   skew: false,
   services: [],
   incidents: [],
+  announcements: [],
   off: ['Mail is off: no messages are sent.'],
 }

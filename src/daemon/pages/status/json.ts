@@ -15,7 +15,7 @@ export function statusJson({
   details,
   labels,
 }: StatusPageInput): StatusJson {
-  const { now, state, checkedAt, since, services, incidents, skew } = summary
+  const { now, state, checkedAt, since, services, incidents, announcements, skew } = summary
   const reasonOf = ({ probe, reason }: { probe: string; reason: string | undefined }) =>
     details === undefined ? {} : { reason: reason ?? null, target: details.targetOf(probe) ?? null }
   return {
@@ -47,6 +47,12 @@ export function statusJson({
       lengthSeconds: seconds(incident.lengthMs),
       feltBy: [...incident.feltBy],
       ...(details && { reason: incident.reason ?? null }),
+    })),
+    announcements: announcements.map(({ id, text, from, until }) => ({
+      id,
+      text,
+      from: iso(from),
+      until: until === undefined ? null : iso(until),
     })),
     off: [...off],
     ...(details && { notConfigured: [...notConfigured] }),

@@ -70,6 +70,7 @@ export function statusPage(input: StatusPageInput): Page {
       `<p class="eyebrow">${T.title}</p>`,
       `<p id="stale" class="note" role="status" hidden></p>`,
       head(input),
+      ...announcements(input),
       // What goes on now stands beneath what it does; what is over stands below the services.
       ...(hasOngoing(summary) ? [incidents(input)] : []),
       ...notes(input),
@@ -106,6 +107,15 @@ function head({ summary, labels }: StatusPageInput): string {
       ? ''
       : `<small>${since}${T.checked(Math.max(0, now - checkedAt), moment(labels.messages, checkedAt, { seconds: true }))}</small>`
   return `<div class="verdict ${state}">${sign(state)}<div><h1>${escapeHtml(verdict(summary, labels))} ${age}</h1></div></div>`
+}
+
+function announcements({ summary: { announcements, now }, labels: { messages } }: StatusPageInput): string[] {
+  const T = messages.status
+  return announcements.map(({ text, from, until }) => {
+    const end = until === undefined ? undefined : moment(messages, until)
+    const when = from > now ? T.planned(moment(messages, from), end) : end === undefined ? '' : T.until(end)
+    return `<p class="note announced"><strong>${escapeHtml(text)}</strong>${when && `<br><small>${when}</small>`}</p>`
+  })
 }
 
 function notes({ summary, recorded, sampleUntil, labels, details }: StatusPageInput): string[] {

@@ -15,6 +15,7 @@ symbol path { fill: none; stroke: var(--paper); stroke-width: 2; stroke-linecap:
 .verdict div { color: var(--ink); }
 .verdict h1 { font-size: 1.75rem; letter-spacing: -.015em; margin: 0; text-wrap: balance; overflow-wrap: anywhere; }
 .verdict h1 small { display: block; font-size: 1rem; font-weight: 400; letter-spacing: 0; color: var(--quiet); margin-top: .3rem; }
+.note.announced { border-color: var(--accent); overflow-wrap: anywhere; } .announced small { color: var(--quiet); }
 .note { border-left: 3px solid var(--degraded); padding: .1rem 0 .1rem .9rem; margin: 1.25rem 0 0; }
 .key { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1.5rem; margin: 2.25rem .2rem .6rem; font-size: .85rem; color: var(--quiet); }
 .key p { margin: 0; }
