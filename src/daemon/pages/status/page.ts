@@ -112,8 +112,10 @@ function head({ summary, labels }: StatusPageInput): string {
 function announcements({ summary: { announcements, now }, labels: { messages } }: StatusPageInput): string[] {
   const T = messages.status
   return announcements.map(({ text, from, until }) => {
-    const end = until === undefined ? undefined : moment(messages, until)
-    const when = from > now ? T.planned(moment(messages, from), end) : end === undefined ? '' : T.until(end)
+    const isPlanned = from > now
+    const end =
+      until === undefined ? undefined : moment(messages, until, { date: !isPlanned || !sameDay(from, until) })
+    const when = isPlanned ? T.planned(moment(messages, from), end) : end === undefined ? '' : T.until(end)
     return `<p class="note announced"><strong>${escapeHtml(text)}</strong>${when && `<br><small>${when}</small>`}</p>`
   })
 }
