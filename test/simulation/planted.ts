@@ -42,12 +42,6 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '',
   },
   {
-    name: 'takes a subscription twice in one call',
-    file: 'store/sqlite/course.ts',
-    find: ' AND claimed_by IS NOT @call',
-    replace: '',
-  },
-  {
     name: 'counts 23 hours as a day',
     file: 'course/schedule.ts',
     find: 'enrolment.confirmedAt + (day - 1) * cadence.ms',

@@ -346,6 +346,26 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.find(ADA.identity)).toMatchObject({ sentDays: [1], problem: undefined })
   })
 
+  test.each([
+    ['sent', true],
+    ['failed', false],
+  ])(
+    'one call takes a subscription once, also when its lesson was %s and another is due',
+    async (_, sent) => {
+      const it = await (await course(kind)).confirmed()
+      it.pass(3 * DAY_MS)
+      const now = START + it.late()
+      const claim = async (call: string) =>
+        await it.store.course.claimDue({ now, limit: 10, retries: 10, leaseMs: 90_000, call })
+      const [claimed] = await claim('one')
+      if (claimed === undefined) throw new Error('a lesson is due')
+      const result = { now, sent, nextAttemptAt: now, failures: sent ? 0 : 1, end: false, problem: undefined }
+      await it.store.course.settle([{ ...result, claim: claimed }])
+      expect(await claim('one')).toEqual([])
+      expect(await claim('another')).toMatchObject([{ day: sent ? 2 : 1 }])
+    },
+  )
+
   test('what a dispatcher that died had claimed goes out before all that has waited longer', async () => {
     const it = await course(kind)
     for (let n = 0; n < 8; n += 1) await it.confirmed(person(n))
