@@ -137,6 +137,8 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['beat', 'backup', '--env-file', 'a.env'],
   ['alert', 'ack', 'no-such', '--env-file', 'a.env'],
   ['alert', 'silence', '15m', '--reason', 'deploy', '--env-file', 'a.env'],
+  ['status', 'announce', 'Slow search', '--for', '2h', '--env-file', 'a.env'],
+  ['status', 'withdraw', 'no-such', '--env-file', 'a.env'],
   ['email', 'lint'],
   ['completion', 'bash'],
   ['demo', '--exit'],
