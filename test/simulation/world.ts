@@ -98,15 +98,18 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     witness.unsubscribed(current)
     // At once, in the middle of an attempt, or when it is long over.
     await time.clock.sleep(random.pick([0, random.between(1, MINUTE), random.between(0, 2 * HOUR)]))
-    if (random.oneIn(2)) return true
+    // Who was erased meanwhile, by the link of another course, cannot change their mind.
+    if (random.oneIn(2) || gone.has(id)) return true
     witness.undone(current)
     await course.undoUnsubscribe(link)
     return false
   }
+  const gone = new Set<string>()
   async function erase(id: string): Promise<boolean> {
     const found = await store.course.findById(id)
     if (found === undefined) return false
     const all = await store.course.findPerson(found.address)
+    for (const one of all) gone.add(one.id)
     await course.erase(found.address)
     feedback.erased(found.address)
     for (const one of all) witness.unsubscribed(`${one.id}.${one.enrolment}`)
