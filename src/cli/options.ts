@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Dialect } from '../core/env/dialects/read.ts'
 import type { Service } from '../core/service.ts'
 import { choiceOption, unknownName } from './suggest.ts'
@@ -107,4 +107,23 @@ export function readersOption(): Option {
       return found
     }),
   )
+}
+
+/** Adds a command under `parent` that works on the store of the data folder or the env files. */
+export function storeSubcommand(
+  parent: Command,
+  {
+    name,
+    summary,
+    examples,
+  }: { readonly name: string; readonly summary: string; readonly examples: readonly string[] },
+): Command {
+  const lines = examples.map((example) => `\n  platformctl ${parent.name()} ${name}${example}`)
+  return parent
+    .command(name)
+    .summary(summary)
+    .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
+    .addOption(envFileOption())
+    .addHelpText('after', `\nExamples:${lines.join('')}`)
 }

@@ -4,7 +4,7 @@ import type { Channel } from '../../core/incidents/teller.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { duration, envFileOption, formatOption } from '../options.ts'
+import { duration, envFileOption, formatOption, storeSubcommand } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { withIncidents } from '../with-incidents.ts'
 
@@ -26,16 +26,7 @@ export const configure: Configure = (command, context, settle) => {
       '\nExamples:\n  platformctl alert test --env-file .env\n  platformctl alert list --all\n  platformctl alert silence 15m --reason "deploy of 4.3"',
     )
   const onStore = (name: string, summary: string, examples: readonly string[]) =>
-    command
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
-      .addOption(envFileOption())
-      .addHelpText(
-        'after',
-        `\nExamples:${examples.map((example) => `\n  platformctl alert ${name}${example}`).join('')}`,
-      )
+    storeSubcommand(command, { name, summary, examples })
   onStore('list', 'open incidents, with what was told of each and what is due', [
     '',
     ' --all',
@@ -64,7 +55,7 @@ export const configure: Configure = (command, context, settle) => {
         }),
       ),
     )
-  onStore('silence', 'tell nothing for a while, for a deploy; what still fails afterwards is told then', [
+  onStore('silence', 'send no alerts for a while, for a deploy; what still fails afterwards is sent then', [
     ' 15m --reason "deploy of 4.3"',
     ' 0 --reason "deploy is done"     ends a silence',
   ])

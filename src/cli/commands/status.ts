@@ -3,7 +3,7 @@ import { parseDuration } from '../../core/env/quantities.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { envFileOption, formatOption, storeSubcommand } from '../options.ts'
 import { withIncidents } from '../with-incidents.ts'
 
 interface Options {
@@ -48,16 +48,7 @@ Examples:
       settle(well ? EXIT.passed : EXIT.failed)
     })
   const onStore = (name: string, summary: string, examples: readonly string[]) =>
-    command
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
-      .addOption(envFileOption())
-      .addHelpText(
-        'after',
-        `\nExamples:${examples.map((example) => `\n  platformctl status ${name} ${example}`).join('')}`,
-      )
+    storeSubcommand(command, { name, summary, examples: examples.map((example) => ` ${example}`) })
   // `status` has options of the same names, and takes those that are given here: hence the global ones.
   onStore('announce', 'tell visitors something on the status page and in /status.json', [
     '"Search is slow while we move it" --for 2h',

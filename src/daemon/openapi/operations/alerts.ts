@@ -50,7 +50,7 @@ export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
         tag: 'Operations',
         summary: 'Keeps alerts quiet for a while, for a deploy',
         description:
-          'What still fails afterwards is told then. A later call replaces an earlier one; the duration `0` ends a silence.',
+          'What still fails afterwards is sent then. A later call replaces an earlier one; the duration `0` ends a silence.',
         security: 'dispatchSecret',
         body: {
           type: 'application/json',
