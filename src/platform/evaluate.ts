@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs'
-import { createRequire, registerHooks } from 'node:module'
+import { createRequire, type LoadHookSync, registerHooks, stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
-import { runInThisContext } from 'node:vm'
+import { compileFunction, runInThisContext } from 'node:vm'
 
 type Fail = (cause: string, fix: string) => never
 
@@ -20,13 +20,37 @@ interface Evaluation {
 export async function evaluate(evaluation: Evaluation): Promise<unknown> {
   const { full, fail } = evaluation
   const quiet = quietly(path.basename(full))
+  const modules = registerHooks({ load: asModule })
   try {
     return defaultOf(await loaded(evaluation), fail)
   } catch (error) {
     if (error instanceof Error && error.name === 'DefinitionError') throw error
     return explain(error, evaluation)
   } finally {
+    modules.deregister()
     quiet.end()
+  }
+}
+
+/**
+ * Loads a file with `import` and `export` as an ES module also where package.json says `"type": "commonjs"`, as
+ * `npm init` writes it: the definition and the files beside it need no other extension there.
+ */
+const asModule: LoadHookSync = (url, context, next) => {
+  const file = next(url, context)
+  const { format, source } = file
+  if (!format?.startsWith('commonjs') || source === null || source === undefined) return file
+  if (url.includes('/node_modules/') || isCommonJs(format, String(source))) return file
+  return { ...file, format: format.replace('commonjs', 'module') }
+}
+
+function isCommonJs(format: string, source: string): boolean {
+  try {
+    const plain = format === 'commonjs' ? source : stripTypeScriptTypes(source)
+    compileFunction(plain, ['exports', 'require', 'module', '__filename', '__dirname'])
+    return true
+  } catch {
+    return false
   }
 }
 

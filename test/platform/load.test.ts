@@ -41,6 +41,26 @@ export default later as Named`,
   expect((await load())?.exported).toEqual({ name: 'Kiln School' })
 })
 
+test.each(['commonjs', 'module'])('imports work below a package.json of type %s', async (type) => {
+  await write('package.json', JSON.stringify({ type }))
+  await write('names.ts', `export const name: string = 'Kiln School'`)
+  await write('old.cjs', `module.exports = '2d'`)
+  await write(
+    'platform.config.ts',
+    `import every from './old.cjs'
+import { name } from './names.ts'
+export default { name: name as string, every }`,
+  )
+  expect((await load())?.exported).toEqual({ name: 'Kiln School', every: '2d' })
+})
+
+test('a CommonJS definition with a line that begins like an ES module is loaded too', async () => {
+  await write('package.json', '{ "type": "commonjs" }')
+  await write('names.js', `module.exports = { name: 'Kiln School' }`)
+  await write('platform.config.js', `/*\nimport of names:\n*/\nmodule.exports = require('./names.js')`)
+  expect((await load())?.exported).toEqual({ name: 'Kiln School' })
+})
+
 test('a CommonJS definition is loaded too', async () => {
   await write('platform.config.js', `module.exports = { name: 'Kiln School' }`)
   expect((await load())?.exported).toEqual({ name: 'Kiln School' })
