@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,6 +12,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
 import { begin } from '../support/learning.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { enrolEverywhere, LONGEST_SPACING_MS, misplaced, type School, writeSchool } from './school.ts'
 import { apiSink, type Sink, type Step, smtpSink } from './sinks.ts'
 
 const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
@@ -21,11 +22,14 @@ export const DAY_MS = 24 * 60 * 60 * 1000
 /** Longer than a lease: what one life left claimed, the next may take at once. */
 const NEXT_LIFE_MS = 100_000
 const LIFE_MS = 10_000
+const LIVES_A_SPACING = Math.ceil(LONGEST_SPACING_MS / NEXT_LIFE_MS) + 1
 
 export interface CrashPlan {
   readonly store: 'sqlite' | 'postgres'
   readonly provider: 'api' | 'smtp'
   readonly kills: number
+  /** Of a platform of its own; 0: the default platform, with its course. */
+  readonly courses: number
   readonly people: number
   readonly seed: number
   readonly onKill: (kills: number, delivered: number) => void
@@ -57,7 +61,12 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
     const address: StoreAddress = server
       ? { kind: 'postgres', url: secret(await server.createDatabase()) }
       : { kind: 'sqlite', file: path.join(folder, 'platform.sqlite') }
-    await fill(address, plan.people)
+    const school = plan.courses > 0 ? await writeSchool(folder, plan.courses) : undefined
+    if (school) {
+      // Once: a start compiles mails only when there is no fresh build.
+      execFileSync(process.execPath, [BIN, 'email', 'build', '--config', school.file], { stdio: 'pipe' })
+      await enrolEverywhere(school, { address, people: plan.people, addressOf })
+    } else await fill(address, plan.people)
     const env = {
       ...sink.env,
       EMAIL_DISPATCH_SECRET: SECRET,
@@ -68,7 +77,7 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
     const at = { arrived: 0, taken: 0, answered: 0, random: 0 }
     const life = async () => {
       await passLeases(server && address.kind === 'postgres' ? address.url.reveal() : undefined)
-      return startLife(folder, env, sink.life * NEXT_LIFE_MS)
+      return startLife(folder, env, sink.life * NEXT_LIFE_MS, school ? ['--config', school.file] : [])
     }
     let kills = 0
     while (kills < plan.kills) {
@@ -90,9 +99,15 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
       at[where] += 1
       plan.onKill(kills, sink.deliveries.length)
     }
-    await finish(life)
-    const faults = [...sink.faults, ...(await verify(address))]
-    return { ...judge(sink, plan), kills, at, faults, seconds: (performance.now() - began) / 1000 }
+    await finish(sink, life)
+    const faults = [...sink.faults, ...(await verify(address)), ...(school ? misplacedIn(school, sink) : [])]
+    return {
+      ...judge(sink, { ...plan, ...(school && { lessons: school.lessons }) }),
+      kills,
+      at,
+      faults,
+      seconds: (performance.now() - began) / 1000,
+    }
   } finally {
     await sink.close()
     await server?.stop()
@@ -138,7 +153,18 @@ async function fill(address: StoreAddress, people: number): Promise<void> {
 
 export const addressOf = (n: number) => `p${n}@example.com`
 
-export async function startLife(folder: string, env: Readonly<Record<string, string>>, ahead: number) {
+const misplacedIn = (school: School, { deliveries }: Sink) =>
+  misplaced(school, deliveries, {
+    numberOf: (to) => Number(/\d+/.exec(to)?.[0]),
+    lifeMs: NEXT_LIFE_MS,
+  })
+
+export async function startLife(
+  folder: string,
+  env: Readonly<Record<string, string>>,
+  ahead: number,
+  options: readonly string[] = [],
+) {
   const process_ = spawn(
     process.execPath,
     [
@@ -153,6 +179,7 @@ export async function startLife(folder: string, env: Readonly<Record<string, str
       '--no-schedule',
       '--data',
       folder,
+      ...options,
     ],
     {
       env: { PATH: process.env.PATH, HOME: folder, CLOCK_AHEAD_MS: String(ahead), ...env },
@@ -189,12 +216,16 @@ export async function startLife(folder: string, env: Readonly<Record<string, str
   }
 }
 
-async function finish(life: () => ReturnType<typeof startLife>): Promise<void> {
-  const daemon = await life()
-  const ended = once(daemon.process, 'close')
-  for (let left = 1; left > 0; ) left = (await daemon.dispatch())?.remaining ?? 0
-  daemon.process.kill('SIGTERM')
-  await ended
+/** Lives without a kill, each a spacing after the one before, until one finds nothing more to send. */
+async function finish(sink: Sink, life: () => ReturnType<typeof startLife>): Promise<void> {
+  for (let before = -1; before < sink.deliveries.length; sink.life += LIVES_A_SPACING) {
+    before = sink.deliveries.length
+    const daemon = await life()
+    const ended = once(daemon.process, 'close')
+    for (let left = 1; left > 0; ) left = (await daemon.dispatch())?.remaining ?? 0
+    daemon.process.kill('SIGTERM')
+    await ended
+  }
 }
 
 async function verify(address: StoreAddress): Promise<string[]> {
@@ -206,7 +237,14 @@ async function verify(address: StoreAddress): Promise<string[]> {
   return [...faults]
 }
 
-export function judge(sink: Sink, { people, provider }: Pick<CrashPlan, 'people' | 'provider'>) {
+export function judge(
+  sink: Sink,
+  {
+    people,
+    provider,
+    lessons: each = 7,
+  }: Pick<CrashPlan, 'people' | 'provider'> & { readonly lessons?: number },
+) {
   const lessons = new Map<string, Map<string, number[]>>()
   for (const { to, key, life } of sink.deliveries) {
     const ofPerson = lessons.get(to) ?? new Map<string, number[]>()
@@ -218,7 +256,7 @@ export function judge(sink: Sink, { people, provider }: Pick<CrashPlan, 'people'
   let repeated = 0
   for (let n = 0; n < people; n += 1) {
     const ofPerson = lessons.get(addressOf(n)) ?? new Map<string, number[]>()
-    if (ofPerson.size !== 7) lost.push(`${addressOf(n)} was sent ${ofPerson.size} of 7 lessons`)
+    if (ofPerson.size !== each) lost.push(`${addressOf(n)} was sent ${ofPerson.size} of ${each} lessons`)
     for (const [key, lives] of ofPerson) {
       repeated += lives.length - 1
       // Over SMTP a message in flight at a kill may go out again: in the next lives, never twice in one.
@@ -226,5 +264,5 @@ export function judge(sink: Sink, { people, provider }: Pick<CrashPlan, 'people'
         twice.push(`${addressOf(n)} was sent ${key} in lives ${lives.join(', ')}`)
     }
   }
-  return { lessons: people * 7, lost, twice, repeated }
+  return { lessons: people * each, lost, twice, repeated }
 }

@@ -10,8 +10,9 @@ export interface Delivery {
   /** The idempotency key, or over SMTP the Message-ID: the same for every attempt of one lesson. */
   readonly key: string
   readonly to: string
-  /** `course-day-N`, where the provider can know it. */
-  readonly bytes: string
+  readonly subject: string
+  /** By the clock of the receiver, in UTC milliseconds. */
+  readonly at: number
   /** How many lives of the sender there were before. */
   readonly life: number
 }
@@ -55,9 +56,11 @@ export async function apiSink(): Promise<Sink> {
       if (before !== undefined && before !== bytes) faults.push(`${key} came with two payloads`)
       if (before === undefined) {
         known.set(key, bytes)
-        const { to, text } = JSON.parse(body.toString()) as { to: string[]; text: string }
+        const { to, subject, text } = JSON.parse(body.toString()) as Record<'subject' | 'text', string> & {
+          to: string[]
+        }
         sink.onMessage?.(to[0] ?? '', text)
-        deliveries.push({ key, to: to[0] ?? '', bytes, life: sink.life })
+        deliveries.push({ key, to: to[0] ?? '', subject, at: Date.now(), life: sink.life })
       }
       sink.onStep('taken')
       void Promise.resolve(sink.hold?.()).then(() => {
@@ -96,8 +99,9 @@ export async function smtpSink(): Promise<Sink> {
         sink.onStep('arrived')
         const text = Buffer.concat(chunks).toString('latin1')
         const key = /^message-id: (.+)$/im.exec(text)?.[1]?.trim() ?? ''
-        const rcpt = session.envelope.rcptTo[0]
-        deliveries.push({ key, to: rcpt ? rcpt.address : '', bytes: '', life: sink.life })
+        const subject = /^subject: (.+)$/im.exec(text)?.[1]?.trim() ?? ''
+        const to = session.envelope.rcptTo[0]?.address ?? ''
+        deliveries.push({ key, to, subject, at: Date.now(), life: sink.life })
         sink.onStep('taken')
         done()
         sink.onStep('answered')
