@@ -60,13 +60,13 @@ function bare(file: string): number {
 
 export const benchmark: Benchmark = {
   name: 'claim-record',
-  title: 'Claiming and recording lessons in an SQLite file, synchronous FULL',
+  title: 'Claiming and recording lessons, SQLite with synchronous FULL',
   unit: 'lessons/s',
   better: 'higher',
   promises: [],
   bound: 10_000,
   notes:
-    'Claimed by the hundred and recorded in groups, as the dispatcher does, without the sending in between; one process, one connection. The floor only changes one number in the same rows, in as many commits.',
+    'As the dispatcher does, without sending: one process, one connection, 100 recorded per commit. Bare SQLite changes one number in the same rows, in as many commits.',
   async open() {
     const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
     const fresh = () => subscriptionsFile({ folder, subscriptions: DUE, due: DUE })

@@ -7,7 +7,7 @@ const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
 
 export const benchmark: Benchmark = {
   name: 'cold-health',
-  title: 'Cold start: platformctl health as a HEALTHCHECK',
+  title: 'Cold start: platformctl health',
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 2.2 }],

@@ -22,13 +22,13 @@ const lines = (kept: (name: string) => boolean) =>
 
 export const benchmark: Benchmark = {
   name: 'cold-preflight',
-  title: 'Cold start: platformctl preflight on a file of 66 variables',
+  title: 'Cold start: platformctl preflight on 66 variables',
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 1.9 }],
   rounds: 20,
   notes:
-    'The file sets all 66 variables, so two rules are broken and the report is at its longest; in the second row 64 are set and all is well. envalid and t3-env are scripts of ten lines that check the same names (bench/peers), varlock and dotenvx their own commands with a schema of those names.',
+    'All 66 are set, which breaks two rules and makes the report longest; “all well” sets 64. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema.',
   open: async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'bench-preflight-'))
     const file = path.join(folder, 'all.env')

@@ -3,12 +3,12 @@ import { daemonServer, peerServer, type RunningServer, requestsASecond } from '.
 
 export const benchmark: Benchmark = {
   name: 'daemon-health',
-  title: 'Shallow health over HTTP: the whole daemon, its log included, beside bare servers',
+  title: 'Shallow health over HTTP, logging included',
   unit: 'requests/s',
   better: 'higher',
   promises: [{ against: 'node:http', ratio: 0.85 }],
   notes:
-    'The daemon validates, routes, runs ten probes, and writes one line of log a request; the others answer the same body and write nothing.',
+    'The daemon routes, runs ten probes and logs each request; the others answer the same body and log nothing.',
   open: async (opened) => {
     const servers: RunningServer[] = []
     for (const start of [

@@ -29,7 +29,7 @@ function answers(port: number): Promise<boolean> {
 
 export const benchmark: Benchmark = {
   name: 'daemon-start',
-  title: 'From the start of the process to its first 200',
+  title: 'From process start to the first 200',
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 6 }],

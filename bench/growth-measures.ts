@@ -79,7 +79,7 @@ async function ingest(): Promise<Measured> {
     size: 'events stored already',
     unit: 'ms',
     lines: [{ label: 'a batch', points }],
-    notes: `Medians of ${SAMPLES} batches, each sanitised, counted and committed to the SQLite file of analytics.`,
+    notes: `Medians of ${SAMPLES} batches, each sanitized, counted and committed to SQLite.`,
   }
 }
 
@@ -99,7 +99,7 @@ async function claim(): Promise<Measured> {
     size: 'subscriptions in the store',
     unit: 'ms',
     lines: [{ label: 'a claim', points }],
-    notes: `Medians of ${SAMPLES * 2} claims on SQLite with synchronous FULL; the other subscriptions are due later.`,
+    notes: `Medians of ${SAMPLES * 2} claims, SQLite with synchronous FULL.`,
   }
 }
 
@@ -151,7 +151,7 @@ async function health(): Promise<Measured> {
     unit: 'ms',
     lines,
     notes:
-      'The built daemon, each request on a connection of its own that is open already; the client’s own time is part of it, so a bare server stands beside it as the floor. Ours answer all that wait by one run that began after they came, and so does it: thousands are read before the first is answered, which costs a step that a server that ends each request as it comes does not have.',
+      'Each request on its own open connection; the client’s time is included, so a bare server is the floor. Both read all waiting requests before they answer the first.',
   }
 }
 
@@ -182,8 +182,7 @@ async function drain(): Promise<Measured> {
     size: 'lessons due',
     unit: 'ms',
     lines: [{ label: 'until all are sent and recorded', points }],
-    notes:
-      'By calls of a thousand, from an SQLite file to a mail API in another process. A few lessons take the time of a few commits, because a mark waits some milliseconds for others to share its own.',
+    notes: 'In calls of 1,000, from SQLite to a mail API in another process.',
   }
 }
 
@@ -255,7 +254,7 @@ async function drainMemory(): Promise<Measured> {
       { label: `the same with ${YOUNG}`, points: bounded },
     ],
     notes:
-      'Of the built command `dispatch --local --drain --limit 1000`. The heap is looked at every 100 ms, each time after a full collection: what is kept. What is resident also holds what was not collected yet and the room that V8 keeps for young objects, more the longer it is busy; the last column bounds that room by `NODE_OPTIONS=--max-semi-space-size=16`.',
+      'Of `dispatch --local --drain --limit 1000`, sampled every 100 ms. Resident memory includes garbage and V8’s room for young objects, which `NODE_OPTIONS=--max-semi-space-size=16` bounds.',
   }
 }
 

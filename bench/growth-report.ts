@@ -78,55 +78,32 @@ export function floorOf({ lines }: Growth): Line | undefined {
   return lines.find(({ floor }) => floor)
 }
 
-/** The part of docs/performance.md that tells of growth. */
+/** The section of docs/performance.md on how costs grow with size. */
 export function growthSection(growths: readonly Growth[]): string {
   if (growths.length === 0) return ''
-  const summary = growths.flatMap((growth) =>
-    growth.lines.map((line) => {
+  const rows = growths.flatMap((growth) =>
+    growth.lines.map((line, index) => {
       const { exponent, lastDecade, verdict } = growthOf(line, line.floor ? undefined : floorOf(growth))
-      const [from, to] = [line.points[0]?.size ?? 0, line.points.at(-1)?.size ?? 0]
       const sound = verdict === 'worse than linear' && !line.floor ? `**${verdict}**` : verdict
-      return `| ${growth.title}${growth.lines.length > 1 ? `: ${line.label}` : ''} | ${count(from)} to ${count(to)} ${growth.size} | ${exponent.toFixed(2)} | ${lastDecade.toFixed(2)} | ${sound} |`
+      const [first, last] = [line.points[0], line.points.at(-1)]
+      const title = index === 0 ? `[${growth.title}](images/performance/growth-${growth.name}.svg)` : ''
+      const sizes = index === 0 ? `${count(first?.size ?? 0)}–${count(last?.size ?? 0)} ${growth.size}` : ''
+      const cost = `${figure(first?.value ?? 0)}–${figure(last?.value ?? 0)} ${growth.unit}`
+      return `| ${[title, sizes, line.label, cost, exponent.toFixed(2), lastDecade.toFixed(2), sound].join(' | ')} |`
     }),
   )
-  const parts = growths.map(
-    (growth) => `### ${growth.title}
-
-![${growth.title}, by ${growth.size}: both axes logarithmic](images/performance/growth-${growth.name}.svg)
-
-| ${growth.size} | ${growth.lines.map(({ label }) => label).join(' | ')} |
-|---|${growth.lines.map(() => '---').join('|')}|
-${sizes(growth)
-  .map(
-    (size) =>
-      `| ${count(size)} | ${growth.lines.map(({ points }) => valueAt(points, size, growth.unit)).join(' | ')} |`,
-  )
-  .join('\n')}
-
-${growth.notes}
-
-\`npm run bench:growth -- ${growth.name}\`: Node ${growth.machine.node}, ${growth.machine.cores} cores, load ${growth.machine.load}, ${growth.date.slice(0, 10)}.
-`,
-  )
+  const notes = growths.map(({ name, notes }) => `- **${name}**: ${notes}`)
   return `
 ## Growth
 
-What a thing costs when there is ten times as much of it, over four decades. The exponent e is that of cost = c × size^e, fitted over all sizes and over the last decade alone: 0 is a cost that does not grow, 1 one that grows in step. Above 1.1 in either is worse than linear, and a defect; where a floor stands beside, it is held against the floor’s growth by the same 0.1, because client, kernel and runtime are part of both.
+The exponent e in cost = c × size^e, fitted over all sizes and over the last decade alone: 0 is flat, 1 is linear. Above 1.1 in either is worse than linear and a defect; with a floor, the limit is the floor’s exponent plus 0.1. \`npm run bench:growth -- NAME\` repeats one.
 
-| | | exponent | in the last decade | verdict |
-|---|---|---|---|---|
-${summary.join('\n')}
+| | size | | cost, first to last | exponent | last decade | |
+|---|---|---|---|---|---|---|
+${rows.join('\n')}
 
-${parts.join('\n')}`
-}
-
-function sizes({ lines }: Growth): number[] {
-  return [...new Set(lines.flatMap(({ points }) => points.map(({ size }) => size)))].sort((a, b) => a - b)
-}
-
-function valueAt(points: readonly Point[], size: number, unit: string): string {
-  const point = points.find((one) => one.size === size)
-  return point ? `${figure(point.value)} ${unit}` : ''
+${notes.join('\n')}
+`
 }
 
 const [LEFT, TOP, WIDTH, HEIGHT] = [80, 34, 600, 250]

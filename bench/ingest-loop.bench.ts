@@ -6,13 +6,12 @@ const LARGEST_WAL = 64 * 1024 * 1024
 
 export const benchmark: Benchmark = {
   name: 'ingest-loop',
-  title: 'Delay of the event loop under a sustained load of events, 99th percentile',
+  title: 'Event loop delay under sustained ingest, p99',
   unit: 'ms',
   better: 'lower',
   promises: [],
   bound: 50,
-  notes:
-    'As in the benchmark ingest, three quarters of a million events a round. A round whose WAL grew beyond 64 MB would fail.',
+  notes: 'As in ingest, 750,000 events a round. A round fails if its WAL exceeds 64 MB.',
   async open(opened) {
     const way = async (name: 'ours' | 'ordinary') =>
       opened.adopt(await openIngest(name), (one) => one.close())

@@ -14,8 +14,7 @@ export const benchmark: Benchmark = {
   better: 'lower',
   promises: [],
   bound: 200,
-  notes:
-    'From the first line of the script that reads the storage to the last figure filled in, on a page just loaded.',
+  notes: 'In Chromium, from the first line of the script to the last figure.',
   async open(opened) {
     const platform = openPlatform({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } })
     opened.defer(() => platform.close())

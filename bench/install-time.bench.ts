@@ -9,13 +9,12 @@ const pinned = async (name: string) => `${name}@${await peerVersion(name)}`
 
 export const benchmark: Benchmark = {
   name: 'install-time',
-  title: 'npm install into an empty folder, from a warm cache',
+  title: 'npm install into an empty folder, warm cache',
   unit: 'ms',
   better: 'lower',
   promises: [],
   rounds: 5,
-  notes:
-    'The whole of `npm install --prefer-offline` of the packed tarball with all that it depends on, install scripts off because it needs none. The round that is not counted fills the cache. The floor installs a package without dependencies: what npm itself takes. The peers together do a part of the same.',
+  notes: '`npm install --prefer-offline` of the packed tarball and its dependencies, install scripts off.',
   open: async () => {
     const { folder, file } = await packedPackage()
     const empty = path.join(folder, 'empty')

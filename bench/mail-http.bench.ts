@@ -25,12 +25,12 @@ const mail: Mail = {
 
 export const benchmark: Benchmark = {
   name: 'mail-http',
-  title: 'Sending a lesson to a mail API on loopback, 50 connections',
+  title: 'Sending to a mail API on loopback, 50 connections',
   unit: 'mails/s',
   better: 'higher',
   promises: [{ against: 'undici, posting the same bytes', ratio: 0.9 }],
   notes:
-    'Ours fills the template, builds the JSON and reads the id of each answer; undici posts one finished buffer, which stays in the processor’s cache; with bytes of its own for each mail it pays what any sender of different mails pays.',
+    'Ours fills the template, builds the JSON and reads each answer’s id; undici posts a finished buffer.',
   async open() {
     const sink = await startSink('./http-sink.ts')
     const url = `http://127.0.0.1:${sink.port}/emails`

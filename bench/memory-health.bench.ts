@@ -17,7 +17,7 @@ async function peakMegabytes(args: readonly string[]): Promise<number> {
 
 export const benchmark: Benchmark = {
   name: 'memory-health',
-  title: 'Peak memory: platformctl health as a HEALTHCHECK',
+  title: 'Peak memory: platformctl health',
   unit: 'MB',
   better: 'lower',
   promises: [],

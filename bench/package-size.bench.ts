@@ -21,8 +21,7 @@ export const benchmark: Benchmark = {
   better: 'lower',
   promises: [],
   rounds: 1,
-  notes:
-    'The tarball as npm packs it, and what it unpacks to: half of it are source maps. The peers are the folders that npm installed of them, which cover the part of preflight. Packages that each depends on are not counted.',
+  notes: 'Dependencies are not counted. The peers cover preflight only.',
   open: async () => {
     const { folder, packed, unpacked } = await packedPackage()
     const peer = (name: string): Contender => ({

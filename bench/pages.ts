@@ -4,38 +4,53 @@ import { fileURLToPath } from 'node:url'
 import { type Growth, growthChart, growthSection } from './growth-report.ts'
 import type { Result } from './harness.ts'
 import { chart, page } from './report.ts'
+import { type Where, whereSection } from './where-report.ts'
 
 export const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
-/** Not of the harness: growth is measured by a script of its own. */
-const GROWTH = 'growth.json'
+/** Written by scripts of their own, not by the harness. */
+const [GROWTH, WHERE] = ['growth.json', 'where.json']
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-/** Makes docs/performance.md and its charts of all that was ever measured on this checkout; the page links to the newest proof. */
+/** Makes docs/performance.md and its charts from every result in bench/results, with a link to the newest proof. */
 export async function writePages(): Promise<void> {
   const measured: Result[] = []
   for (const file of (await readdir(RESULTS)).filter((name) => name.endsWith('.json')).sort())
-    if (file !== GROWTH) measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
+    if (file !== GROWTH && file !== WHERE)
+      measured.push(JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Result)
   await mkdir(`${docs}images/performance`, { recursive: true })
   for (const result of measured)
     await writeFile(`${docs}images/performance/${result.name}.svg`, chart(result))
   const growths = await readGrowths()
   for (const growth of growths)
     await writeFile(`${docs}images/performance/growth-${growth.name}.svg`, growthChart(growth))
+  const proof = globSync('proof-*.md', { cwd: RESULTS }).sort().at(-1)
   await writeFile(
     `${docs}performance.md`,
-    page(measured, {
-      proof: globSync('proof-*.md', { cwd: docs }).sort().at(-1),
-      whereTimeGoes: globSync('where-time-goes.md', { cwd: docs })[0],
-    }) + growthSection(growths),
+    page(measured, { proof: proof && `../bench/results/${proof}` }) +
+      growthSection(growths) +
+      whereSection(await readResult<Where>(WHERE)),
   )
 }
 
 export async function readGrowths(): Promise<readonly Growth[]> {
-  if (!existsSync(`${RESULTS}${GROWTH}`)) return []
-  return JSON.parse(await readFile(`${RESULTS}${GROWTH}`, 'utf8')) as Growth[]
+  return (await readResult<readonly Growth[]>(GROWTH)) ?? []
 }
 
 export async function writeGrowths(growths: readonly Growth[]): Promise<void> {
+  await writeResult(GROWTH, growths)
+}
+
+export async function writeWhere(where: Where): Promise<void> {
+  await writeResult(WHERE, where)
+}
+
+async function readResult<Kind>(file: string): Promise<Kind | undefined> {
+  if (!existsSync(`${RESULTS}${file}`)) return undefined
+  // Written by `writeResult` and by nothing else.
+  return JSON.parse(await readFile(`${RESULTS}${file}`, 'utf8')) as Kind
+}
+
+async function writeResult(file: string, result: unknown): Promise<void> {
   await mkdir(RESULTS, { recursive: true })
-  await writeFile(`${RESULTS}${GROWTH}`, `${JSON.stringify(growths, null, 1)}\n`)
+  await writeFile(`${RESULTS}${file}`, `${JSON.stringify(result, null, 1)}\n`)
 }

@@ -16,7 +16,7 @@ const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0']
 
 export const benchmark: Benchmark = {
   name: 'poll-cpu',
-  title: 'Processor time of a poll a second',
+  title: 'CPU of the daemon, polled once a second',
   unit: '% of a core',
   better: 'lower',
   promises: [],

@@ -16,13 +16,13 @@ const dueRows = `
 
 export const benchmark: Benchmark = {
   name: 'postgres-dispatchers',
-  title: 'One, four and sixteen dispatchers draining 20,000 due lessons of one PostgreSQL',
+  title: 'Dispatchers draining 20,000 lessons from one PostgreSQL',
   unit: 'lessons/s',
   better: 'higher',
   promises: [],
   ratiosOf: 'the others',
   notes:
-    'Each dispatcher is a process that runs already, with four connections to the server and fifty to a mail API in another process; every lesson is counted once. All of them, the server and the mail API share the cores of this machine: what more dispatchers give beyond its cores needs more machines.',
+    'Each dispatcher is a running process with four connections to PostgreSQL and fifty to a mail API. All of them share this machine’s cores, so more dispatchers help only on more machines.',
   async open() {
     const sink = await startSink('./drip-sink.ts')
     const server = await startPostgres(['max_connections=200'])

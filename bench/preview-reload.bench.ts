@@ -10,11 +10,11 @@ import type { Benchmark } from './harness.ts'
 
 export const benchmark: Benchmark = {
   name: 'preview-reload',
-  title: 'Preview: from saving a lesson to seeing it in Chromium',
+  title: 'Preview: from saving a lesson to seeing it',
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'the time allowed', ratio: 1 }],
-  notes: 'Chromium on the same machine; what is timed begins before the file is written.',
+  notes: 'In Chromium, timed from before the file is written.',
   async open(opened) {
     const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-bench-'))
     opened.defer(() => rm(folder, { recursive: true, force: true }))

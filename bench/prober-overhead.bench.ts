@@ -8,7 +8,7 @@ const PAIRS = 400
 
 export const benchmark: Benchmark = {
   name: 'prober-overhead',
-  title: 'What a probe costs over a bare request',
+  title: 'Overhead of a probe over a bare request',
   unit: 'ms',
   better: 'lower',
   promises: [],

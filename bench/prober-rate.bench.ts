@@ -23,7 +23,7 @@ async function rate(probe: () => Promise<unknown>): Promise<number> {
 
 export const benchmark: Benchmark = {
   name: 'prober-rate',
-  title: 'Probes a second from one process',
+  title: 'Probes per second from one process',
   unit: 'probes/s',
   better: 'higher',
   promises: [],

@@ -1,35 +1,22 @@
-import { anchorsOf } from '../scripts/markdown.ts'
 import { type Ratio, type Result, type Series, spread } from './harness.ts'
 
-/** Pages beside it that are named where they are there: the newest proof, and where time goes. */
-interface Beside {
+/** Other results that the page links to, where they exist. */
+interface Links {
+  /** The newest report of `npm run proof`, relative to the page. */
   readonly proof?: string | undefined
-  readonly whereTimeGoes?: string | undefined
 }
 
-/** docs/performance.md: what is promised in one table, then a table for each benchmark, made from the results and nothing else. */
-export function page(results: readonly Result[], { proof, whereTimeGoes }: Beside = {}): string {
-  const parts = results.map((result) => {
-    const rows = result.series.map((series) => {
-      const ratio = result.ratios.find((one) => one.against === series.name)
-      return `| ${series.role === 'ours' ? `**${series.name}**` : series.name} | ${series.role} | ${medianText(series, result.unit)} | ${ratio ? ratioText(ratio, result.better) : series.role === 'ours' ? boundText(result) : ''} |`
-    })
-    return `## ${result.title}
-
-![${result.title}: medians as bars](images/performance/${result.name}.svg)
-
-| | | median | ${result.ratiosOf === 'the others' ? 'divided by ours' : 'ours divided by it'} |
-|---|---|---|---|
-${rows.join('\n')}
-
-${result.notes ? `${result.notes}\n\n` : ''}\`npm run bench -- ${result.name}\`: ${result.rounds === 1 ? 'one round' : `${result.rounds} rounds in turn`} after a warm-up, Node ${result.machine.node}, ${result.machine.cores} cores, load ${result.machine.load}, ${result.date.slice(0, 10)}.
-`
-  })
+/** docs/performance.md: a table of every promise, then how each figure was measured. Made from the results alone. */
+export function page(results: readonly Result[], { proof }: Links = {}): string {
+  const rows = results.flatMap(promises)
+  const kept = rows.filter(({ kept }) => kept).length
+  const versions = new Set(results.map(({ machine }) => `Node ${machine.node} on ${machine.cores} cores`))
+  const days = results.map(({ date }) => date.slice(0, 10)).sort()
   return `# Performance
 
-Made by \`npm run bench\`; not edited by hand. Each row was measured in turn with the others of its table in one run, so the ratios hold where single figures drift with the machine. In brackets: the middle half of the rounds. Where that half lies further than a fifth around its median there is no figure to quote, and none is.
+Made by \`npm run bench\`; do not edit. Ours and what it is compared with run in turn, round by round, so ratios hold where the machine’s speed drifts. Figures are medians; parentheses hold the middle half of the rounds. If that half spans more than 40 % of the median, only the range is given. Measured with ${[...versions].join(', ')}, ${[...new Set([days[0], days.at(-1)])].join(' to ')}; each round, date and load is in \`bench/results\`.
 
-To measure all of it yourself, on a quiet machine with Redis and Chromium installed:
+To repeat it on a quiet machine with Redis and Chromium:
 
 \`\`\`sh
 npm ci
@@ -37,44 +24,83 @@ npm run bench:peers
 npm run bench
 \`\`\`
 
-\`npm run proof\` does that and all that runs for long: simulation, kills, fuzz, restarts, soak, backups under load. It goes on where it was stopped, and writes a dated report${proof === undefined ? '' : `: [${proof.replace('.md', '')}](${proof}) is the newest`}.${whereTimeGoes === undefined ? '' : ` [Where time goes](${whereTimeGoes}) takes a cold preflight and a drain apart.`}
+\`npm run proof\` also runs what takes hours: simulation, kills, fuzz, restarts, soak and backups under load${proof === undefined ? '' : ` ([newest report](${proof}))`}.
 
-## What is promised
+## Promises
 
-${promises(results)}
+${kept} of ${rows.length} are kept. A ratio is ours divided by the other.
 
-${parts.join('\n')}${peersText(results)}`
+| | ours | compared with | ratio | promised | |
+|---|---|---|---|---|---|
+${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
+
+## How each was measured
+
+\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians.
+
+${results.map(measurement).join('\n')}
+${peersText(results)}`
 }
 
-/** A row for each promise: about the figure itself, or about what it stands beside. */
-function promises(results: readonly Result[]): string {
-  const rows = results.flatMap((result) => {
-    const { bound, ratios, ratiosOf, series, title, unit } = result
-    const sign = result.better === 'lower' ? '≤' : '≥'
-    const ours = series.find(({ role }) => role === 'ours')
-    const median = ours === undefined ? '' : medianText(ours, unit)
-    const verdict = (kept: boolean | undefined) =>
-      kept === undefined ? 'spread too wide to say' : kept ? 'kept' : '**not kept**'
-    const figures = [
-      ...(bound ? [['', median, `${sign} ${figure(bound.promised)} ${unit}`, verdict(bound.kept)]] : []),
-      ...ratios.flatMap(({ against, kept, median, promised, tooWide }) =>
-        promised === undefined
-          ? []
-          : [
-              [
-                ratiosOf === 'the others' ? `${against}, divided by ours` : against,
-                tooWide ? 'too wide to quote' : median.toFixed(2),
-                `${sign} ${promised}`,
-                verdict(tooWide ? undefined : kept),
+/** A row for each promise: about the figure itself, or about its ratio to another. */
+function promises(result: Result): readonly { readonly cells: readonly string[]; readonly kept: boolean }[] {
+  const { better, bound, ratios, title, unit } = result
+  const sign = better === 'lower' ? '≤' : '≥'
+  const verdict = (kept: boolean | undefined) =>
+    kept === undefined ? 'spread too wide to say' : kept ? 'kept' : '**not kept**'
+  const rows = [
+    ...(bound
+      ? [
+          {
+            cells: ['', '', `${sign} ${figure(bound.promised)} ${unit}`, verdict(bound.kept)],
+            kept: bound.kept === true,
+          },
+        ]
+      : []),
+    ...ratios.flatMap((ratio) =>
+      ratio.promised === undefined
+        ? []
+        : [
+            {
+              cells: [
+                comparedWith(ratio, result),
+                ratioText(ratio),
+                `${sign} ${ratio.promised}`,
+                verdict(ratio.tooWide ? undefined : ratio.kept),
               ],
-            ],
-      ),
-    ]
-    return figures.map((row, index) =>
-      [index === 0 ? `[${title}](#${[...anchorsOf(`## ${title}`)][0]})` : '', ...row].join(' | '),
-    )
-  })
-  return `| | beside | measured | promised | |\n|---|---|---|---|---|\n${rows.map((row) => `| ${row} |`).join('\n')}`
+              kept: !ratio.tooWide && ratio.kept === true,
+            },
+          ],
+    ),
+  ]
+  return rows.map(({ cells, kept }, index) => ({
+    cells: [...(index === 0 ? [title, oursText(result)] : ['', '']), ...cells],
+    kept,
+  }))
+}
+
+/** How one figure was measured, and the ratios about which nothing is promised. */
+function measurement(result: Result): string {
+  const { bound, name, notes, ratios, title } = result
+  const others = ratios.filter(({ promised }) => promised === undefined)
+  const known = bound !== undefined || others.length < ratios.length
+  const figures = others.map((ratio) => `${comparedWith(ratio, result)} ${ratioText(ratio)}`).join('; ')
+  return [
+    `- **[${name}](images/performance/${name}.svg)**:`,
+    ...(known ? [] : [`${title}: ${oursText(result)}.`]),
+    ...(notes ? [notes] : []),
+    ...(figures === '' ? [] : [`${known ? 'Other ratios' : 'Ratios'}: ${figures}.`]),
+    ...(notes || figures ? [] : [`${result.rounds} rounds.`]),
+  ].join(' ')
+}
+
+function comparedWith({ against }: Ratio, { ratiosOf }: Result): string {
+  return ratiosOf === 'the others' ? `${against}, divided by ours` : against
+}
+
+function oursText({ series, unit }: Result): string {
+  const ours = series.find(({ role }) => role === 'ours')
+  return ours === undefined ? '' : medianText(ours, unit)
 }
 
 /** What `npm run bench` prints of a result, a line each. */
@@ -84,7 +110,7 @@ export function told(result: Result): string[] {
     ...(result.bound ? [boundText(result)] : []),
     ...result.ratios.map(
       (ratio) =>
-        `${result.ratiosOf === 'the others' ? `${ratio.against} / ours` : `ours / ${ratio.against}`}: ${ratioText(ratio, result.better)}`,
+        `${result.ratiosOf === 'the others' ? `${ratio.against} / ours` : `ours / ${ratio.against}`}: ${ratioWithVerdict(ratio, result.better)}`,
     ),
   ]
 }
@@ -100,15 +126,17 @@ function boundText({ bound, better, unit }: Result): string {
   return `promised ${better === 'lower' ? '≤' : '≥'} ${figure(bound.promised)} ${unit}: ${bound.kept === undefined ? 'spread too wide to say' : bound.kept ? 'kept' : 'not kept'}`
 }
 
-function ratioText(ratio: Ratio, better: Result['better']): string {
-  const promised =
-    ratio.promised === undefined ? '' : ` · promised ${better === 'lower' ? '≤' : '≥'} ${ratio.promised}`
-  if (ratio.tooWide) return `spread too wide to quote${promised}`
-  const verdict = promised === '' ? '' : `: ${ratio.kept ? 'kept' : 'not kept'}`
-  return `${ratio.median.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})${promised}${verdict}`
+function ratioText({ median, low, high, tooWide }: Ratio): string {
+  return tooWide ? 'spread too wide to quote' : `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
 }
 
-/** All benchmarks of one run stand beside the same packages; results of several runs may not. */
+function ratioWithVerdict(ratio: Ratio, better: Result['better']): string {
+  if (ratio.promised === undefined) return ratioText(ratio)
+  const promised = `${ratioText(ratio)} · promised ${better === 'lower' ? '≤' : '≥'} ${ratio.promised}`
+  return ratio.tooWide ? promised : `${promised}: ${ratio.kept ? 'kept' : 'not kept'}`
+}
+
+/** Each peer once, with every version that a result was measured beside. */
 function peersText(results: readonly Result[]): string {
   const versions = new Map<string, Set<string>>()
   for (const { peers = {} } of results)
@@ -116,7 +144,7 @@ function peersText(results: readonly Result[]): string {
       versions.set(name, (versions.get(name) ?? new Set()).add(version))
   if (versions.size === 0) return ''
   const list = [...versions].map(([name, all]) => `${name} ${[...all].join(' and ')}`)
-  return `\n## Peers\n\n\`npm run bench:peers\` installs them, as bench/peers/package-lock.json pins them: ${list.join(', ')}.\n`
+  return `\n**Peers**, as bench/peers/package-lock.json pins them: ${list.join(', ')}.\n`
 }
 
 /** Of every chart: colours that read in light and dark. */

@@ -13,7 +13,7 @@ export const benchmark: Benchmark = {
   promises: [],
   bound: 10,
   rounds: 10,
-  notes: 'Requests come at their time whatever the server does, and are timed from then on.',
+  notes: 'Requests are sent on schedule, whatever the server does, and timed from their scheduled moment.',
   open: async (opened) => {
     const ours = opened.adopt(await daemonServer(), (server) => server.close())
     const bare = opened.adopt(await bareServer(`http://127.0.0.1:${ours.port}/api/health`), (server) =>

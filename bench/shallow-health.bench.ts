@@ -7,7 +7,7 @@ const ROUND_MS = 1000
 
 export const benchmark: Benchmark = {
   name: 'shallow-health',
-  title: 'GET /api/health, answered afresh for each request, beside bare node:http with the same bytes',
+  title: 'GET /api/health, each answer computed',
   unit: 'requests/s',
   better: 'higher',
   promises: [{ against: 'node:http, the same bytes', ratio: 0.85 }],

@@ -28,7 +28,7 @@ async function each(run: () => unknown): Promise<number> {
 
 export const benchmark: Benchmark = {
   name: 'validate',
-  title: 'In process: validation of 66 variables for three services',
+  title: 'In process: validating 66 variables for three services',
   unit: 'ms',
   better: 'lower',
   promises: [],

@@ -4,17 +4,17 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { VARIABLES } from '../test/support/learning.ts'
 import { inFolder } from './folder.ts'
-import { writePages } from './pages.ts'
+import { writePages, writeWhere } from './pages.ts'
 import { profiled, type Sample } from './profile.ts'
 import { bars, figure } from './report.ts'
 import { startSink } from './sink.ts'
 import { subscriptionsFile } from './subscriptions.ts'
 import { lessonPart, preflightPart, type Share, shares } from './where-parts.ts'
-import { wherePage } from './where-report.ts'
+import type { Where } from './where-report.ts'
 
 /**
- * `npm run bench:where`: profiles the built command, a cold preflight and a drain, tells which part of it takes how much
- * of the time, and makes docs/where-time-goes.md.
+ * `npm run bench:where`: profiles a cold preflight and a drain with the built command, and writes each part's share of
+ * the time to docs/performance.md.
  */
 const LESSONS = 5000
 const PREFLIGHTS = 20
@@ -22,7 +22,7 @@ const DRAINS = 3
 const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-/** Profiles so many processes, and gives the parts of one of them on the average; the first is a warm-up. */
+/** Each part's mean time over `times` profiled processes, after one warm-up. */
 async function average(
   times: number,
   one: () => Promise<readonly Sample[]>,
@@ -80,11 +80,18 @@ async function drain(): Promise<readonly Share[]> {
 }
 
 const machine = `Node ${process.version}, ${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(2)}, ${new Date().toISOString().slice(0, 10)}`
-const [cold, dispatch] = [await preflight(), await drain()]
+const where: Where = {
+  cold: await preflight(),
+  drain: await drain(),
+  lessons: LESSONS,
+  preflights: PREFLIGHTS,
+  drains: DRAINS,
+  machine,
+}
 await mkdir(`${docs}images/performance`, { recursive: true })
 for (const [name, title, parts] of [
-  ['where-preflight', 'Where a cold preflight spends its time', cold.ours],
-  ['where-drain', 'Where a drain spends its time', dispatch],
+  ['where-preflight', 'Where a cold preflight spends its time', where.cold.ours],
+  ['where-drain', 'Where a drain spends its time', where.drain],
 ] as const)
   await writeFile(
     `${docs}images/performance/${name}.svg`,
@@ -92,16 +99,14 @@ for (const [name, title, parts] of [
       title,
       rows: parts.map(({ part, ms }) => ({
         name: part.name,
-        shade: part.done ? 'ours' : 'floor',
+        shade: part.ours ? 'ours' : 'floor',
         value: ms,
         text: `${figure(ms)} ms`,
       })),
       left: 330,
     }),
   )
-await writeFile(
-  `${docs}where-time-goes.md`,
-  wherePage({ cold, drain: dispatch, lessons: LESSONS, preflights: PREFLIGHTS, drains: DRAINS, machine }),
-)
+await writeWhere(where)
 await writePages()
-for (const { part, ms } of [...cold.ours, ...dispatch]) console.log(`${ms.toFixed(1)} ms  ${part.name}`)
+for (const { part, ms } of [...where.cold.ours, ...where.drain])
+  console.log(`${ms.toFixed(1)} ms  ${part.name}`)

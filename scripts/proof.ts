@@ -89,7 +89,7 @@ async function run(): Promise<number> {
 /** True when all is as promised. */
 async function writeReport(): Promise<boolean> {
   const date = new Date().toISOString().slice(0, 10)
-  const into = path.join(root, scale === 1 ? 'docs' : folder)
+  const into = path.join(root, scale === 1 ? 'bench/results' : folder)
   const known = await knownOf(all, root, path.join(root, folder))
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
   await mkdir(into, { recursive: true })

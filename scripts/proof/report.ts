@@ -26,7 +26,7 @@ export function proven(known: readonly Known[]): boolean {
   return faults(known).length === 0
 }
 
-/** The one page of a proof: what was run on what, each part's figures, and a sentence for whatever is not as promised. */
+/** The report of a proof: what ran on what, a sentence for each unkept promise, and each part's own figures. */
 export function report(
   known: readonly Known[],
   { date, commit, machine, node, scale }: Surroundings,
@@ -34,7 +34,7 @@ export function report(
   const results = known.flatMap(({ result }) => result ?? [])
   const passed = results.filter(({ verdict }) => verdict === 'passed').length
   const promises = known
-    .flatMap(({ result }) => rowsOf(result?.measured))
+    .flatMap(({ result }) => promisesOf(result?.measured))
     .filter(({ verdict }) => verdict !== '')
   const kept = promises.filter(({ verdict }) => verdict === 'kept').length
   const wrong = faults(known)
@@ -42,7 +42,7 @@ export function report(
   const benches = known.filter(({ part }) => part.result !== undefined)
   return `# Proof of ${date}
 
-Made by \`npm run proof\`; not edited by hand. Simulation, kills, fuzz, restarts, soak, backups and benchmarks, each as one command that anyone can repeat; [CONTRIBUTING](../CONTRIBUTING.md#the-whole-proof) says how.${scale === 1 ? '' : `\n\n**A trial at scale ${scale}: it shows that the commands work, and nothing else.**`}
+Made by \`npm run proof\`; do not edit. [CONTRIBUTING](../../CONTRIBUTING.md#the-whole-proof) says how to repeat it.${scale === 1 ? '' : `\n\n**A trial at scale ${scale}: it shows that the commands work, and nothing else.**`}
 
 | | |
 |---|---|
@@ -61,12 +61,20 @@ ${wrong.length === 0 ? 'Nothing: every part passed, and every promised figure wa
 ${tests.map((one) => section(one, commit)).join('\n')}
 ## Benchmarks
 
-\`BENCH_LARGE=1 npm run bench -- NAME\`, in turn with the floor and the peers of each round; [performance](performance.md) has every figure, its spread and its chart. A ratio is ours divided by the other, round by round, unless it is said otherwise.
-
-| | ours | against | ratio | promised | |
-|---|---|---|---|---|---|
-${benches.flatMap(tableRows).join('\n')}
+${benches.length} with \`BENCH_LARGE=1 npm run bench -- NAME\`; [performance](../../docs/performance.md) has their figures. ${unfinished(benches)}
 `
+}
+
+/** Benchmarks that have no figures, by name. */
+function unfinished(benches: readonly Known[]): string {
+  const names = benches.flatMap(({ part, result, stale }) =>
+    result?.measured === undefined
+      ? [
+          `${part.name.replace('bench/', '')} (${result?.verdict ?? (stale ? 'not run since the code changed' : 'not run')})`,
+        ]
+      : [],
+  )
+  return names.length === 0 ? 'All ran.' : `Without a figure: ${names.join(', ')}.`
 }
 
 /** A sentence each. */
@@ -80,7 +88,7 @@ function faults(known: readonly Known[]): string[] {
       return [
         `${part.name} failed: ${result.reason ?? 'it did not say why'}${result.lines.length > 0 ? '; what it said last stands below' : ''}.`,
       ]
-    return rowsOf(result.measured)
+    return promisesOf(result.measured)
       .filter(({ verdict }) => verdict === 'NOT KEPT' || verdict === 'too wide to say')
       .map(({ against, figure, promised, verdict }) =>
         verdict === 'NOT KEPT'
@@ -102,26 +110,8 @@ function took({ seconds: spent, load, began, commit: of }: PartResult, commit: s
   return `${seconds(spent)}, begun ${began.slice(0, 16).replace('T', ' ')} UTC at load ${load.toFixed(2)}${elsewhere}`
 }
 
-function tableRows({ part, result, stale }: Known): string[] {
-  const name = part.name.replace('bench/', '')
-  if (result?.measured === undefined)
-    return [
-      `| **${name}** | | | | | ${result?.verdict ?? (stale ? 'not run since the code changed' : 'not run')} |`,
-    ]
-  const { measured } = result
-  const ours = measured.series.find(({ role }) => role === 'ours')
-  const median =
-    ours === undefined
-      ? ''
-      : medianText({ values: ours.values, median: ours.median ?? Number.NaN }, measured.unit)
-  return rowsOf(measured).map(
-    ({ against, figure, promised, verdict }, index) =>
-      `| ${index === 0 ? `**${name}**` : ''} | ${index === 0 ? median : ''} | ${against} | ${against === '' ? '' : figure} | ${promised} | ${verdict} |`,
-  )
-}
-
 /** A row for the promise about the figure itself, where there is one, and one for each that it stands beside. */
-function rowsOf(measured: Measured | undefined): Promised[] {
+function promisesOf(measured: Measured | undefined): Promised[] {
   if (measured === undefined) return []
   const { better, bound, ratios, ratiosOf, series, unit } = measured
   const sign = better === 'lower' ? '≤' : '≥'

@@ -47,7 +47,9 @@ test('where the spread is too wide neither a median nor a verdict is told', asyn
     'the floor: 10.0 ms',
     'ours / the floor: spread too wide to quote · promised ≤ 2',
   ])
-  expect(page([result])).toContain('| **ours** | ours | 17.5 to 32.5 ms |  |')
+  expect(page([result])).toContain(
+    '| A figure | 17.5 to 32.5 ms | the floor | spread too wide to quote | ≤ 2 |',
+  )
 })
 
 test.each([
@@ -89,20 +91,21 @@ test('a fault in opening closes what was open by then, the newest first, and sta
   expect(closed).toEqual(['the server', 'the folder'])
 })
 
-test('the page begins with what is promised, kept or not, and links to each benchmark', async () => {
+test('the page has a row for each promise, kept or not, and the other ratios below', async () => {
   const kept = await run(benchmark({ title: 'Idle: memory' }, [0, 10, 10, 10], [0, 10, 10, 10]))
   const broken = await run(benchmark({}, [0, 30, 30, 30], [0, 10, 10, 10]))
-  const wide = await run(benchmark({}, [0, 10, 20, 30, 40], [0, 10, 10, 10, 10]))
-  const text = page([kept, broken, wide])
-  expect(text).toContain('| [Idle: memory](#idle-memory) | the floor | 1.00 | ≤ 2 | kept |')
-  expect(text).toContain('| the floor | 3.00 | ≤ 2 | **not kept** |')
-  expect(text).toContain('| the floor | too wide to quote | ≤ 2 | spread too wide to say |')
+  const free = await run(benchmark({ title: 'Free', promises: [] }, [0, 30, 30, 30], [0, 10, 10, 10]))
+  const text = page([kept, broken, free])
+  expect(text).toContain('1 of 2 are kept')
+  expect(text).toContain('| Idle: memory | 10.0 ms | the floor | 1.00 (1.00–1.00) | ≤ 2 | kept |')
+  expect(text).toContain('| A figure | 30.0 ms | the floor | 3.00 (3.00–3.00) | ≤ 2 | **not kept** |')
+  expect(text).toContain('Free: 30.0 ms. Ratios: the floor 3.00 (3.00–3.00).')
 })
 
 test('the page links to the newest proof, and names the versions of the peers once', async () => {
   const result = { ...(await run(benchmark({}, [1, 1, 1], [1, 1, 1]))), peers: { fastify: '5.12.8' } }
-  const text = page([result, result], { proof: 'proof-2026-11-21.md' })
-  expect(text).toContain('[proof-2026-11-21](proof-2026-11-21.md) is the newest')
-  expect(page([result])).not.toContain('is the newest')
+  const text = page([result, result], { proof: '../bench/results/proof-2026-11-21.md' })
+  expect(text).toContain('[newest report](../bench/results/proof-2026-11-21.md)')
+  expect(page([result])).not.toContain('newest report')
   expect(text.match(/fastify 5\.12\.8/g)).toHaveLength(1)
 })

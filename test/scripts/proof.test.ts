@@ -194,7 +194,7 @@ const bench = (name: string, result: object) =>
     },
   )
 
-test('the report has each figure beside what was promised, and a sentence for each that is not kept', async () => {
+test('the report counts the promises that are kept, and has a sentence for each that is not', async () => {
   const { run, reported } = await place()
   const parts = [
     bench('kept', measured({ promised: 2.5, kept: true }, { promised: 25, kept: true })),
@@ -203,13 +203,9 @@ test('the report has each figure beside what was promised, and a sentence for ea
   ]
   expect(await run(parts)).toBe('passed')
   const { text, proven: all } = await reported(parts)
-  expect(text).toContain(
-    '| **kept** | 20.0 ms |  |  | ≤ 25 ms | kept |\n|  |  | the floor | 2.00 (1.90 to 2.10) | ≤ 2.5 | kept |',
-  )
-  expect(text).toContain('| **broken** | 20.0 ms | the floor | 2.00 (1.90 to 2.10) | ≤ 1.5 | NOT KEPT |')
-  expect(text).toContain('| **free** | 20.0 ms | the floor | 2.00 (1.90 to 2.10) |  |  |')
   expect(text).toContain('- bench/broken: 2.00 (1.90 to 2.10) against the floor, where ≤ 1.5 was promised.')
   expect(text).toContain('| Promised figures | 2 of 3 kept |')
+  expect(text).toContain('All ran.')
   expect(all).toBe(false)
 })
 
@@ -219,7 +215,7 @@ test('a promised ratio whose spread is too wide fails its part, so that it is me
   expect(await run(parts)).toBe('failed')
   const { text } = await reported(parts)
   expect(text).toContain('- bench/wide failed: the spread beside the floor is too wide to quote')
-  expect(text).toContain('| too wide to quote | ≤ 2.5 | too wide to say |')
+  expect(text).toContain('| Promised figures | 0 of 1 kept |')
 })
 
 test('a benchmark that leaves no result has failed', async () => {
