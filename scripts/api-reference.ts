@@ -189,7 +189,7 @@ function entryOf(as: string, { doc, text }: Sym, heading: string): string {
   return [`${heading} ${as}`, ...(doc === '' ? [] : [doc]), `\`\`\`ts\n${text}\n\`\`\``].join('\n\n')
 }
 
-/** A docstring as a paragraph. */
+/** A docstring as a paragraph, with links where it cites the contract. */
 function docText(comment: string): string {
   return comment
     .slice(1)
@@ -197,5 +197,6 @@ function docText(comment: string): string {
     .map((line) => line.trim().replace(/^\* ?/, ''))
     .join(' ')
     .replace(/\s+/g, ' ')
+    .replace(/CONTRACT §[\d.]+/g, '[$&](../contract.md)')
     .trim()
 }
