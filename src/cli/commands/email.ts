@@ -240,7 +240,12 @@ async function lint(
     path.relative(context.cwd, path.join(folder, file)).replaceAll(path.sep, '/')
   const { lintMails } = await import('../../core/mail/lint/lint.ts')
   const { writeReport } = await import('../report.ts')
-  return writeReport(context, 'email lint', await lintMails(templates, shown), options)
+  return writeReport(
+    context,
+    'email lint',
+    await lintMails(templates, shown, context.platform.language),
+    options,
+  )
 }
 
 async function build(context: Context): Promise<ExitCode> {

@@ -173,3 +173,41 @@ test('a confirmation is in the language of the request, and one that is mailed a
   })
   await store.close()
 })
+
+test('lint says what stays in English on a platform in a language that the engine does not speak', async () => {
+  const { folder, write } = await school()
+  const definition = { preset: 'base', name: 'École', brand: { language: 'fr' }, mails: './mails' }
+  const lint = async () => {
+    const { context, stdout } = testContext({
+      cwd: folder,
+      platform: resolvePlatform(definition, { folder }),
+    })
+    await runProgram(['email', 'lint', '--format', 'json'], context)
+    return (JSON.parse(stdout()) as { findings: { id: string; cause: string; fix: string }[] }).findings
+  }
+  await write('mails/welcome.md', '---\nsubject: Bienvenue\n---\n\nBonjour à vous.')
+  const findings = await lint()
+  expect(findings.filter(({ id }) => id === 'translation-missing').map(({ cause }) => cause)).toEqual([
+    'magic-link is in English, and the platform is in French: every reader gets it in English.',
+    'subscription-confirmation is in English, and the platform is in French: every reader gets it in English.',
+  ])
+  expect(findings.filter(({ id }) => id === 'language-unspoken')).toMatchObject([
+    { fix: expect.stringContaining('unsubscribe: in French') },
+  ])
+})
+
+test('the unsubscribe link of a lesson says what its front matter says, in both parts', async () => {
+  const { folder, write } = await school()
+  await write(
+    'feu/1-terre.md',
+    '---\nsubject: La terre\nbecause: Vous l’avez demandé.\nunsubscribe: Se désabonner & partir\n---\n\nBonjour.',
+  )
+  const { mails } = resolvePlatform(
+    { preset: 'base', brand: { language: 'fr' }, courses: { feu: { lessons: './feu', every: '1d' } } },
+    { folder },
+  )
+  const mail = mailIn(await mails.compiled(), 'feu-1-terre', undefined)
+  expect(mail?.html.join('')).toContain('>Se désabonner &amp; partir</a>')
+  expect(mail?.text.join('')).toContain('Se désabonner & partir: ')
+  expect(mail?.text.join('')).not.toMatch(/Unsubscribe/)
+})

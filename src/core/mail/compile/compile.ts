@@ -55,8 +55,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   const tokens = (text: string) => withTokens(text, lines)
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
   const page = await marked.parse(tokens(markdown))
-  const { unsubscribe } = messagesOf(language).mail
-  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${unsubscribe}</a></p>` : ''}`
+  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(template.unsubscribe)}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
   const html = await layOut(
     { ...input, layout },
@@ -81,7 +80,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
     slots: template.slots,
     subject: parts(tokens(template.subject), () => 'plain'),
     html: parts(withBrandSlots(tidy(html)), inHtml),
-    text: parts(tokens(textPart(template, markdown, unsubscribe)), () => 'plain'),
+    text: parts(tokens(textPart(template, markdown)), () => 'plain'),
     body: parts(page, inHtml),
   }
 }
@@ -129,8 +128,8 @@ function withBrandSlots(html: string): string {
   return STAND_INS.reduce((text, [name, color]) => text.replaceAll(color, token(name, 1)), html)
 }
 
-function textPart(template: Complete, markdown: string, label: string): string {
-  const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\n${label}: {{${UNSUBSCRIBE}}}` : ''
+function textPart(template: Complete, markdown: string): string {
+  const unsubscribe = template.slots[UNSUBSCRIBE] ? `\n\n${template.unsubscribe}: {{${UNSUBSCRIBE}}}` : ''
   const action = template.action ? `\n\n${template.action.label}: ${template.action.url}` : ''
   return `${template.text ?? plainText(markdown)}${action}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
 }
@@ -149,11 +148,12 @@ function withDefaults(
     ...template,
     slots,
     because: template.because ?? (isLesson ? says.becauseLesson : says.because),
+    unsubscribe: template.unsubscribe ?? says.unsubscribe,
     action: template.action ?? (isLesson ? { label: says.readLesson, url: `{{${LESSON}}}` } : undefined),
   }
 }
 
-type Complete = TemplateSource & { readonly because: string }
+type Complete = TemplateSource & { readonly because: string; readonly unsubscribe: string }
 
 function checkDeclared(
   { file, slots }: TemplateSource,

@@ -29,6 +29,8 @@ export interface TemplateSource {
   readonly action: { readonly label: string; readonly url: string } | undefined
   /** Why the reader gets this mail; undefined for the engine's own sentence. */
   readonly because: string | undefined
+  /** What the unsubscribe link of a lesson says; undefined for the engine's own word. */
+  readonly unsubscribe: string | undefined
   /** Markdown, or what stands inside one `mj-column` when the file's name ends in `.mjml`. */
   readonly body: string
   readonly language: 'markdown' | 'mjml'
@@ -58,7 +60,7 @@ export function readTemplate(file: string, source: string): TemplateSource {
     )
   }
   if (!isRecord(front)) return fail(2, 'the front matter is empty')
-  const known = ['subject', 'preheader', 'slots', 'action', 'because', 'text']
+  const known = ['subject', 'preheader', 'slots', 'action', 'because', 'unsubscribe', 'text']
   for (const key of Object.keys(front))
     if (!known.includes(key))
       fail(lineOf(key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
@@ -90,6 +92,7 @@ export function readTemplate(file: string, source: string): TemplateSource {
     slots,
     action: action && { label: text('label', action), url: text('url', action) },
     because: optional('because'),
+    unsubscribe: optional('unsubscribe'),
     text: optional('text'),
     body: lines
       .slice(end + 1)

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import type { Finding } from '../../finding.ts'
+import { messagesOf } from '../../messages/messages.ts'
 import { compileFile, readTemplateFiles, type TemplateFiles, type Templates } from '../compile/folder.ts'
 import { LAYOUT, TemplateError } from '../compile/source.ts'
 import { type MailDefinition, translationName } from '../definition.ts'
@@ -43,12 +44,12 @@ function bySeverityAndPlace(a: Finding, b: Finding): number {
   )
 }
 
-/** Compiles and checks every mail of a set. */
-export async function lintMails(set: Templates, shown: Shown): Promise<LintReport> {
+/** Compiles and checks every mail of a set. `language` is the platform's, as a language tag. */
+export async function lintMails(set: Templates, shown: Shown, language = 'en'): Promise<LintReport> {
   const seen = new Map<string, Finding>()
   const mails: LintedSummary[] = []
   for (const definition of set.definitions) {
-    const { summary, findings } = await lintTemplate(set, definition, shown)
+    const { summary, findings } = await lintTemplate({ ...set, language }, definition, shown)
     mails.push(summary)
     // A fault of the layout is one fault, however many mails are laid out by it.
     for (const finding of findings) seen.set(keyOf(finding), seen.get(keyOf(finding)) ?? finding)
@@ -57,6 +58,7 @@ export async function lintMails(set: Templates, shown: Shown): Promise<LintRepor
     ...seen.values(),
     ...(await unusedFiles(set, shown)),
     ...missingTranslations(set, shown),
+    ...unspokenLanguage(language),
   ].sort(bySeverityAndPlace)
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
 }
@@ -111,15 +113,54 @@ function missingTranslations({ definitions, folders }: Templates, shown: Shown):
     })
 }
 
+/** What the engine itself says to readers, where it does not speak the language of the platform. */
+function unspokenLanguage(language: string): readonly Finding[] {
+  const [own, its] = [language, messagesOf(language).language].map(languageName)
+  if (own === its) return []
+  return [
+    lintFinding(
+      'language-unspoken',
+      `The platform is in ${own}, which platformctl does not speak: its pages, and the footer that it adds to a mail, are in ${its}.`,
+      `Write because: and unsubscribe: in ${own} in the front matter of each mail. The pages stay ${its}.`,
+    ),
+  ]
+}
+
+/** `French` for `fr-CA`. */
+function languageName(tag: string): string {
+  return new Intl.DisplayNames('en', { type: 'language' }).of(new Intl.Locale(tag).language) ?? tag
+}
+
+/** A mail that the package ships, and not in the language of the platform. */
+function inAnotherLanguage(files: TemplateFiles, language: string, shown: Shown): readonly Finding[] {
+  const { definition, file, folder } = files
+  const [own, its] = [language, files.language ?? 'en'].map(languageName)
+  if (definition.translates !== undefined || own === its) return []
+  return [
+    lintFinding(
+      'translation-missing',
+      `${definition.name} is in ${its}, and the platform is in ${own}: every reader gets it in ${its}.`,
+      `Write ${file} in ${own}, in the folder that mails of the definition names.`,
+      { file: shown(folder, file), line: 1, column: 1 },
+    ),
+  ]
+}
+
 async function lintTemplate(
-  set: Pick<Templates, 'folders' | 'brand'>,
+  set: Pick<Templates, 'folders' | 'brand'> & { readonly language: string },
   definition: MailDefinition,
   shown: Shown,
 ) {
   let files: TemplateFiles | undefined
   try {
     files = await readTemplateFiles(set, definition)
-    return lintCompiled({ files, compiled: await compileFile(files), shown })
+    const linted = lintCompiled({ files, compiled: await compileFile(files), shown })
+    const foreign = inAnotherLanguage(files, set.language, shown)
+    const { summary, findings } = linted
+    return {
+      summary: { ...summary, warnings: summary.warnings + foreign.length },
+      findings: [...findings, ...foreign],
+    }
   } catch (error) {
     return {
       summary: { name: definition.name, subject: '', htmlBytes: 0, textBytes: 0, errors: 1, warnings: 0 },

@@ -14,7 +14,12 @@ export const LINT_RULES = {
   'translation-missing': {
     severity: 'warning',
     meaning:
-      'The platform has mails in this language, and this one is not among them. Its readers get it in the language of the platform.',
+      'The platform has mails in this language, and this one is not among them: its readers get the original. Or the package ships the mail, and not in the language of the platform.',
+  },
+  'language-unspoken': {
+    severity: 'notice',
+    meaning:
+      'The platform’s language is one that platformctl has no texts in. Its pages and the words that it adds to mails are in English; your own texts stay as they are.',
   },
   'link-without-route': {
     severity: 'error',
@@ -122,7 +127,7 @@ export interface Place {
   readonly column: number
 }
 
-export function lintFinding(id: LintRule, cause: string, fix: string, location: Place): Finding {
+export function lintFinding(id: LintRule, cause: string, fix: string, location?: Place): Finding {
   return {
     id,
     severity: LINT_RULES[id].severity,
@@ -132,6 +137,6 @@ export function lintFinding(id: LintRule, cause: string, fix: string, location: 
     missing: [],
     cause,
     fix,
-    location,
+    ...(location && { location }),
   }
 }
