@@ -15,7 +15,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
 
 // Built-in modules are not imported: an import reads all of their properties, which loads what they need.
 const cache = privateCacheFolder(process.env, process.getBuiltinModule('node:fs'))
-if (cache !== undefined) process.getBuiltinModule('node:module').enableCompileCache(cache)
+if (cache !== undefined) process.getBuiltinModule('node:module').enableCompileCache?.(cache)
 import('../dist/cli/main.js').then((cli) => cli.start())
 
 /**

@@ -141,3 +141,13 @@ test.skipIf(process.getuid?.() !== 0)('a cache folder that another user made fir
   await version({ HOME: home })
   expect(await readdir(cache)).toEqual([])
 })
+
+test('a runtime without a compile cache, as Deno, starts the command line all the same', async () => {
+  const without = 'data:text/javascript,import m from "node:module"; delete m.enableCompileCache'
+  const home = await emptyFolder()
+  const result = await execa(process.execPath, ['--import', without, bin, '--version'], {
+    env: { XDG_CACHE_HOME: home },
+    reject: false,
+  })
+  expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+$/), stderr: '' })
+})
