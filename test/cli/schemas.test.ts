@@ -87,3 +87,20 @@ test('the command prints the schema that is published', async () => {
   expect(await runProgram(['env', 'schema', '--report'], context)).toBe(0)
   expect(JSON.parse(stdout())).toEqual(REPORT_SCHEMA)
 })
+
+test('SARIF fingerprints stay when lines or values change, and no two results share one', async () => {
+  const prints = async (text: string) => {
+    const { runs } = JSON.parse(await run(text, 'sarif')) as {
+      runs: { results: { ruleId: string; partialFingerprints?: { primaryLocationLineHash: string } }[] }[]
+    }
+    return (runs[0]?.results ?? []).flatMap(({ ruleId, partialFingerprints: own }) =>
+      own ? `${ruleId} ${own.primaryLocationLineHash}` : [],
+    )
+  }
+  const before = await prints('EMAIL_DISPATCH_SECRET=changeme\nnot a line\nnor this\n')
+  expect(new Set(before).size).toBe(before.length)
+  expect(before.filter((one) => one.endsWith(':2'))).not.toEqual([])
+  expect(await prints('# moved down\n\nEMAIL_DISPATCH_SECRET=changeme2\nnot a line\nnor this\n')).toEqual(
+    before,
+  )
+})

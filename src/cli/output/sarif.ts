@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Finding } from '../../core/finding.ts'
 import type { LiveResult } from '../../core/live/live.ts'
 import { jsonText } from './json.ts'
@@ -11,6 +12,7 @@ export function sarifText(
   live: readonly LiveResult[] = [],
 ): string {
   const ids = [...new Set(findings.map(({ id }) => id))]
+  const fingerprint = fingerprints()
   // What failed or is doubtful stands among the findings.
   const others = live.filter((result) => !('id' in result))
   return jsonText({
@@ -35,12 +37,28 @@ export function sarifText(
                   },
                 ]
               : [],
+            partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
           })),
           ...others.map(liveResult),
         ],
       },
     ],
   })
+}
+
+/**
+ * What a finding keeps while lines above it come and go, so that code scanning knows it again (SARIF §3.27.17): made of
+ * its id, file and names, and never of what the line says, which may be a secret. Equal ones are counted.
+ */
+function fingerprints(): (finding: Finding) => string {
+  const seen = new Map<string, number>()
+  return ({ id, location, present, missing }) => {
+    const about = JSON.stringify([id, location?.file.replaceAll('\\', '/'), present, missing])
+    const hash = createHash('sha256').update(about).digest('hex').slice(0, 16)
+    const count = (seen.get(hash) ?? 0) + 1
+    seen.set(hash, count)
+    return `${hash}:${count}`
+  }
 }
 
 /** A result that is no failure has no level (SARIF §3.27.9, §3.27.10). */

@@ -93,6 +93,12 @@ const FAULTS: readonly (readonly [LintRule, Change, string])[] = [
     ),
     'mails/welcome.md',
   ],
+  ['image-embedded', body('![a bowl](data:image/png;base64,AA==)'), 'mails/welcome.md:14'],
+  [
+    'image-embedded',
+    { layout: LAYOUT.replace('{{body}}', '{{body}}<mj-image alt="" src="data:image/png;base64,AA==" />') },
+    'mails/layout.mjml',
+  ],
   ['text-hidden', body('<p style="display:none">secret words</p>'), 'mails/welcome.md:14'],
   [
     'content-active',

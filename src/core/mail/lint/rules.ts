@@ -99,6 +99,11 @@ export const LINT_RULES = {
     meaning:
       'The mail is mostly images. Spam filters cannot read them, and most mail clients block them by default.',
   },
+  'image-embedded': {
+    severity: 'warning',
+    meaning:
+      'An image is a data: address. Gmail and Outlook on Windows show nothing in its place. An https address is shown, but tells its server who reads the mail and when.',
+  },
   'text-hidden': {
     severity: 'warning',
     meaning: 'The mail contains hidden text. Spam filters treat that as deception.',

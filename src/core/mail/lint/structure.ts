@@ -106,6 +106,13 @@ export function checkStructure(mail: LintedMail): Finding[] {
         nameless,
       ),
     )
+  if (images.some(({ attribs }) => /^\s*data:/i.test(attribs.src ?? '')))
+    say(
+      'image-embedded',
+      'An image is a data: address, which Gmail and Outlook on Windows do not show.',
+      'Say in text what it shows, or leave it out.',
+      'data:',
+    )
   if (images.length > 0 && words(shown) < images.length * 20)
     say(
       'images-without-text',
