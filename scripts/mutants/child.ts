@@ -1,22 +1,25 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { Planted, Ran } from './tests.ts'
 import type { Ask } from './worker.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
 
 export interface Child {
-  /** What it answers, or `late` when it took longer; it is ended then, and the next ask starts another. */
-  readonly ask: (ask: Ask, limitMs: number) => Promise<unknown>
+  /**
+   * Runs these test files in this order until one fails. `late` when that took longer: its process is ended then, and
+   * the next run starts another.
+   */
+  readonly run: (tests: readonly string[], limitMs: number, planted?: Planted) => Promise<Ran | 'late'>
   readonly close: () => Promise<void>
 }
 
-/** A process that runs a room's tests. A mutant may loop forever: then it is killed with all that it started. */
-export function openChild(folders: readonly string[]): Child {
+/** A process that runs the tests in these places. A mutant may loop forever: it is killed with all that it started. */
+export function openChild(places: readonly string[]): Child {
   let child: ChildProcess | undefined
 
-  async function ask(question: Ask, limitMs: number): Promise<unknown> {
-    if (child === undefined && question.kind !== 'open') await ask({ kind: 'open', folders }, 600_000)
+  async function ask(question: Ask, limitMs: number): Promise<Ran | 'late'> {
     child ??= fork(WORKER, { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     const over = new AbortController()
     const late = AbortSignal.timeout(limitMs)
@@ -25,7 +28,7 @@ export function openChild(folders: readonly string[]): Child {
     child.send(question)
     try {
       // The worker sends nothing else.
-      const [message] = (await Promise.race([answers, ends])) as [{ answer?: unknown; fault?: string }]
+      const [message] = (await Promise.race([answers, ends])) as [{ answer: Ran | 'late'; fault?: string }]
       if (message.fault !== undefined) throw new Error(message.fault)
       if (message.answer === 'late') child = undefined
       return message.answer
@@ -49,7 +52,11 @@ export function openChild(folders: readonly string[]): Child {
   }
 
   return {
-    ask,
+    async run(tests, limitMs, planted) {
+      if (child === undefined && (await ask({ kind: 'open', places }, 120_000)) === 'late')
+        throw new Error('The tests could not be opened')
+      return await ask({ kind: 'run', tests, ...(planted && { planted }) }, limitMs)
+    },
     async close() {
       if (child === undefined) return
       const ended = once(child, 'exit')

@@ -1,35 +1,47 @@
 import path from 'node:path'
-import { createVitest, type TestModule, type Vitest } from 'vitest/node'
+import { BaseSequencer, createVitest, type TestModule, type TestSpecification } from 'vitest/node'
 
 export interface Planted {
-  /** The file that is changed, as an absolute path, and its whole text with the mutant in it. */
+  /** The file that is changed, and its whole text with the mutant in it. */
   readonly file: string
   readonly source: string
 }
 
-export interface RoomTests {
-  /** The room's test files that import a source file, directly or not, the quickest first. */
-  readonly reaching: (file: string) => readonly string[]
-  /** True when a test fails with this in the place of the source. */
-  readonly fail: (planted: Planted, files: readonly string[]) => Promise<boolean>
+/** The first test file that failed, if one did, and the milliseconds that each took that passed. */
+export interface Ran {
+  readonly failed?: string | undefined
+  readonly took: Readonly<Record<string, number>>
+}
+
+export interface OpenTests {
+  /** Runs these test files in this order until one fails, with this in the place of its source if it is given. */
+  readonly run: (files: readonly string[], planted?: Planted) => Promise<Ran>
   readonly close: () => Promise<void>
 }
 
-/** The tests of a room in this process, run once as they are; sources are changed on their way to them, never on disk. */
-export async function openTests(folders: readonly string[]): Promise<RoomTests> {
+/** Vitest would begin with the files that take longest. */
+class AsGiven extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return files
+  }
+}
+
+/** The tests in these folders and files, run in this process; sources are changed on their way to them, never on disk. */
+export async function openTests(places: readonly string[]): Promise<OpenTests> {
   let planted: Planted | undefined
   const vitest = await createVitest(
     'test',
     {
       config: false,
       watch: false,
-      include: folders.map((folder) => `${folder}{,/**/*.test.ts}`),
+      include: places.map((place) => `${place}{,/**/*.test.ts}`),
       globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
       env: { NODE_EXTRA_CA_CERTS: '' },
       testTimeout: 20_000,
       isolate: false,
       maxWorkers: 1,
       bail: 1,
+      sequence: { sequencer: AsGiven },
       // A cache of what files became would not see a change that is not on disk.
       fsModuleCache: false,
       reporters: [{}],
@@ -39,57 +51,37 @@ export async function openTests(folders: readonly string[]): Promise<RoomTests> 
         {
           name: 'mutant',
           enforce: 'pre',
-          load: (id) => (planted?.file === id ? planted.source : undefined),
+          load: (id) => (planted && id === path.resolve(planted.file) ? planted.source : undefined),
         },
       ],
     },
   )
-  const specifications = await vitest.globTestSpecifications()
-  const first = await vitest.runTestSpecifications(specifications)
-  const failed = first.testModules.filter((one) => !one.ok())
-  if (failed.length > 0 || first.unhandledErrors.length > 0) {
-    await vitest.close()
-    throw new Error(
-      `Tests fail without a mutant: ${[...failed.map(nameOf), ...first.unhandledErrors].join(', ')}`,
-    )
-  }
-  const took = new Map(first.testModules.map((one) => [one.moduleId, one.diagnostic().duration]))
-  const quickestFirst = (a: string, b: string) => (took.get(a) ?? 0) - (took.get(b) ?? 0)
-  const inRoom = new Set(specifications.map(({ moduleId }) => moduleId))
+  const all = new Map((await vitest.globTestSpecifications()).map((one) => [nameOf(one), one]))
   return {
-    reaching: (file) =>
-      importersOf(vitest, file)
-        .filter((one) => inRoom.has(one))
-        .sort(quickestFirst),
-    async fail(change, files) {
+    async run(files, change) {
       planted = change
-      vitest.invalidateFile(change.file)
+      if (change) vitest.invalidateFile(path.resolve(change.file))
       try {
-        const specs = specifications.filter(({ moduleId }) => files.includes(moduleId))
-        const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specs)
-        return unhandledErrors.length > 0 || testModules.some((one) => !one.ok())
+        const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
+          files.flatMap((file) => all.get(file) ?? []),
+        )
+        const failed = testModules.filter((one) => one.state() === 'failed').map(nameOf)[0]
+        return {
+          failed: failed ?? (unhandledErrors.length > 0 ? files[0] : undefined),
+          took: Object.fromEntries(
+            testModules
+              .filter((one) => one.state() === 'passed')
+              .map((one) => [nameOf(one), one.diagnostic().duration]),
+          ),
+        }
       } finally {
         planted = undefined
-        vitest.invalidateFile(change.file)
+        if (change) vitest.invalidateFile(path.resolve(change.file))
       }
     },
     close: () => vitest.close(),
   }
 }
 
-const nameOf = (module: TestModule) => path.relative(process.cwd(), module.moduleId)
-
-/** Every file from which imports lead to this one. */
-function importersOf(vitest: Vitest, file: string): string[] {
-  const graph = vitest.vite.environments.ssr?.moduleGraph
-  const found = new Set<string>()
-  const left = [...(graph?.getModulesByFile(file) ?? [])]
-  for (let next = left.pop(); next; next = left.pop()) {
-    for (const importer of next.importers) {
-      if (importer.file === null || found.has(importer.file)) continue
-      found.add(importer.file)
-      left.push(importer)
-    }
-  }
-  return [...found]
-}
+const nameOf = ({ moduleId }: Pick<TestModule, 'moduleId'>) =>
+  path.relative(process.cwd(), moduleId).split(path.sep).join('/')

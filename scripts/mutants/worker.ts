@@ -1,25 +1,16 @@
-import { openTests } from './tests.ts'
+import { type OpenTests, openTests, type Planted, type Ran } from './tests.ts'
 
-/** What the runner asks of this process: open a room's tests, which of them reach a file, whether one fails. */
+/** What the runner asks of this process: to open the tests in these places, then to run some of them. */
 export type Ask =
-  | { readonly kind: 'open'; readonly folders: readonly string[] }
-  | { readonly kind: 'reaching'; readonly file: string }
-  | {
-      readonly kind: 'fail'
-      readonly file: string
-      readonly source: string
-      readonly tests: readonly string[]
-    }
+  | { readonly kind: 'open'; readonly places: readonly string[] }
+  | { readonly kind: 'run'; readonly tests: readonly string[]; readonly planted?: Planted }
 
-let tests: Awaited<ReturnType<typeof openTests>> | undefined
+let tests: OpenTests | undefined
 
-async function answer(ask: Ask): Promise<unknown> {
-  if (ask.kind === 'open') {
-    tests = await openTests(ask.folders)
-    return true
-  }
-  if (ask.kind === 'reaching') return tests?.reaching(ask.file)
-  return await tests?.fail(ask, ask.tests)
+async function answer(ask: Ask): Promise<Ran | undefined> {
+  if (ask.kind === 'run') return tests?.run(ask.tests, ask.planted)
+  tests = await openTests(ask.places)
+  return { took: {} }
 }
 
 process.on('message', async (ask: Ask) => {

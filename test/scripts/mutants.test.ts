@@ -1,5 +1,10 @@
+import { globSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { changedSources } from '../../scripts/mutants/changed.ts'
+import { openImporters } from '../../scripts/mutants/importers.ts'
 import { mutantsOf } from '../../scripts/mutants/plant.ts'
+import { roomOf } from '../../scripts/mutants/rooms.ts'
+import { highestPlausible } from '../../scripts/mutants/score.ts'
 
 /** The sources that a source becomes, each with one bug. */
 const planted = (source: string) =>
@@ -43,4 +48,31 @@ test('a statement of SQL loses its locks, its order and its limits one at a time
 
 test('types, imports and the names of properties are left alone', () => {
   expect(planted(`import { a } from 'b'\ntype C = 'd' | 7\nexport const e: Record<'f', 1> = g`)).toEqual([])
+})
+
+test('the tests that reach a source are found over all its imports, the nearest first', () => {
+  const distances = openImporters()('src/core/course/semaphore.ts')
+  expect(distances.get('test/core/course/records.test.ts')).toBeGreaterThan(1)
+  expect([...distances.keys()]).not.toContain('test/scripts/mutants.test.ts')
+  expect([...distances.values()]).toEqual([...distances.values()].sort((a, b) => a - b))
+})
+
+test('every room of the sources has tests and a goal', () => {
+  const rooms = globSync('src/{core/*,daemon,cli,platform}/*.ts').map((file) => roomOf(file))
+  for (const room of rooms) expect(room?.tests).not.toEqual([])
+  expect(roomOf('src/core/store/sqlite/open.ts')).toMatchObject({ name: 'store', goal: 85 })
+  expect(roomOf('src/daemon/start.ts')).toMatchObject({ name: 'daemon', goal: 75 })
+  expect(roomOf('src/env.ts')).toBeUndefined()
+})
+
+test('a sample is under a goal only if chance does not explain it', () => {
+  expect(highestPlausible({ noticed: 20, planted: 30 })).toBeGreaterThan(75)
+  expect(highestPlausible({ noticed: 17, planted: 30 })).toBeLessThan(75)
+  expect(highestPlausible({ noticed: 200, planted: 300 })).toBeLessThan(75)
+  expect(highestPlausible({ noticed: 0, planted: 0 })).toBe(100)
+})
+
+test('what has changed is told since a commit, and a history that is too short says so', () => {
+  expect(changedSources('HEAD')).toMatchObject({ since: 'HEAD' })
+  expect(changedSources('0'.repeat(40))).toMatchObject({ why: expect.stringContaining('no commit 0000') })
 })
