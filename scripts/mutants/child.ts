@@ -22,7 +22,7 @@ export function openChild(places: readonly string[]): Child {
   async function ask(question: Ask, limitMs: number): Promise<Ran | 'late'> {
     child ??= fork(WORKER, { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     const over = new AbortController()
-    const late = AbortSignal.timeout(limitMs)
+    const late = AbortSignal.timeout(Math.ceil(limitMs))
     const answers = once(child, 'message', { signal: AbortSignal.any([late, over.signal]) })
     const ends = once(child, 'exit', { signal: over.signal }).then(() => [{ answer: 'late' }])
     child.send(question)
