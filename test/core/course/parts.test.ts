@@ -1,0 +1,297 @@
+import { createHash, createHmac } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { createHours, type HourStore } from '../../../src/core/course/hours.ts'
+import {
+  confirmUrl,
+  newToken,
+  readUnsubscribeLink,
+  suppressionHash,
+  suppressionHashes,
+  unicodeDomain,
+  unsubscribeUrl,
+} from '../../../src/core/course/links.ts'
+import { createSemaphore } from '../../../src/core/course/semaphore.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openTestStore } from '../../support/stores.ts'
+
+test('a semaphore gives a place back when its work throws, to who has waited longest', async () => {
+  const enter = createSemaphore(2)
+  const begun: number[] = []
+  const ends: (() => void)[] = []
+  const work = (n: number) => () =>
+    new Promise<number>((resolve, reject) => {
+      begun.push(n)
+      ends[n] = () => (n % 2 === 0 ? resolve(n) : reject(new Error(`work ${n}`)))
+    })
+  const results = [0, 1, 2, 3, 4].map((n) => enter(work(n)).catch((error: Error) => error.message))
+  expect(begun).toEqual([0, 1])
+  for (const n of [1, 0, 2, 3, 4]) {
+    await expect.poll(() => ends[n]).toBeDefined()
+    ends[n]?.()
+    await results[n]
+  }
+  expect(begun).toEqual([0, 1, 2, 3, 4])
+  expect(await Promise.all(results)).toEqual([0, 'work 1', 2, 'work 3', 4])
+  // Every place is free again, and there are no more than there were.
+  void [5, 6, 7].map((n) => enter(work(n)).catch(() => {}))
+  expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
+})
+
+const KEY = 'a key for links in tests only'
+const ID = 'abcdefgh'
+const link = (s: string, key = KEY) => ({
+  s,
+  t: createHmac('sha256', key).update(`unsubscribe:${s}`).digest('base64url'),
+})
+
+test('an unsubscribe link names its subscription and enrolment, and is ours to the last letter', () => {
+  const url = new URL(unsubscribeUrl('https://www.example.com', KEY, ID, 3))
+  expect(url.pathname).toBe('/api/email/unsubscribe')
+  const read = { s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' }
+  expect(read).toEqual(link(`${ID}.3`))
+  expect(readUnsubscribeLink(KEY, read)).toEqual({ id: ID, enrolment: 3 })
+  for (const t of [`${read.t}A`, read.t.slice(0, -1), `${read.t.slice(0, -1)}*`, '', `A${read.t.slice(1)}`])
+    expect(readUnsubscribeLink(KEY, { s: read.s, t })).toBeUndefined()
+  expect(readUnsubscribeLink(KEY, link(read.s, 'another key'))).toBeUndefined()
+})
+
+test.each([
+  [`${'a'.repeat(8)}.1`, true],
+  [`${'a'.repeat(7)}.1`, false],
+  [`${'a'.repeat(40)}.999999999`, true],
+  [`${'a'.repeat(41)}.1`, false],
+  [`${ID}.1000000000`, false],
+  [`${ID}.`, false],
+  [`${ID}.1 `, false],
+  [` ${ID}.1`, false],
+  [`${ID}!.1`, false],
+])('a link that we signed for %j is read: %s', (s, isRead) => {
+  expect(readUnsubscribeLink(KEY, link(s)) !== undefined).toBe(isRead)
+})
+
+test('a confirmation link has 24 random bytes, of which only the hash is kept, and names a course that is not the first', () => {
+  const { token, hash } = newToken(systemRandom)
+  expect(Buffer.from(token, 'base64url')).toHaveLength(24)
+  expect(hash).toBe(createHash('sha256').update(token).digest('base64url'))
+  expect(confirmUrl('https://a.example', 't')).toBe('https://a.example/api/email/confirm?token=t')
+  expect(confirmUrl('https://a.example', 't', 'b')).toBe(
+    'https://a.example/api/email/confirm?token=t&course=b',
+  )
+})
+
+test('the hash of an erased address depends on the key and the address, and is another than that of a link', () => {
+  const of = (key: string, identity: string) => suppressionHash(key, identity)
+  expect(
+    new Set([
+      of('a', 'x@y.example'),
+      of('b', 'x@y.example'),
+      of('a', 'z@y.example'),
+      link('x@y.example', 'a').t,
+    ]).size,
+  ).toBe(4)
+  expect(suppressionHashes([secret('a'), secret('b')], 'x@y.example')).toEqual([
+    of('a', 'x@y.example'),
+    of('b', 'x@y.example'),
+  ])
+  expect(unicodeDomain('xn--@xn--bcher-kva.example')).toBe('xn--@bücher.example')
+})
+
+const course = (id: string, parts: object = {}) => ({
+  id,
+  title: id,
+  lessons: ['a', 'b'],
+  cadence: { kind: 'every', ms: 1000 } as const,
+  spacingMs: 0,
+  follow: 'start' as const,
+  ...parts,
+})
+
+test('an enrolment follows the version that it began with, and the course itself when that is latest or unknown', async () => {
+  const now = createCatalog([course('pots'), course('glazes', { follow: 'latest' })])
+  const started = now.begin({ course: 'pots', confirmedAt: 5, timeZone: undefined })
+  expect(started).toMatchObject({
+    lessons: 2,
+    dueAt: 5,
+    pinned: { version: expect.stringMatching(/^.{22}$/) },
+  })
+  expect(JSON.parse(started?.pinned?.plan ?? '')).toEqual({
+    lessons: ['a', 'b'],
+    cadence: { kind: 'every', ms: 1000 },
+    spacingMs: 0,
+  })
+  expect(now.begin({ course: 'glazes', confirmedAt: 5, timeZone: undefined })).toMatchObject({
+    pinned: undefined,
+  })
+  expect([now.begin({ course: 'none', confirmedAt: 5, timeZone: undefined }), now.find('none')]).toEqual([
+    undefined,
+    undefined,
+  ])
+
+  const later = createCatalog([
+    course('pots', { lessons: ['c'] }),
+    course('glazes', { follow: 'latest', lessons: ['d'] }),
+  ])
+  const asked: unknown[] = []
+  const store = {
+    pinnedPlan: async (key: { readonly course: string; readonly version: string }) => {
+      asked.push(key)
+      return key.version === started?.pinned?.version ? started.pinned.plan : undefined
+    },
+  }
+  const version = started?.pinned?.version
+  const lessons = async (id: string, courseVersion: string | undefined) =>
+    (await later.plan({ course: id, courseVersion }, store))?.lessons
+  expect(await lessons('pots', version)).toEqual(['a', 'b'])
+  expect(await lessons('pots', version)).toEqual(['a', 'b'])
+  expect(asked).toEqual([{ course: 'pots', version }])
+  expect(await lessons('pots', 'lost')).toEqual(['c'])
+  expect(await lessons('pots', undefined)).toEqual(['c'])
+  expect(
+    await lessons(
+      'pots',
+      later.begin({ course: 'pots', confirmedAt: 5, timeZone: undefined })?.pinned?.version,
+    ),
+  ).toEqual(['c'])
+  expect(await lessons('glazes', version)).toEqual(['d'])
+  expect(await lessons('none', version)).toBeUndefined()
+  expect(asked).toHaveLength(2)
+})
+
+/** One process’s hours over a store, told of everything. */
+async function hours({
+  store,
+  work = async () => 'done' as const,
+}: {
+  store?: Partial<HourStore>
+  work?: (signal: AbortSignal) => Promise<'done' | 'stopped'>
+} = {}) {
+  const real = await openTestStore(undefined)
+  const time = { now: Date.UTC(2026, 10, 22, 4, 59) }
+  const told: string[] = []
+  const calls: unknown[] = []
+  const note = (event: string, _: string, fields: object = {}) =>
+    void told.push(`${event} ${JSON.stringify(fields)}`)
+  let retry: () => Promise<void> = async () => void told.push('retry')
+  const it = createHours({
+    store: {
+      claimHour: (claim) => real.claimHour(claim),
+      keepHour: async (claim) => {
+        calls.push(claim)
+        await real.keepHour(claim)
+      },
+      endHour: async (hour, done) => {
+        calls.push([hour, done])
+        await real.endHour(hour, done)
+      },
+      ...store,
+    },
+    clock: { now: () => time.now },
+    log: { debug: note, info: note, warn: note, error: note },
+    run: work,
+    retry: () => retry(),
+    onDone: (hour) => void told.push(`done ${hour}`),
+    onFault: (error, hour) => void told.push(`fault ${String(error)} ${hour}`),
+  })
+  const look = async () => {
+    it.tick()
+    // A look ends within some turns of the event loop: its store is in memory.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const retries = (next: typeof retry) => {
+    retry = next
+  }
+  return { ...it, look, told, calls, time, retries }
+}
+
+test('an hour that is done is told and ended, and the minutes after it retry what waits', async () => {
+  const it = await hours()
+  await it.look()
+  await it.look()
+  it.time.now += 60_000
+  await it.look()
+  expect(it.told).toEqual([
+    'schedule_hour {"hour":"2026-11-22T04"}',
+    'done 2026-11-22T04',
+    'retry',
+    'schedule_hour {"hour":"2026-11-22T05"}',
+    'done 2026-11-22T05',
+  ])
+  expect(it.calls).toEqual([
+    ['2026-11-22T04', true],
+    ['2026-11-22T05', true],
+  ])
+  it.retries(() => Promise.reject(new TypeError('a secret')))
+  await it.look()
+  expect(it.told.at(-1)).toBe('retry_failed {"fault":"TypeError"}')
+})
+
+test('an hour whose work throws is given back and told, and one whose work is stopped is given back', async () => {
+  let fails = true
+  const it = await hours({
+    work: async () => {
+      if (fails) throw new RangeError('no')
+      return 'stopped'
+    },
+  })
+  await it.look()
+  expect(it.told.slice(1)).toEqual([
+    'schedule_failed {"hour":"2026-11-22T04","fault":"RangeError"}',
+    'fault RangeError: no 2026-11-22T04',
+  ])
+  fails = false
+  await it.look()
+  expect(it.calls).toEqual([
+    ['2026-11-22T04', false],
+    ['2026-11-22T04', false],
+  ])
+  expect(it.told.at(-1)).toBe('schedule_hour {"hour":"2026-11-22T04"}')
+})
+
+test('while an hour’s work goes on, each look renews its claim for three minutes, and none begins another', async () => {
+  let end = (_: 'done') => {}
+  const it = await hours({
+    work: () =>
+      new Promise((resolve) => {
+        end = resolve
+      }),
+  })
+  await it.look()
+  it.time.now += 120_000
+  await it.look()
+  expect(it.calls).toEqual([{ hour: '2026-11-22T04', now: it.time.now, leaseMs: 180_000 }])
+  end('done')
+  await it.stop()
+  expect(it.told).toEqual(['schedule_hour {"hour":"2026-11-22T04"}', 'done 2026-11-22T04'])
+  // Stopped, it begins nothing.
+  await it.look()
+  expect(it.told).toHaveLength(2)
+})
+
+test('a claim that cannot be renewed is told, and one that another process holds is not given away', async () => {
+  let end = (_: 'done') => {}
+  const it = await hours({
+    store: { keepHour: () => Promise.reject(new TypeError('no store')) },
+    work: () =>
+      new Promise((resolve) => {
+        end = resolve
+      }),
+  })
+  await it.look()
+  await it.look()
+  expect(it.told.at(-1)).toBe('schedule_hour_not_held {"hour":"2026-11-22T04","fault":"TypeError"}')
+  end('done')
+  await it.stop()
+  const other = await hours({ store: { claimHour: () => Promise.reject(new TypeError('no store')) } })
+  await other.look()
+  expect(other.calls).toEqual([])
+  expect(other.told).toEqual([
+    'schedule_failed {"hour":"2026-11-22T04","fault":"TypeError"}',
+    'fault TypeError: no store 2026-11-22T04',
+  ])
+  const busy = await hours({ store: { claimHour: async () => 'busy' } })
+  await busy.look()
+  await busy.look()
+  expect([busy.told, busy.calls]).toEqual([[], []])
+})

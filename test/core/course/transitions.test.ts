@@ -1,0 +1,518 @@
+import { expect, test } from 'vitest'
+import { dueAt, finish, nextLesson, release, settle } from '../../../src/core/course/schedule.ts'
+import type { Claim } from '../../../src/core/course/store.ts'
+import {
+  claimOf,
+  endByFeedback,
+  enrol,
+  enrolRefusal,
+  inTurn,
+  lostAttempt,
+  newSubscription,
+  readConfirmation,
+  record,
+  resolve,
+  type SubscriptionRecord,
+  sentBy,
+  setAside,
+  take,
+  undoUnsubscribe,
+  unsubscribe,
+  wantsConfirmation,
+} from '../../../src/core/course/subscription.ts'
+import { zones } from '../../../src/core/course/zones.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const NOW = 100 * DAY
+
+const ada = newSubscription({
+  course: 'pottery',
+  id: 'ada',
+  identity: 'ada@example.com',
+  address: 'Ada@example.com',
+  now: NOW - DAY,
+})
+const START = { dueAt: NOW + 1, lessons: 3, pinned: { version: 'v1', plan: '{}' } }
+const begin = { now: NOW, start: START, timeZone: 'Europe/Berlin', language: 'de', suppression: undefined }
+const enrolled = enrol(ada, begin)
+const lease = { now: NOW + HOUR, leaseMs: 90_000, leaseUntil: 7_000, call: 'call-1' }
+const taken = take(enrolled, lease)
+const claim = claimOf(taken) as Claim
+
+/** The fields that a change has changed, and what they are now: nothing else may have. */
+function changes(before: SubscriptionRecord, after: SubscriptionRecord | undefined) {
+  if (after === undefined) return undefined
+  // Its own keys, as the type has no index.
+  const [a, b] = [before, after] as unknown as Record<string, unknown>[]
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  return Object.fromEntries(
+    [...names].filter((name) => !Object.is(a?.[name], b?.[name])).map((name) => [name, b?.[name]]),
+  )
+}
+
+test('an enrolment sets the course, its times and its subscriber’s zone and language, and a new one clears the old', () => {
+  expect(changes(ada, enrolled)).toEqual({
+    state: 'confirmed',
+    enrolment: 1,
+    fence: 1,
+    confirmedAt: NOW,
+    sentDays: [],
+    lessons: 3,
+    dueAt: NOW + 1,
+    courseVersion: 'v1',
+    timeZone: 'Europe/Berlin',
+    language: 'de',
+    nextAttemptAt: NOW + 1,
+  })
+  const over = record(taken, settle(claim, { kind: 'permanent', hardBounce: false, reason: 'no' }, NOWS))
+  if (over === undefined) throw new Error('the claim holds')
+  const again = enrol({ ...over, sentDays: [1, 2, 3], lastSentAt: 5, unsubscribedAt: 6 }, begin)
+  expect(again).toEqual({ ...enrolled, enrolment: 2, fence: over.fence + 1, claimedBy: 'call-1' })
+})
+const NOWS = { now: NOW + 2 * HOUR, fraction: 0, next: undefined }
+
+test('on a suppressed address an enrolment ends at once, as dead after a bounce and as suppressed after a complaint', () => {
+  const on = (cause: 'hard-bounce' | 'complaint') =>
+    enrol(ada, { ...begin, suppression: { cause, at: 5, reason: 'r', source: 'operator' } })
+  expect(changes(enrolled, on('hard-bounce'))).toEqual({
+    sentDays: [],
+    state: 'unsubscribed',
+    unsubscribedAt: NOW,
+    nextAttemptAt: undefined,
+    fence: 2,
+    problem: { kind: 'bounced', reason: 'r', since: NOW },
+  })
+  expect(on('complaint').problem).toEqual({ kind: 'suppressed', reason: 'r', since: NOW })
+  for (const one of [on('hard-bounce'), on('complaint')]) {
+    expect(enrolRefusal(one)).toBe('suppressed')
+    expect(undoUnsubscribe(one, 1, NOW)).toBeUndefined()
+    expect(wantsConfirmation(one, { count: 0, newestAt: undefined }, NOW)).toBe(false)
+  }
+})
+
+test('a program may enrol who is unconfirmed or has had all lessons, and nobody who left or is in the middle', () => {
+  expect([
+    enrolRefusal(ada),
+    enrolRefusal(enrolled),
+    enrolRefusal({ ...enrolled, sentDays: [1, 2] }),
+    enrolRefusal({ ...enrolled, sentDays: [1, 2, 3] }),
+    enrolRefusal({ ...enrolled, state: 'unsubscribed' }),
+  ]).toEqual([undefined, 'already_enrolled', 'already_enrolled', undefined, 'unsubscribed'])
+  const wants = (sentDays: number[]) =>
+    wantsConfirmation({ ...enrolled, sentDays }, { count: 2, newestAt: undefined }, NOW)
+  expect([wants([1, 2]), wants([1, 2, 3])]).toEqual([false, true])
+  expect(readConfirmation(undefined, NOW)).toBe('invalid')
+})
+
+test('a claim sets its lease and its call, keeps the moment of the first attempt, and makes a lost attempt unknown', () => {
+  expect(changes(enrolled, taken)).toEqual({
+    nextAttemptAt: NOW + HOUR + 90_000,
+    firstAttemptAt: NOW + HOUR,
+    claimedAt: NOW + HOUR,
+    leaseUntil: 7_000,
+    claimedBy: 'call-1',
+    fence: 2,
+  })
+  expect(lostAttempt(enrolled, taken)).toBeUndefined()
+  const again = take(taken, { now: NOW + 2 * HOUR, leaseMs: 1, leaseUntil: 8_000, call: 'call-2' })
+  expect(changes(taken, again)).toEqual({
+    nextAttemptAt: NOW + 2 * HOUR + 1,
+    claimedAt: NOW + 2 * HOUR,
+    leaseUntil: 8_000,
+    claimedBy: 'call-2',
+    fence: 3,
+    problem: { kind: 'unknown', reason: expect.stringContaining('ended before'), since: NOW + HOUR },
+  })
+  expect(lostAttempt(taken, again)).toEqual({
+    at: NOW + HOUR,
+    kind: 'attempt',
+    enrolment: 1,
+    day: 1,
+    outcome: 'unknown',
+    reason: again.problem?.reason,
+  })
+  // Unknown already: since the first.
+  const problem = { kind: 'unknown', reason: 'the line broke', since: 5 } as const
+  expect(take({ ...taken, problem }, lease).problem?.since).toBe(5)
+  expect(take({ ...enrolled, problem }, lease).problem).toBe(problem)
+})
+
+test('a claim says all that sending needs, and there is none without a day in hand', () => {
+  expect(claim).toEqual({
+    subscription: 'ada',
+    address: 'Ada@example.com',
+    course: 'pottery',
+    courseVersion: 'v1',
+    timeZone: 'Europe/Berlin',
+    language: 'de',
+    enrolment: 1,
+    day: 1,
+    confirmedAt: NOW,
+    dueAt: NOW + 1,
+    lastSentAt: undefined,
+    fence: 2,
+    firstAttemptAt: NOW + HOUR,
+    failures: 0,
+    problem: undefined,
+  })
+  expect(claimOf({ ...taken, dueAt: undefined, firstAttemptAt: undefined })).toMatchObject({
+    dueAt: NOW,
+    firstAttemptAt: NOW,
+  })
+  expect(claimOf({ ...taken, sentDays: [1, 2, 3] })).toBeUndefined()
+  expect(claimOf({ ...taken, confirmedAt: undefined })).toBeUndefined()
+})
+
+test('claims go out with the longest in hand first, then the oldest', () => {
+  const order = [
+    { ...claim, firstAttemptAt: 2, confirmedAt: 1 },
+    { ...claim, firstAttemptAt: 1, confirmedAt: 3 },
+    { ...claim, firstAttemptAt: 1, confirmedAt: 2 },
+  ].sort(inTurn)
+  expect(order.map(({ firstAttemptAt, confirmedAt }) => [firstAttemptAt, confirmedAt])).toEqual([
+    [1, 2],
+    [1, 3],
+    [2, 1],
+  ])
+})
+
+const next = { dueAt: NOW + DAY, lessons: 3 }
+const FREE = { claimedAt: undefined, leaseUntil: undefined }
+test.each([
+  [
+    'sent',
+    { kind: 'sent', id: 'm' } as const,
+    next,
+    {
+      sentDays: [1],
+      dueAt: NOW + DAY,
+      lastSentAt: NOWS.now,
+      nextAttemptAt: NOW + DAY,
+      firstAttemptAt: undefined,
+      ...FREE,
+    },
+  ],
+  [
+    'refused for good',
+    { kind: 'permanent', hardBounce: false, reason: 'no' } as const,
+    next,
+    {
+      nextAttemptAt: undefined,
+      failures: 1,
+      problem: { kind: 'parked', reason: 'no', since: NOWS.now },
+      ...FREE,
+    },
+  ],
+  [
+    'refused for a dead address',
+    { kind: 'permanent', hardBounce: true, reason: 'gone' } as const,
+    next,
+    {
+      state: 'unsubscribed',
+      unsubscribedAt: NOWS.now,
+      nextAttemptAt: undefined,
+      failures: 1,
+      problem: { kind: 'bounced', reason: 'gone', since: NOWS.now },
+      ...FREE,
+    },
+  ],
+  [
+    'of an unknown outcome',
+    { kind: 'unknown', reason: 'late' } as const,
+    next,
+    {
+      nextAttemptAt: NOWS.now + 5 * MINUTE,
+      failures: 1,
+      problem: { kind: 'unknown', reason: 'late', since: NOWS.now },
+      ...FREE,
+    },
+  ],
+  [
+    'put off',
+    { kind: 'transient', scope: 'message', reason: 'greylisted' } as const,
+    next,
+    {
+      nextAttemptAt: NOWS.now + 5 * MINUTE,
+      failures: 1,
+      problem: { kind: 'failed', reason: 'greylisted', since: NOWS.now },
+      ...FREE,
+    },
+  ],
+])(
+  'a lesson that was %s changes these fields of its subscription, and no other',
+  (_, outcome, following, expected) => {
+    const after = record(taken, settle(claim, outcome, { ...NOWS, next: following }))
+    expect(changes(taken, after)).toEqual({ fence: 3, ...expected })
+  },
+)
+
+test('the last lesson leaves nothing due, and how many lessons there were', () => {
+  const last = record(
+    { ...taken, sentDays: [1, 2] },
+    settle({ ...claim, day: 3 }, { kind: 'sent', id: 'm' }, NOWS),
+  )
+  expect(last).toMatchObject({ sentDays: [1, 2, 3], lessons: 3, nextAttemptAt: undefined, dueAt: undefined })
+  const settled = settle({ ...claim, day: 3 }, { kind: 'sent', id: 'm' }, { ...NOWS, next })
+  expect(sentBy(settled)).toEqual({
+    sentDays: [1, 2, 3],
+    nextAttemptAt: NOW + DAY,
+    dueAt: NOW + DAY,
+    lessons: 3,
+    lastSentAt: NOWS.now,
+  })
+  const ended = record({ ...taken, sentDays: [1] }, finish({ ...claim, day: 2 }, NOW))
+  expect(ended).toMatchObject({
+    lessons: 1,
+    nextAttemptAt: undefined,
+    claimedAt: undefined,
+    claimedBy: undefined,
+  })
+})
+
+test('an outcome whose claim is lost counts only if the lesson was sent, and only once, and only in its enrolment', () => {
+  const sent = settle(claim, { kind: 'sent', id: 'm' }, { ...NOWS, next })
+  const failed = settle(claim, { kind: 'unknown', reason: 'late' }, NOWS)
+  for (const fence of [claim.fence - 1, claim.fence + 1]) {
+    expect(record({ ...taken, fence }, failed)).toBeUndefined()
+    expect(record({ ...taken, fence }, sent)?.sentDays).toEqual([1])
+  }
+  expect(record({ ...taken, enrolment: 2 }, failed)).toBeUndefined()
+  expect(record({ ...taken, enrolment: 2 }, sent)).toBeUndefined()
+  expect(record({ ...taken, sentDays: [1] }, sent)).toBeUndefined()
+  // Who left meanwhile gets no further attempt, and a bounce stays known.
+  const left = unsubscribe(taken, 1, NOW)
+  expect(left && record(left, sent)).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
+  const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
+  expect(left && record({ ...left, problem }, sent)?.problem).toBe(problem)
+})
+
+test('a claim that is given back waits from when it was due if nothing was tried, and from now if something was', () => {
+  const due = { ...claim, dueAt: NOW }
+  const problem = { kind: 'failed', reason: 'r', since: 1 } as const
+  const at = (...args: Parameters<typeof release>) => release(...args).nextAttemptAt
+  expect([at(due, NOW + 5, false), at(due, NOW + 5, true), at({ ...due, problem }, NOW + 5, false)]).toEqual([
+    NOW,
+    NOW + 5,
+    NOW + 5,
+  ])
+  expect(at(due, NOW - 5, true)).toBe(NOW)
+  expect(changes(taken, record(taken, release({ ...claim, failures: 2, problem }, NOW, false)))).toEqual({
+    nextAttemptAt: NOW + 1,
+    failures: 2,
+    problem,
+    claimedBy: undefined,
+    fence: 3,
+    ...FREE,
+  })
+  expect(record(taken, release(claim, NOW, true))?.claimedBy).toBe('call-1')
+})
+
+test.each([
+  [0, 0, 5],
+  [1, 0, 5],
+  [1, 0.5, 7.5],
+  [2, 0.5, 15],
+  [6, 0, 160],
+  [6, 0.5, 240],
+  [7, 0, 180],
+  [11, 0.5, 270],
+])(
+  'after %i failures, with a spread of %d, the next attempt is %d minutes away',
+  (failures, fraction, minutes) => {
+    for (const outcome of [
+      { kind: 'unknown', reason: 'r' } as const,
+      { kind: 'transient', scope: 'connection', reason: 'r' } as const,
+    ])
+      expect(
+        settle({ ...claim, failures }, outcome, { now: NOW + 2, fraction, next: undefined }).nextAttemptAt,
+      ).toBe(NOW + 2 + minutes * MINUTE)
+    // A clock that was stepped back makes no attempt come before the lesson is due.
+    expect(
+      settle({ ...claim, dueAt: NOW + 10 * HOUR }, { kind: 'unknown', reason: 'r' }, NOWS).nextAttemptAt,
+    ).toBe(NOW + 10 * HOUR)
+  },
+)
+
+test('an unknown lesson is tried until the last millisecond at which its key is known, then waits for an operator', () => {
+  const at = (age: number, kind: 'unknown' | 'transient') => {
+    const problem = { kind: 'unknown', reason: 'r', since: NOW - age } as const
+    const outcome =
+      kind === 'unknown'
+        ? ({ kind, reason: 'x' } as const)
+        : ({ kind, scope: 'message', reason: 'x' } as const)
+    return settle({ ...claim, problem }, outcome, { now: NOW, fraction: 0, next: undefined })
+  }
+  for (const kind of ['unknown', 'transient'] as const) {
+    expect(at(20 * HOUR - 5 * MINUTE - 1, kind).nextAttemptAt).toBe(NOW + 5 * MINUTE)
+    expect(at(20 * HOUR - 5 * MINUTE, kind)).toMatchObject({
+      nextAttemptAt: undefined,
+      problem: { kind: 'unknown' },
+    })
+  }
+  const known = { kind: 'failed', reason: 'r', since: 5 } as const
+  expect(settle({ ...claim, problem: known }, { kind: 'unknown', reason: 'x' }, NOWS).problem?.since).toBe(
+    NOWS.now,
+  )
+})
+
+test('what is recorded of an attempt names its message, if the mailer knows its id', () => {
+  const settled = (messageId?: string) =>
+    settle(claim, { kind: 'sent', id: 'p' }, { ...NOWS, messageId }).attempt
+  expect(settled('<m@example.com>')).toMatchObject({ outcome: 'sent', messageId: '<m@example.com>' })
+  expect(settled()).not.toHaveProperty('messageId')
+})
+
+test('leaving ends what is due and voids the claim, but keeps the lease of a message that is out', () => {
+  expect(changes(taken, unsubscribe(taken, 1, NOW + 9))).toEqual({
+    state: 'unsubscribed',
+    unsubscribedAt: NOW + 9,
+    nextAttemptAt: undefined,
+    fence: 3,
+  })
+  expect(unsubscribe(ada, 0, NOW)).toBeUndefined()
+  const bounced = endByFeedback(enrolled, 'end-dead', { at: NOW, reason: 'r', now: NOW })
+  if (bounced === undefined) throw new Error('it ends')
+  // After a bounce the subscriber’s own word counts, and no operator brings them back.
+  expect(changes(bounced, unsubscribe(bounced, 1, NOW))).toEqual({ unsubscribedAt: NOW + 1 })
+  expect(changes(bounced, unsubscribe(bounced, 1, NOW + 7))).toEqual({ unsubscribedAt: NOW + 7 })
+})
+
+test('coming back goes on with the lesson in hand, now or when it is due, and not with one that waits', () => {
+  const left = unsubscribe(enrolled, 1, NOW)
+  if (left === undefined) throw new Error('it ends')
+  const back = (change: Partial<SubscriptionRecord>, now = NOW + DAY) =>
+    changes(left, undoUnsubscribe({ ...left, ...change }, 1, now))
+  expect(back({})).toEqual({
+    state: 'confirmed',
+    unsubscribedAt: undefined,
+    nextAttemptAt: NOW + DAY,
+    fence: 3,
+  })
+  expect(back({}, NOW - DAY)).toMatchObject({ nextAttemptAt: NOW + 1 })
+  expect(back({ sentDays: [1, 2, 3] })).not.toHaveProperty('nextAttemptAt')
+  expect(back({ problem: { kind: 'parked', reason: 'r', since: NOW } })).not.toHaveProperty('nextAttemptAt')
+  expect(back({ problem: { kind: 'failed', reason: 'r', since: 0 } })).toMatchObject({
+    nextAttemptAt: NOW + DAY,
+  })
+  expect(undoUnsubscribe({ ...left, confirmedAt: undefined }, 1, NOW)).toBeUndefined()
+  expect(undoUnsubscribe(enrolled, 1, NOW)).toBeUndefined()
+})
+
+test('feedback about an address ends its course, with the reason, and says nothing twice', () => {
+  const at = { at: NOW, reason: 'r', now: NOW + 5 }
+  expect(changes(enrolled, endByFeedback(enrolled, 'end-suppressed', at))).toEqual({
+    state: 'unsubscribed',
+    unsubscribedAt: NOW + 5,
+    nextAttemptAt: undefined,
+    fence: 2,
+    problem: { kind: 'suppressed', reason: 'r', since: NOW + 5 },
+  })
+  const dead = endByFeedback(enrolled, 'end-dead', at)
+  expect(dead && endByFeedback(dead, 'end-dead', at)).toBeUndefined()
+  expect(dead && endByFeedback(dead, 'end-suppressed', at)?.problem?.kind).toBe('suppressed')
+  expect(endByFeedback(ada, 'end-dead', at)).toBeUndefined()
+  const left = unsubscribe(enrolled, 1, NOW + 9)
+  // Later than their own end, which stays.
+  expect(left && endByFeedback(left, 'end-dead', at)).toMatchObject({
+    unsubscribedAt: NOW + 9,
+    problem: { since: NOW + 10 },
+  })
+  expect(changes(dead ?? ada, dead && endByFeedback(dead, 'release', at))).toEqual({
+    problem: undefined,
+    fence: 3,
+  })
+  expect(endByFeedback(enrolled, 'release', at)).toBeUndefined()
+})
+
+test('an unsubscribe that a provider reports ends the course unless it is older than the confirmation', () => {
+  const of = (record: SubscriptionRecord, age: number) =>
+    endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + 5 })?.state
+  expect([of(enrolled, -1), of(enrolled, 0), of(ada, 0)]).toEqual([undefined, 'unsubscribed', undefined])
+})
+
+test('an operator retries what waits, or counts it as sent from when it was first tried', () => {
+  const waiting = record(taken, settle(claim, { kind: 'permanent', hardBounce: false, reason: 'no' }, NOWS))
+  if (waiting === undefined) throw new Error('the claim holds')
+  const asked: unknown[] = []
+  const decide = (from: SubscriptionRecord, as: 'retry' | 'sent', now = NOW + DAY) =>
+    resolve(from, {
+      as,
+      now,
+      next: ({ lastSentAt }, day) => {
+        asked.push([lastSentAt, day])
+        return next
+      },
+    })
+  expect(changes(waiting, decide(waiting, 'retry'))).toEqual({
+    problem: undefined,
+    nextAttemptAt: NOW + DAY,
+    failures: 0,
+    fence: waiting.fence + 1,
+  })
+  expect(decide(waiting, 'retry', NOW - DAY)?.nextAttemptAt).toBe(NOW + 1)
+  expect(decide({ ...waiting, claimedAt: 5 }, 'retry')?.claimedAt).toBe(NOW + DAY)
+  expect(asked).toEqual([])
+  expect(changes(waiting, decide(waiting, 'sent'))).toEqual({
+    problem: undefined,
+    sentDays: [1],
+    lastSentAt: NOW + HOUR,
+    firstAttemptAt: undefined,
+    dueAt: NOW + DAY,
+    nextAttemptAt: NOW + DAY,
+    failures: 0,
+    fence: waiting.fence + 1,
+  })
+  expect(decide({ ...waiting, firstAttemptAt: undefined }, 'sent')?.lastSentAt).toBe(NOW + DAY)
+  expect(asked).toEqual([
+    [NOW + HOUR, 1],
+    [NOW + DAY, 1],
+  ])
+  for (const none of [
+    { ...waiting, problem: undefined },
+    { ...waiting, sentDays: [1, 2, 3] },
+    { ...waiting, confirmedAt: undefined },
+    { ...waiting, unreadableDays: 'x' },
+    { ...waiting, state: 'unsubscribed' as const },
+  ])
+    expect(decide(none, 'retry')).toBeUndefined()
+})
+
+test('a row that cannot be read is set aside, free of its claim, with what to do about it', () => {
+  expect(changes(taken, setAside(taken, NOW))).toEqual({
+    nextAttemptAt: undefined,
+    fence: 3,
+    problem: {
+      kind: 'parked',
+      reason: expect.stringContaining('repair the row, then resolve it'),
+      since: NOW,
+    },
+    ...FREE,
+  })
+})
+
+test('a slot at the very moment of the confirmation counts, and one a millisecond before does not', () => {
+  const monday = Date.UTC(2026, 10, 23, 8)
+  const cadence = { kind: 'at', minute: 8 * 60, zone: 'UTC', weekdays: [1, 4] } as const
+  const due = (confirmedAt: number, day: number) =>
+    new Date(dueAt({ cadence, spacingMs: 0 }, { confirmedAt }, day, zones)).toISOString().slice(0, 10)
+  expect([1, 2, 3, 4, 5].map((day) => due(monday, day))).toEqual([
+    '2026-11-23',
+    '2026-11-26',
+    '2026-11-30',
+    '2026-12-03',
+    '2026-12-07',
+  ])
+  expect([1, 2, 3].map((day) => due(monday + 1, day))).toEqual(['2026-11-26', '2026-11-30', '2026-12-03'])
+  expect(() => dueAt({ cadence, spacingMs: 0 }, { confirmedAt: 0 }, 1, undefined)).toThrow('needs time zones')
+})
+
+test('after the last lesson nothing follows, and before it the next, with how many there are', () => {
+  const plan = { lessons: ['a', 'b'], cadence: { kind: 'every', ms: DAY }, spacingMs: 0 } as const
+  expect([0, 1, 2].map((sent) => nextLesson(plan, { confirmedAt: NOW }, sent, undefined))).toEqual([
+    { dueAt: NOW, lessons: 2 },
+    { dueAt: NOW + DAY, lessons: 2 },
+    undefined,
+  ])
+})
