@@ -38,6 +38,8 @@ export async function openTests(places: readonly string[]): Promise<OpenTests> {
       globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
       env: { NODE_EXTRA_CA_CERTS: '' },
       testTimeout: 20_000,
+      hookTimeout: 60_000,
+      expect: { poll: { timeout: 5_000 } },
       isolate: false,
       maxWorkers: 1,
       bail: 1,
