@@ -17,7 +17,7 @@ export interface Planned {
   readonly id: string
 }
 
-export const digest = (...texts: readonly string[]) =>
+const digest = (...texts: readonly string[]) =>
   createHash('sha256').update(texts.join('\0')).digest('base64url')
 
 const digests = new Map<string, string>()

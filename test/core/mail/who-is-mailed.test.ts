@@ -1,0 +1,360 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Identity } from '../../../src/core/access/identity.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { MailDefinition, MailResolution } from '../../../src/core/mail/definition.ts'
+import { dkimPrivateKey } from '../../../src/core/mail/dkim-key.ts'
+import type { SuppressionCause } from '../../../src/core/mail/feedback/mailbox.ts'
+import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
+import { suppressAddress } from '../../../src/core/mail/feedback/suppressions.ts'
+import type { Mail } from '../../../src/core/mail/mailer.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { createSuppressingMailer } from '../../../src/core/mail/suppressing-mailer.ts'
+import { openTransactionalMail } from '../../../src/core/mail/transactional.ts'
+import { LINES, type Message, type Outcome, PATIENCE_MS } from '../../../src/core/mail/transport.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { compiledMails } from '../../support/learning.ts'
+import { openTestStore } from '../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-22T08:00:00Z')
+const clock = { ...systemClock, now: () => NOW }
+const ADA = { name: undefined, address: 'Ada@Gmail.com' }
+const MAIL: Mail = {
+  template: 'exam-passed',
+  to: ADA,
+  slots: { exam: 'Gates', score: '87 %', resultUrl: 'https://www.example.com/' },
+  about: 'exam.1',
+  date: new Date(NOW),
+}
+const LESSON: Mail = { ...MAIL, unsubscribeUrl: 'https://www.example.com/u' }
+
+/** A mailer over a real list, with a transport that answers as told; what was told of each mail. */
+async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sent', id: 'provider-1' })) {
+  const store = await openTestStore(undefined)
+  const messages: Message[] = []
+  const sent: MailCount[] = []
+  let urgent = 0
+  let fault: string | undefined
+  const list = {
+    store: store.feedback,
+    sending: store.sending,
+    erasureHashes: () => [],
+    bounceAddresses: undefined,
+    wasSent: async () => false,
+  }
+  const inner = openMailer({
+    mail: undefined,
+    compiled: compiledMails,
+    from: { name: undefined, address: 'course@example.com' },
+    transport: {
+      kind: 'test',
+      send: async (message) => {
+        messages.push(message)
+        return answer()
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  const open = (of = inner) =>
+    createSuppressingMailer(of, {
+      list: async () => {
+        if (fault === 'list') throw new Error('the store is away')
+        return list
+      },
+      isSignIn: (template) => template === 'magic-link',
+      clock,
+      onSent: async (count) => {
+        sent.push(count)
+        if (fault === 'told') throw new Error('the store is away')
+      },
+      onUrgent: async () => {
+        urgent += 1
+        if (fault === 'told') throw new Error('the store is away')
+      },
+    })
+  return {
+    it: open(),
+    open,
+    inner,
+    store,
+    messages,
+    sent,
+    urgent: () => urgent,
+    fails: (what: 'list' | 'told') => {
+      fault = what
+    },
+    suppress: (cause: SuppressionCause) =>
+      suppressAddress(list, {
+        identity: 'ada@gmail.com',
+        cause,
+        reason: 'r',
+        operator: { name: 'op', place: 'here' },
+        clock,
+        random: systemRandom,
+      }),
+  }
+}
+
+test.each([
+  ['hard-bounce', 'exam-passed', 'the address is suppressed: mail to it bounced'],
+  ['complaint', 'exam-passed', 'the address is suppressed: its owner reported mail as spam'],
+  ['manual', 'exam-passed', 'the address is suppressed by an operator'],
+  ['hard-bounce', 'magic-link', 'the address is suppressed: mail to it bounced'],
+  ['complaint', 'magic-link', undefined],
+  ['manual', 'magic-link', undefined],
+] as const)(
+  'to an address that is suppressed for %s, %s is refused with: %s',
+  async (cause, template, reason) => {
+    const { it, suppress, messages, sent } = await mailer()
+    await suppress(cause)
+    const mail =
+      template === 'magic-link'
+        ? { ...MAIL, template, slots: { signInUrl: 'https://www.example.com/' } }
+        : MAIL
+    const outcome = await it.send(mail)
+    if (reason === undefined) return expect(outcome.kind).not.toBe('permanent')
+    expect(outcome).toEqual({ kind: 'permanent', hardBounce: false, reason })
+    expect([messages, sent]).toEqual([[], []])
+  },
+)
+
+test('a mail that is taken is counted under its transport and domain; only one that is no lesson is urgent', async () => {
+  const { it, sent, urgent, suppress } = await mailer()
+  expect(await it.send(MAIL)).toEqual({ kind: 'sent', id: 'provider-1' })
+  const counted = { at: NOW, kind: 'sent', source: 'test', domain: 'gmail.com', count: 1 }
+  expect([sent, urgent()]).toEqual([[counted], 1])
+  // A subscription of a suppressed address has ended: its lesson is not looked up.
+  await suppress('manual')
+  expect(await it.send(LESSON)).toMatchObject({ kind: 'sent' })
+  expect([sent, urgent()]).toEqual([[counted, counted], 1])
+})
+
+test('counting that fails costs no mail, and a list that cannot be read lets none out but lessons', async () => {
+  const told = await mailer()
+  told.fails('told')
+  expect(await told.it.send(MAIL)).toEqual({ kind: 'sent', id: 'provider-1' })
+  const list = await mailer()
+  list.fails('list')
+  expect(await list.it.send(MAIL)).toEqual({
+    kind: 'transient',
+    scope: 'connection',
+    reason: 'the suppression list could not be read',
+  })
+  expect([list.messages, list.urgent()]).toEqual([[], 0])
+  expect((await list.it.send(LESSON)).kind).toBe('sent')
+})
+
+test('an address that a server says does not exist is suppressed at once and counted, and other refusals are not', async () => {
+  let outcome: Outcome = { kind: 'permanent', hardBounce: false, reason: 'too large' }
+  const { it, store, sent, fails } = await mailer(async () => outcome)
+  await it.send(MAIL)
+  expect(await store.feedback.find('ada@gmail.com')).toBeUndefined()
+  outcome = { kind: 'permanent', hardBounce: true, reason: 'the address does not exist' }
+  expect(await it.send(MAIL)).toEqual(outcome)
+  expect((await store.feedback.find('ada@gmail.com'))?.suppression).toEqual({
+    cause: 'hard-bounce',
+    at: NOW,
+    source: 'send',
+    reason: 'the address does not exist',
+  })
+  expect(await store.sending.days(NOW)).toEqual([
+    { day: '2026-11-22', kind: 'hard-bounce', source: 'send', domain: 'gmail.com', count: 1 },
+  ])
+  expect(sent).toEqual([])
+  // What could not be written costs nothing but the entry.
+  fails('list')
+  expect(await it.send(LESSON)).toEqual(outcome)
+})
+
+test('a mailer that is not configured asks no list and says why', async () => {
+  const { open, fails } = await mailer()
+  fails('list')
+  const none = openMailer({ mail: undefined, compiled: compiledMails })
+  expect(await open(none).send(MAIL)).toEqual({ kind: 'not_configured', reason: 'mail is not configured' })
+  expect([none.lines, none.patienceMs, none.messageId(MAIL), none.reason]).toEqual([
+    0,
+    0,
+    undefined,
+    'mail is not configured',
+  ])
+  await expect(none.compose(MAIL)).rejects.toThrow('mail is not configured')
+  await expect(none.verify()).rejects.toThrow('mail is not configured')
+  const of = (kind: 'smtp' | 'api') => {
+    const { configured, transport, lines, patienceMs } = openMailer({
+      compiled: compiledMails,
+      mail: {
+        key: secret('key'),
+        route: { kind, url: secret('smtp://127.0.0.1:1') },
+        from: ADA,
+        replyTo: undefined,
+      } as never,
+    })
+    return { configured, transport, lines, patienceMs }
+  }
+  for (const kind of ['smtp', 'api'] as const)
+    expect(of(kind)).toEqual({
+      configured: true,
+      transport: kind,
+      lines: LINES[kind],
+      patienceMs: PATIENCE_MS[kind],
+    })
+})
+
+test('a transport that could not be opened is opened again for the next mail', async () => {
+  let dkim = 'no key'
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 1024,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  })
+  const it = openMailer({
+    compiled: compiledMails,
+    mail: {
+      key: secret('key'),
+      route: { kind: 'smtp', url: secret('smtp://127.0.0.1:1') },
+      from: ADA,
+      replyTo: undefined,
+      dkim: { domain: 'example.com', selector: 's', key: { reveal: () => dkim } },
+    } as never,
+  })
+  expect(await it.send(MAIL)).toMatchObject({ reason: 'the mail transport could not be opened' })
+  await expect(it.prepare()).rejects.toThrow('MAILER_DKIM_KEY is not a private RSA key')
+  dkim = privateKey
+  await it.prepare()
+  await it.close()
+})
+
+test('a key signs only if it is RSA and of at least 1,024 bits', () => {
+  const pem = (bits: number) =>
+    generateKeyPairSync('rsa', {
+      modulusLength: bits,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    }).privateKey
+  expect(dkimPrivateKey(pem(1024))?.asymmetricKeyDetails?.modulusLength).toBe(1024)
+  expect(dkimPrivateKey(pem(1016))).toBeUndefined()
+  const { privateKey } = generateKeyPairSync('ed25519')
+  expect(dkimPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())).toBeUndefined()
+})
+
+const PERSON: Identity = { kind: 'person', subject: 'ada', email: 'ada@example.com' }
+const SERVICE: Identity = { kind: 'service' } as Identity
+
+/** Mails of a platform with one definition each for a person and a service. */
+async function transactional(
+  resolve: () => MailResolution | Promise<MailResolution>,
+  answer: () => Promise<Outcome> = async () => ({ kind: 'sent', id: 'provider-1' }),
+) {
+  const { inner, messages, store } = await mailer(answer)
+  let now = NOW
+  const definition = (name: string, by: 'person' | 'service', allowance?: 'invite') =>
+    ({ name, ask: { by, inputs: [], resolve }, ...(allowance && { allowance }) }) as MailDefinition
+  const ask = openTransactionalMail({
+    mails: {
+      definitions: [
+        definition('exam-passed', 'person'),
+        definition('magic-link', 'service'),
+        { name: 'welcome' },
+        definition('organisation-invite', 'person', 'invite'),
+      ],
+      compiled: compiledMails,
+    },
+    directory: store.directory,
+    mailer: inner,
+    sentMail: store.sentMail,
+    addressKey: secret('key'),
+    confirmAgain: async () => ({ kind: 'not_found' }),
+    siteUrl: 'https://www.example.com',
+    clock: { ...systemClock, now: () => now },
+  })
+  return {
+    messages,
+    ask: (template = 'exam-passed', asker = PERSON) => ask(asker, { template, inputs: {} }),
+    pass: (ms: number) => {
+      now += ms
+    },
+  }
+}
+const resolved = { to: 'ada@example.com', slots: MAIL.slots, about: 'exam.1' }
+
+test('a mail goes to whom its definition names, and a service’s, a person’s and nobody’s are not each other’s', async () => {
+  const { ask, messages } = await transactional(() => resolved)
+  expect(await ask('exam-passed', SERVICE)).toEqual({ kind: 'not_found' })
+  expect(await ask('magic-link', PERSON)).toEqual({ kind: 'not_found' })
+  expect(await ask('welcome', PERSON)).toEqual({ kind: 'not_found' })
+  expect(await ask('none', PERSON)).toEqual({ kind: 'not_found' })
+  expect(messages).toEqual([])
+  expect(await ask()).toEqual({ kind: 'sent', id: 'provider-1' })
+  expect(messages).toMatchObject([{ to: { address: 'ada@example.com' }, date: new Date(NOW) }])
+})
+
+test('a mail is sent once, asked for twice at once or an hour later, and a failed one again with the same date', async () => {
+  let outcome: Outcome = { kind: 'unknown', reason: 'the line broke' }
+  const { ask, messages, pass } = await transactional(
+    () => resolved,
+    async () => outcome,
+  )
+  expect(await Promise.all([ask(), ask()])).toEqual(
+    Array(2).fill({ kind: 'not_sent', reason: 'the line broke' }),
+  )
+  expect(messages).toHaveLength(1)
+  pass(60_000)
+  outcome = { kind: 'sent', id: 'provider-2' }
+  expect(await ask()).toEqual({ kind: 'sent', id: 'provider-2' })
+  pass(3_600_000)
+  expect(await ask()).toEqual({ kind: 'sent', id: 'provider-2' })
+  expect(messages.map(({ date, key }) => [date.getTime(), key])).toEqual(
+    Array(2).fill([NOW, messages[0]?.key]),
+  )
+})
+
+test('a recipient gets five mails an hour of each allowance, and is told apart by mailbox', async () => {
+  let n = 0
+  let to = 'ada@example.com'
+  const { ask, pass } = await transactional(() => ({ ...resolved, to, about: `exam.${n++}` }))
+  const kinds = async (times: number) => {
+    const answers = []
+    for (let asked = 0; asked < times; asked += 1) answers.push((await ask()).kind)
+    return answers.join(' ')
+  }
+  expect(await kinds(6)).toBe('sent sent sent sent sent not_sent')
+  expect(await ask()).toEqual({
+    kind: 'not_sent',
+    reason: 'this recipient has had enough mail for now; try again later',
+  })
+  // Another allowance has another count: this one fails for its slots, not for its number.
+  expect(await ask('organisation-invite')).not.toMatchObject({
+    reason: expect.stringContaining('enough mail'),
+  })
+  to = 'grace@example.com'
+  expect(await kinds(1)).toBe('sent')
+  to = 'ada@example.com'
+  pass(3_600_000)
+  expect(await kinds(1)).toBe('sent')
+})
+
+test.each([
+  [() => undefined, { kind: 'not_found' }],
+  [() => ({ locked: 'Upgrade.' }), { kind: 'locked', message: 'Upgrade.' }],
+  [() => ({ answer: { kind: 'sent', id: 'x' } as const }), { kind: 'sent', id: 'x' }],
+  [
+    () => ({ ...resolved, to: 'nobody' }),
+    { kind: 'not_sent', reason: 'the record holds no address that can be mailed' },
+  ],
+])('what a definition resolves to is the answer: %s', async (resolve, answer) => {
+  const { ask, messages } = await transactional(resolve)
+  expect(await ask()).toEqual(answer)
+  expect(messages).toEqual([])
+})
+
+test('a definition that throws is a fault of its own, and text of a record is made inert where the template takes text', async () => {
+  const failing = await transactional(() => Promise.reject(new TypeError('the directory is away')))
+  await expect(failing.ask()).rejects.toThrow('the directory is away')
+  const slots = { ...MAIL.slots, exam: 'Go to evil.example' }
+  const { ask, messages } = await transactional(() => ({ ...resolved, slots }))
+  expect((await ask()).kind).toBe('sent')
+  expect(messages[0]?.text).toContain('Go to evil. example')
+  expect(messages[0]?.text).toContain('https://www.example.com/')
+})
