@@ -36,10 +36,10 @@ ${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
 
 ## How each was measured
 
-\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians.
+\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. [The lock file](../bench/peers/package-lock.json) pins what we compare with.
 
 ${results.map(measurement).join('\n')}
-${peersText(results)}`
+`
 }
 
 /** A row for each promise: about the figure itself, or about its ratio to another. */
@@ -134,17 +134,6 @@ function ratioWithVerdict(ratio: Ratio, better: Result['better']): string {
   if (ratio.promised === undefined) return ratioText(ratio)
   const promised = `${ratioText(ratio)} · promised ${better === 'lower' ? '≤' : '≥'} ${ratio.promised}`
   return ratio.tooWide ? promised : `${promised}: ${ratio.kept ? 'kept' : 'not kept'}`
-}
-
-/** Each peer once, with every version that a result was measured beside. */
-function peersText(results: readonly Result[]): string {
-  const versions = new Map<string, Set<string>>()
-  for (const { peers = {} } of results)
-    for (const [name, version] of Object.entries(peers))
-      versions.set(name, (versions.get(name) ?? new Set()).add(version))
-  if (versions.size === 0) return ''
-  const list = [...versions].map(([name, all]) => `${name} ${[...all].join(' and ')}`)
-  return `\n**Peers**, as bench/peers/package-lock.json pins them: ${list.join(', ')}.\n`
 }
 
 /** Of every chart: colours that read in light and dark. */

@@ -20,7 +20,7 @@ export function whereSection(where: Where | undefined): string {
   return `
 ## Where time goes
 
-From V8’s sampling profiler over the built command (\`npm run bench:where\`, ${machine}). Profiling slows everything: trust the shares, not the times.
+From V8’s sampling profiler over the built command (\`npm run bench:where\`, ${machine}). Profiling slows everything: trust the shares, not the times. Parts below 3% are left out.
 
 [A cold \`preflight\`](images/performance/where-preflight.svg) of 64 variables, mean of ${preflights} processes, from the moment V8 can be profiled:
 
@@ -36,12 +36,16 @@ ${rows(drain, (ms) => [figure(ms), figure((ms / lessons) * 1000)])}
 `
 }
 
+/** Parts below this share are left to bench/results/where.json. */
+const SMALLEST = 0.03
+
 function rows(
   shares: readonly Share[],
   figures: (ms: number, name: string) => readonly [string, string],
 ): string {
   const total = shares.reduce((sum, { ms }) => sum + ms, 0)
   return shares
+    .filter(({ ms }) => ms / total >= SMALLEST)
     .map(({ part, ms }) => {
       const [first, last] = figures(ms, part.name)
       return `| ${part.name} | ${first} | ${percent(ms / total)} | ${last} |`

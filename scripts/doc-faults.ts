@@ -6,9 +6,19 @@ import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
 /** What a runbook's headings are, in this order; others may stand between them. */
 const FORM = ['What you see', 'Do', 'How to know that it worked', 'How to go back']
 
+/** How many words may be in the pages that match, counted as `wc -w` does. The contract is not counted. */
+const LIMITS = [
+  { name: 'README.md', matches: /^README\.md$/, words: 600 },
+  {
+    name: 'docs and runbooks',
+    matches: /^(?:docs\/(?!contract\.md)|runbooks\/)[^/]+\.md$/,
+    words: 30_000,
+  },
+] as const
+
 /**
- * Dead links and anchors, commands and options that do not exist, scripts that package.json does not have, and runbooks
- * of another form than the rest: a sentence each. `files` are relative to `root`, with slashes.
+ * Dead links and anchors, commands and options that do not exist, scripts that package.json does not have, runbooks of
+ * another form than the rest, and more words than the limits allow: a sentence each. `files` are relative to `root`, with slashes.
  */
 export function docFaults(input: {
   readonly root: string
@@ -30,6 +40,14 @@ export function docFaults(input: {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n')
     for (const [index, code] of lines.entries())
       checkCommands(file, index + 1, code.replace(/^Exec\w+=(?:\/usr\/bin\/node -- )?\/usr\/bin\//, ''))
+  }
+
+  for (const { name, matches, words } of LIMITS) {
+    const found = files
+      .filter((file) => matches.test(file))
+      .reduce((sum, file) => sum + wordsIn(readFileSync(path.join(root, file), 'utf8')), 0)
+    if (found > words)
+      faults.push(`${name}: ${found} words, and at most ${words} are allowed. Say the same in fewer.`)
   }
 
   function checkForm(file: string, text: string): void {
@@ -91,4 +109,8 @@ export function docFaults(input: {
     return undefined
   }
   return faults
+}
+
+function wordsIn(text: string): number {
+  return text.split(/\s+/).filter((word) => word !== '').length
 }

@@ -61,7 +61,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'alert',
-    summary: 'who is told of incidents: list, test, ack, silence',
+    summary: 'alerts about incidents: list, test, ack, silence',
     load: () => import('./commands/alert.ts'),
   },
   {

@@ -176,7 +176,7 @@ export function startAlerts({
         if (incidents === store.incidents) known = await knownOf(incidents)
       })
       .catch((error: unknown) =>
-        log.error('alerts_failed', 'incidents could not be told; the next round tries again', {
+        log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
           fault: error instanceof Error ? error.name : 'unknown',
         }),
       )

@@ -102,10 +102,9 @@ test('the page has a row for each promise, kept or not, and the other ratios bel
   expect(text).toContain('Free: 30.0 ms. Ratios: the floor 3.00 (3.00–3.00).')
 })
 
-test('the page links to the newest proof, and names the versions of the peers once', async () => {
-  const result = { ...(await run(benchmark({}, [1, 1, 1], [1, 1, 1]))), peers: { fastify: '5.12.8' } }
-  const text = page([result, result], { proof: '../bench/results/proof-2026-11-21.md' })
+test('the page links to the newest proof', async () => {
+  const result = await run(benchmark({}, [1, 1, 1], [1, 1, 1]))
+  const text = page([result], { proof: '../bench/results/proof-2026-11-21.md' })
   expect(text).toContain('[newest report](../bench/results/proof-2026-11-21.md)')
   expect(page([result])).not.toContain('newest report')
-  expect(text.match(/fastify 5\.12\.8/g)).toHaveLength(1)
 })

@@ -61,7 +61,7 @@ test('list shows what is open, what is due and who is told; with a silence, what
   const env = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
   const shown = await alert(['list', '--data', data], env)
   expect(shown).toMatchObject({ code: 0, stderr: '' })
-  expect(shown.stdout).toBe(`told      by webhook
+  expect(shown.stdout).toBe(`alerts    by webhook
 
 abc  mail (web, agent), open
   since   2026-11-21 08:59 UTC
@@ -79,7 +79,7 @@ abc  mail (web, agent), open
   expect((await alert(['list', '--data', data], env)).stdout).toContain('due     opened by webhook')
   await store.incidents.close({ cause: 'mail', now: NOW, unseenSince: NOW })
   expect((await alert(['list', '--data', data])).stdout).toBe(
-    'told      nobody: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO\n\nno incidents\n',
+    'alerts    off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO\n\nno incidents\n',
   )
   expect(
     JSON.parse((await alert(['list', '--all', '--data', data, '--format', 'json'])).stdout),
@@ -124,5 +124,8 @@ test('test sends on every channel without a store, and says what did not arrive'
     code: 3,
     stdout: 'not sent by webhook: the webhook answered 500\n',
   })
-  expect(await alert(['test'])).toMatchObject({ code: 1, stderr: expect.stringContaining('nobody is told') })
+  expect(await alert(['test'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no channel for alerts'),
+  })
 })

@@ -54,7 +54,7 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   expect(stdout).toMatch(/^backlog {4}nothing is due$/m)
   expect(stdout).toMatch(/^problems {3}none$/m)
   expect(stdout).toMatch(new RegExp(`^env files {2}${it.file}$`, 'm'))
-  expect(stdout).toMatch(/^told {7}nobody/m)
+  expect(stdout).toMatch(/^alerts {5}none/m)
   expect(code).toBe(0)
   expect(stdout + JSON.stringify(readRecord(it.folder))).not.toContain('canary')
   await it.stop()

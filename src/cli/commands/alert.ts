@@ -20,14 +20,16 @@ const MESSAGES = 5000
 
 export const configure: Configure = (command, context, settle) => {
   command
-    .description('Who is told of incidents, what was told, and when nothing is to be told.')
+    .description(
+      'Alerts about incidents: list what was sent, try the channels, end reminders, and keep quiet during a deploy.',
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl alert test --env-file .env\n  platformctl alert list --all\n  platformctl alert silence 15m --reason "deploy of 4.3"',
     )
   const onStore = (name: string, summary: string, examples: readonly string[]) =>
     storeSubcommand(command, { name, summary, examples })
-  onStore('list', 'open incidents, with what was told of each and what is due', [
+  onStore('list', 'open incidents, with the alerts that were sent and those that are due', [
     '',
     ' --all',
     ' --format json',
@@ -39,7 +41,7 @@ export const configure: Configure = (command, context, settle) => {
         await withIncidents(context, options, (incidents, env) => list(context, incidents, env, options)),
       ),
     )
-  onStore('ack', 'say that somebody looks at an incident: no more reminders', [' INCIDENT'])
+  onStore('ack', 'acknowledge an incident, which ends its reminders', [' INCIDENT'])
     .argument('<incident>', 'its id, as alert list and the alert itself show it')
     .action(async (id: string, options: Options) =>
       settle(
@@ -62,7 +64,7 @@ export const configure: Configure = (command, context, settle) => {
     .argument('<duration>', 'how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
       /^0[smh]?$/.test(text) ? 0 : duration(text),
     )
-    .requiredOption('--reason <text>', 'why, for whoever reads alert list')
+    .requiredOption('--reason <text>', 'why; alert list shows it')
     .action(async (length: number, options: Options & { readonly reason: string }) =>
       settle(
         await withIncidents(context, options, async (incidents) => {
@@ -151,7 +153,7 @@ async function test(context: Context, options: Options): Promise<ExitCode> {
   if (channels.length === 0)
     throw new CommandError(
       EXIT.failed,
-      'nobody is told: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
+      'there is no channel for alerts: set ALERT_WEBHOOK_URL, or ALERT_EMAIL_TO and the mail group.',
     )
   const now = context.clock.now()
   const incident: StoredIncident = {

@@ -15,7 +15,7 @@ interface Options {
 export const configure: Configure = (command, context, settle) => {
   command
     .description(
-      'Show the daemon of a data folder at once: its services, store, schedule, backlog and problems, and who is told of trouble. Settings come from the env files that the daemon recorded, unless others are named.',
+      'Show the daemon of a data folder on one screen: its services, store, schedule, backlog and problems, and where alerts go. Settings come from the env files that the daemon recorded, unless others are named.',
     )
     .option('--data <folder>', 'the daemon’s data folder (default: .platformctl)')
     .addOption(envFileOption())

@@ -15,13 +15,13 @@ export interface AlertList {
   readonly silence: Silence | undefined
 }
 
-/** The incidents, each with what was told of it, what is due and what a silence holds back. */
+/** The incidents, each with the alerts that were sent, those that are due, and those that a silence holds back. */
 export function alertsText({ incidents, channels, silence }: AlertList, columns: number): string {
-  const told =
+  const channelText =
     channels.length === 0
-      ? 'nobody: set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO'
+      ? 'off; set ALERT_WEBHOOK_URL or ALERT_EMAIL_TO'
       : channels.map((name) => (name === 'mail' ? 'by mail' : 'by webhook')).join(' and ')
-  const lines = [beside('told      ', told, columns)]
+  const lines = [beside('alerts    ', channelText, columns)]
   if (silence !== undefined)
     lines.push(
       beside('silence   ', `until ${minute(silence.until)}, by ${silence.by}: ${silence.reason}`, columns),

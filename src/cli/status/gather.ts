@@ -33,12 +33,12 @@ export interface PlatformStatus {
       }
     /** Why it could not be read. */
     | { readonly kind: string; readonly location: string; readonly fault: string }
-  /** Names of the variables that say who is told of trouble; empty: nobody is. */
-  readonly told: readonly string[]
+  /** The channels for alerts that are set, by variable. */
+  readonly alerts: readonly string[]
 }
 
 const PATIENCE_MS = 3000
-const TELLING = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] as const
+const ALERT_CHANNELS = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO', 'HEARTBEAT_PING_URL'] as const
 
 /** Reads what the daemon of a data folder recorded, asks its services, and looks into its store. */
 export async function gatherStatus(
@@ -64,7 +64,7 @@ export async function gatherStatus(
     daemon: { ...record, running },
     services,
     store: await storeStatus(context, { env, data: options.data, record }),
-    told: TELLING.filter((name) => env[name]?.trim()),
+    alerts: ALERT_CHANNELS.filter((name) => env[name]?.trim()),
   }
 }
 

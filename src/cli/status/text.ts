@@ -4,7 +4,7 @@ import type { PlatformStatus, ServiceStatus } from './gather.ts'
 const HOUR_MS = 3_600_000
 
 /** The whole platform on one screen: a label and a sentence a line. */
-export function statusText({ daemon, services, store, told }: PlatformStatus, now: number): string {
+export function statusText({ daemon, services, store, alerts }: PlatformStatus, now: number): string {
   const rows: [string, string][] = [
     ['daemon', daemonText(daemon, now)],
     ...services.map((one): [string, string] => [one.service, serviceText(one)]),
@@ -22,7 +22,12 @@ export function statusText({ daemon, services, store, told }: PlatformStatus, no
   }
   rows.push(
     ['env files', daemon.envFiles.join(', ') || 'none: its settings come from its process environment'],
-    ['told', told.length > 0 ? told.join(', ') : 'nobody: only the log, the status page and /metrics say so'],
+    [
+      'alerts',
+      alerts.length > 0
+        ? alerts.join(', ')
+        : 'none; problems show in the log, on the status page and in /metrics',
+    ],
   )
   return `${rows.map(([label, text]) => `${label.padEnd(11)}${text}`).join('\n')}\n`
 }

@@ -28,10 +28,10 @@ export function alertFindings({
     return production
       ? [
           warning({
-            id: 'nobody-is-told',
+            id: 'no-alert-channel',
             present: [],
             missing: ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO'],
-            cause: 'This is production, and nobody is told when something fails.',
+            cause: 'This is production, and no alert is sent when something fails.',
             fix: 'Set ALERT_WEBHOOK_URL, ALERT_EMAIL_TO or both, then run: platformctl alert test.',
           }),
         ]
@@ -43,16 +43,16 @@ export function alertFindings({
         id: 'alert-mail-off',
         present: ['ALERT_EMAIL_TO'],
         missing: ['ALERT_WEBHOOK_URL'],
-        cause: 'Alerts go out by mail alone, and mail is not configured, so nobody is told.',
+        cause: 'Alerts go out by mail alone, and mail is not configured, so none is sent.',
         fix: 'Configure mail, or set ALERT_WEBHOOK_URL.',
       }),
     ]
   return [
     warning({
-      id: 'told-by-mail-only',
+      id: 'alerts-by-mail-only',
       present: ['ALERT_EMAIL_TO'],
       missing: ['ALERT_WEBHOOK_URL'],
-      cause: 'Alerts go out by mail alone, so nobody is told when mail itself fails.',
+      cause: 'Alerts go out by mail alone, so a fault of mail itself sends none.',
       fix: 'Set ALERT_WEBHOOK_URL as well.',
     }),
   ]

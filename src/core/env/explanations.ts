@@ -34,7 +34,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'unterminated-quote':
     'A quote is opened and never closed. Some readers take the rest of the file as the value.',
   'unquoted-lines':
-    'A key of several lines (PEM) stands without quotes. Readers take its first line as the value and the others as lines of their own.',
+    'A key of several lines (PEM) has no quotes. Readers take its first line as the value and the others as lines of their own.',
   'text-after-quote': 'Text follows a closing quote. Readers disagree whether it belongs to the value.',
   'reader-difference':
     'Readers of env files understand this line differently, so the value depends on who starts the program. platformctl env dialects shows who sees what.',
@@ -48,10 +48,10 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
   'unreadable-secret-file':
     'NAME_FILE names a file that holds the secret NAME, and that file is missing, empty, larger than 64 KB, not text, not a regular file, or not readable by this user.',
-  'nobody-is-told':
+  'no-alert-channel':
     'DEPLOY_ENVIRONMENT is production and no channel for alerts is set: an incident shows only on the status page, in the log and in /metrics.',
-  'told-by-mail-only':
-    'Mail is the only channel for alerts, so the one fault that is never told is a fault of mail. A webhook goes another way.',
+  'alerts-by-mail-only':
+    'Mail is the only channel for alerts, so a fault of mail itself is never reported. Add a webhook.',
   'alert-mail-off':
     'ALERT_EMAIL_TO is set, and the mail group is not configured: alerts cannot go out by mail, and no other channel is set.',
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',

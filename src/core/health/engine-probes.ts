@@ -185,10 +185,7 @@ export function sharedStoreState({ settings, counting, untrustedProxy = () => fa
     counting() === 'fallback'
       ? degraded('does not answer: rate limits count in this process, at half the quota', true)
       : untrustedProxy()
-        ? degraded(
-            'a proxy that TRUST_PROXY does not name stands in front: all its visitors count as one client',
-            true,
-          )
+        ? degraded('a proxy in front is not in TRUST_PROXY, so all its visitors count as one client', true)
         : configuration(context)
 }
 

@@ -83,7 +83,7 @@ async function tellOne({
   const reason = outcome.kind === 'sent' ? undefined : outcome.reason
   await store.settle({ ...key, outcome: recorded, now, nextAt: now + (pause ?? 0), reason })
   const facts = { ...key, attempt, ...(reason !== undefined && { reason }) }
-  if (recorded === 'sent') log.info('alert_sent', 'somebody was told of an incident', facts)
+  if (recorded === 'sent') log.info('alert_sent', 'an alert was sent', facts)
   else
     log.warn(
       'alert_not_sent',

@@ -67,7 +67,7 @@ export function reportSchema(contract: Contract): Schema {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Report of platformctl preflight and platformctl env check',
-    description: 'No value of a variable, no part of one and not its length stands anywhere in it.',
+    description: 'It never contains a variable’s value, part of it, or its length.',
     ...object(
       {
         version: { const: 1 },

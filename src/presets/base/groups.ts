@@ -340,7 +340,7 @@ const mail = {
 const feedback = {
   services: ['web'],
   unlocks: 'bounces and complaints that end subscriptions by themselves',
-  absent: 'what the mail provider says back is not heard; platformctl email feedback reads it from a pipe',
+  absent: 'bounces and complaints go unnoticed, unless platformctl email feedback reads them from a pipe',
   variables: {
     MAILER_FEEDBACK_PROVIDER: {
       kind: 'enum',
@@ -395,7 +395,7 @@ const dkim = {
       kind: 'text',
       pattern: '[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?',
       example: 's2026',
-      summary: 'The name of the key: its DNS record stands at SELECTOR._domainkey.DOMAIN.',
+      summary: 'The name of the key: its DNS record is at SELECTOR._domainkey.DOMAIN.',
     },
     MAILER_DKIM_KEY: {
       kind: 'secret',
@@ -565,7 +565,7 @@ const budgets = {
 const alerts = {
   services: 'all',
   unlocks: 'messages to you when something fails',
-  absent: 'nobody is told of an incident; the status page shows it',
+  absent: 'no alerts are sent; incidents show on the status page',
   variables: {
     ALERT_WEBHOOK_URL: {
       kind: 'url',

@@ -28,9 +28,9 @@ const WEBHOOK = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
 
 test.each([
   ['nobody outside production', {}, []],
-  ['nobody in production', PRODUCTION, ['nobody-is-told']],
+  ['nobody in production', PRODUCTION, ['no-alert-channel']],
   ['a webhook in production', { ...PRODUCTION, ...WEBHOOK }, []],
-  ['mail alone', { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, ['told-by-mail-only']],
+  ['mail alone', { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, ['alerts-by-mail-only']],
   ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
   ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
 ])('preflight warns where %s would be told: %j', async (_, env, ids) => {
@@ -43,5 +43,5 @@ test('preflight says who will be told', async () => {
     present: ['ALERT_WEBHOOK_URL'],
     meaning: 'messages to you when something fails',
   })
-  expect((await preflight({})).alerts?.meaning).toMatch(/^nobody is told/)
+  expect((await preflight({})).alerts?.meaning).toMatch(/^no alerts are sent/)
 })

@@ -105,9 +105,9 @@ test('no explanation stands for a finding that nothing gives', () => {
       'names-not-read',
       'secret-set-twice',
       'unreadable-secret-file',
-      'nobody-is-told',
+      'no-alert-channel',
       'alert-mail-off',
-      'told-by-mail-only',
+      'alerts-by-mail-only',
     ].sort(),
   )
 })

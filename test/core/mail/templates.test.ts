@@ -103,12 +103,12 @@ test.each([
   [
     'a slot inside a tag',
     TEMPLATE.replace('**{{name}}**', '<b style="color:{{name}}">x</b>'),
-    /^mail\.md:\d+: the slot name stands inside a tag/,
+    /^mail\.md:\d+: the slot name is inside a tag/,
   ],
   [
     'a text slot as an address',
     TEMPLATE.replace('**{{name}}**', '[x]({{name}})'),
-    /the slot name stands inside a tag/,
+    /the slot name is inside a tag/,
   ],
   [
     'an image from elsewhere',
@@ -179,7 +179,7 @@ test.each([
   [
     'a slot in a style',
     MJML.replace('<strong>', '<strong style="color:{{name}}">'),
-    /^mail\.mjml:13: the slot name stands inside a tag/,
+    /^mail\.mjml:13: the slot name is inside a tag/,
   ],
 ])('a body in MJML with %s does not compile, and says where', async (_, source, sentence) => {
   await expect(compileMjml(source)).rejects.toThrow(sentence)

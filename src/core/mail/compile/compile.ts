@@ -228,7 +228,7 @@ function htmlContext(template: TemplateSource): Context {
     throw new TemplateError(
       template.file,
       line,
-      `the slot ${name} stands inside a tag; it may stand in text, or a url slot alone in a link’s address`,
+      `the slot ${name} is inside a tag; slots go into text, and a url slot alone into a link’s address`,
     )
   }
 }

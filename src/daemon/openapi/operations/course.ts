@@ -21,7 +21,7 @@ const confirmation = (summary: string, description: string): Operation => ({
   answers: [
     {
       status: 200,
-      description: 'Confirmed; or a page whose button confirms, for whoever only looks.',
+      description: 'Confirmed, or a page whose button confirms.',
       content: {
         'text/html': 'text',
         'application/json': {
@@ -103,11 +103,11 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
     confirm: {
       GET: confirmation(
         'Confirms a subscription by the link in its mail',
-        'For a browser (`Accept: text/html`) and for who asks for JSON. A second click says the same as the first. HEAD, prefetches (`Sec-Purpose`) and mail scanners change nothing; where the platform confirms by a button, neither does any other GET.',
+        'HTML for a browser (`Accept: text/html`), JSON on request. A second click answers as the first. HEAD, prefetches (`Sec-Purpose`) and mail scanners change nothing; where the platform confirms by a button, neither does any other GET.',
       ),
       POST: confirmation(
         'Confirms a subscription by the button on the page of its link',
-        'The body is not looked at.',
+        'The body is ignored.',
       ),
     },
     unsubscribe: {
@@ -200,7 +200,7 @@ function unsubscribe(summary: string, more = ''): Operation {
     tag: 'Course',
     summary,
     description:
-      `Always the same page, also for a forged or unknown link; JSON for who asks for it. HEAD and prefetches change nothing. The page offers to undo. ${more}`.trim(),
+      `Always the same page, even for a forged or unknown link; JSON on request. HEAD and prefetches change nothing. The page offers to undo. ${more}`.trim(),
     parameters: [
       linkParameter('s', 'From the link: subscription and enrolment.', 'Jk3nM0aPq9xT2vLs.1'),
       linkParameter('t', 'From the link: its signature.', 'c2lnbmF0dXJl'),

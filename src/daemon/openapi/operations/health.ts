@@ -26,7 +26,7 @@ export const healthOperation = ({ service, summary, probe, notConfigured }: Heal
   tag: 'Health',
   summary,
   description:
-    'Computed afresh for every request. `ok` and `degraded` are 200, `failing` is 503 with the same body. `application/health+json` is answered to who asks for it.',
+    'Computed for each request. `ok` and `degraded` are 200, `failing` is 503 with the same body. Clients that accept `application/health+json` get that format.',
   ...(service === WEB
     ? {
         security: 'deepToken' as const,
