@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
-import type { Outcome } from '../mail/transport.ts'
+import type { Outcome, Recorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
 import type { Course, DispatchResult } from './course.ts'
@@ -79,7 +79,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const marker = createMarker(store, timer)
     /** The claim is held until what became of it is durable: a verdict on a refusal, too, may take as long as another message. */
     const mark = async ({ claim, lease }: Taken, settlement: Settlement) => {
-      await marker(settlement, lease.heldUntil())
+      await marker.mark(settlement, lease.heldUntil())
       lease.end(claim)
     }
     const inFlight = createSemaphore(mailer.lines)
@@ -178,7 +178,12 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const next = following(plan, claim, clock.now())
       if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
       lease.begin(claim)
-      const outcome = await Promise.race([send(claim, plan, lease.signal), lease.expired.then(() => LATE)])
+      const { recorded, answered } = marker.begin(claim)
+      const outcome = await Promise.race([
+        send(claim, plan, lease.signal, recorded),
+        lease.expired.then(() => LATE),
+      ])
+      answered()
       // Here, in the order of the answers: what is in a row must not depend on what is recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
@@ -198,7 +203,12 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       reason: problem?.reason ?? 'the outcome is unknown',
     })
 
-    function send(claim: Claim, plan: CoursePlan, signal: AbortSignal): Promise<SendOutcome> {
+    function send(
+      claim: Claim,
+      plan: CoursePlan,
+      signal: AbortSignal,
+      recorded: Recorded,
+    ): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {
         ...lessonOf(plan, claim),
@@ -208,7 +218,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         date: new Date(claim.firstAttemptAt),
         unsubscribeUrl,
       }
-      return mailer.send(mail, signal)
+      return mailer.send(mail, signal, recorded)
     }
 
     function tell({ subscription, day }: Claim, outcome: SendOutcome) {

@@ -1,6 +1,7 @@
 import type { Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
-import type { CourseStore, Settlement } from './store.ts'
+import type { Recorded } from '../mail/transport.ts'
+import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
 const SHORTEST_MS = 3
@@ -16,29 +17,45 @@ interface Mark {
   readonly reject: (error: unknown) => void
 }
 
+export interface Marker {
+  /** Resolves when the outcome is durable, so a slot that awaits it takes no other work before. */
+  mark(settlement: Settlement, until: number): Promise<void>
+  /** Call it when a message goes out. */
+  begin(claim: Claim): {
+    /** For the transport, which may hold its next message until this one is durable. */
+    readonly recorded: Recorded
+    /** Call it when what became of the message is known. */
+    readonly answered: () => void
+  }
+}
+
 /**
- * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. The promise
- * resolves when the commit is done, so a slot that awaits it takes no other work before its mark is durable. A store
- * that cannot be written (a lock, a failover) is asked again until `until` on the monotonic clock: an outcome that was
- * learnt is not thrown away while its claim is held.
+ * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. When every message
+ * that is out is held until an earlier one is durable, none can join the group any more, and it is committed at once. A
+ * store that cannot be written (a lock, a failover) is asked again until `until` on the monotonic clock: an outcome that
+ * was learnt is not thrown away while its claim is held.
  */
-export function createMarker(
-  store: Pick<CourseStore, 'settle'>,
-  timer: Timer,
-): (settlement: Settlement, until: number) => Promise<void> {
+export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): Marker {
   let group: Mark[] = []
-  let waiting = false
+  /** The group that a timer is set for. */
+  let waiting: Mark[] | undefined
   let window = SHORTEST_MS
+  let [out, held] = [0, 0]
+  const sent = new Map<Claim, PromiseWithResolvers<void>>()
 
   const commitSoon = () => {
-    if (waiting) return
-    waiting = true
-    void timer.sleep(window).then(commit)
+    if (waiting === group) return
+    const mine = group
+    waiting = mine
+    // It may have been committed before its time.
+    void timer.sleep(window).then(() => (mine === group ? commit() : undefined))
+  }
+  const commitIfAllAreHeld = () => {
+    if (held > 0 && held >= out && group.length > 0 && window !== AGAIN_MS) void commit()
   }
   async function commit(): Promise<void> {
     const marked = group
     group = []
-    waiting = false
     const began = timer.monotonic()
     try {
       await store.settle(marked.map(({ settlement }) => settlement))
@@ -55,9 +72,34 @@ export function createMarker(
       if (group.length > 0) commitSoon()
     }
   }
-  return (settlement, until) =>
-    new Promise((resolve, reject) => {
+  return {
+    mark(settlement, until) {
+      const message = sent.get(settlement.claim)
+      sent.delete(settlement.claim)
+      const { promise, resolve, reject } = message ?? Promise.withResolvers<void>()
       group.push({ settlement, until, resolve, reject })
       commitSoon()
-    })
+      commitIfAllAreHeld()
+      return promise
+    },
+    begin(claim) {
+      const durable = Promise.withResolvers<void>()
+      sent.set(claim, durable)
+      out += 1
+      return {
+        async recorded() {
+          held += 1
+          commitIfAllAreHeld()
+          try {
+            await durable.promise
+          } finally {
+            held -= 1
+          }
+        },
+        answered: () => {
+          out -= 1
+        },
+      }
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import type { Mailbox } from '../address.ts'
-import type { Message, Outcome } from './transport.ts'
+import type { Message, Outcome, Recorded } from './transport.ts'
 
 /** What is to be mailed, before it is rendered. */
 export interface Mail {
@@ -41,8 +41,8 @@ export interface Mailer {
   messageId(mail: Pick<Mail, 'template' | 'label' | 'about'>): string | undefined
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
-  /** Never rejects. */
-  send(mail: Mail, signal?: AbortSignal): Promise<SendOutcome>
+  /** Never rejects. `recorded`: see `Transport`. */
+  send(mail: Mail, signal?: AbortSignal, recorded?: Recorded): Promise<SendOutcome>
   /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>
   close(): Promise<void>

@@ -5,7 +5,7 @@ import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
-import { LINES, type Message, type Outcome, PATIENCE_MS, type Transport } from './transport.ts'
+import { LINES, type Message, type Outcome, PATIENCE_MS, type Recorded, type Transport } from './transport.ts'
 import type { DkimSigner } from './transports/dkim.ts'
 
 function templateIn(
@@ -67,7 +67,7 @@ export function openMailer({
     },
     messageId: (mail) => messageIdOf(mail, sender),
     compose,
-    async send(mail, signal) {
+    async send(mail, signal, recorded) {
       let message: Message
       try {
         message = await compose(mail)
@@ -80,7 +80,7 @@ export function openMailer({
       } catch {
         return { kind: 'transient', scope: 'connection', reason: 'the mail transport could not be opened' }
       }
-      return carried(line, message, signal)
+      return carried(line, message, signal, recorded)
     },
     verify: async (signal) => (await transport()).verify(signal),
     close: async () => (await opened?.catch(() => undefined))?.close(),
@@ -88,9 +88,14 @@ export function openMailer({
 }
 
 /** A transport of somebody else's may throw, or answer with something else: then nobody knows what became of it. */
-async function carried(transport: Transport, message: Message, signal?: AbortSignal): Promise<Outcome> {
+async function carried(
+  transport: Transport,
+  message: Message,
+  signal: AbortSignal | undefined,
+  recorded: Recorded | undefined,
+): Promise<Outcome> {
   try {
-    const outcome: unknown = await transport.send(message, signal)
+    const outcome: unknown = await transport.send(message, signal, recorded)
     if (isOutcome(outcome)) return outcome
   } catch {
     // Told below: the fault's own text could quote an address.

@@ -19,7 +19,7 @@ export interface SmtpFault {
   /** Its enhanced status code (`5.1.1`, RFC 3463), when it gave one. */
   readonly enhanced: string | undefined
   /** The command that was answered, or that waited for an answer. */
-  readonly command: 'connect' | 'tls' | 'auth' | 'mail' | 'rcpt' | 'data' | 'local'
+  readonly command: 'connect' | 'tls' | 'auth' | 'mail' | 'rcpt' | 'data' | 'record' | 'local'
   /** Some of the message had been handed over when the line broke. */
   readonly handedOver: boolean
 }
@@ -124,6 +124,12 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     when: 'the address cannot be written into an SMTP command',
     matches: ({ command }) => command === 'local',
     outcome: permanent('the address cannot be used over SMTP'),
+  },
+  {
+    id: 'not-recorded',
+    when: 'what became of the message before it on the same connection could not be stored: another is not sent',
+    matches: ({ command }) => command === 'record',
+    outcome: connection('the message before it was sent, and the store could not record that'),
   },
   {
     id: 'dropped-after-data',

@@ -73,8 +73,8 @@ export function createSuppressingMailer(
 
   return {
     ...mailer,
-    async send(mail, signal) {
-      if (!mailer.configured) return mailer.send(mail, signal)
+    async send(mail, signal, recorded) {
+      if (!mailer.configured) return mailer.send(mail, signal, recorded)
       try {
         const refused = await refusal(mail)
         if (refused) return refused
@@ -86,7 +86,7 @@ export function createSuppressingMailer(
         }
       }
       if (mail.unsubscribeUrl === undefined) await onUrgent().catch(() => {})
-      const outcome = await mailer.send(mail, signal)
+      const outcome = await mailer.send(mail, signal, recorded)
       if (outcome.kind === 'sent') {
         const [at, source, domain] = [
           clock.now(),

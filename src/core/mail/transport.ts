@@ -37,6 +37,9 @@ export type Outcome =
   | { readonly kind: 'permanent'; readonly reason: string; readonly hardBounce: boolean }
   | { readonly kind: 'unknown'; readonly reason: string }
 
+/** Waits until what became of a message is stored for good. */
+export type Recorded = () => Promise<void>
+
 /** How many messages a transport carries at once; more would only wait in its line, handed over but not gone. */
 export const LINES = { smtp: 20, api: 50 } as const
 
@@ -49,7 +52,12 @@ export interface Transport {
   readonly kind: string
   /** The longest that one attempt may take; default: that of `api`. */
   readonly patienceMs?: number
-  send(message: Message, signal?: AbortSignal): Promise<Outcome>
+  /**
+   * `recorded` resolves once what became of this message is stored for good, and rejects if that failed; calling it
+   * hurries the commit. Where the provider recognizes no repeats, complete no message on a connection before the last
+   * one that it took there is recorded: a crash then repeats at most one message for each connection.
+   */
+  send(message: Message, signal?: AbortSignal, recorded?: Recorded): Promise<Outcome>
   /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>
   close(): Promise<void>

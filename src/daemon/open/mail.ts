@@ -80,10 +80,10 @@ export function openMail({
   let refused: string | undefined
   const mailer: Mailer = {
     ...suppressing,
-    async send(mail, signal) {
+    async send(mail, signal, recorded) {
       sending += 1
       try {
-        const outcome = await suppressing.send(mail, signal)
+        const outcome = await suppressing.send(mail, signal, recorded)
         if (outcome.kind === 'sent') refused = undefined
         if (outcome.kind === 'transient' && outcome.scope === 'sender') refused = outcome.reason
         return outcome

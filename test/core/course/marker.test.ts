@@ -11,7 +11,7 @@ const OUTCOME = {} as Settlement
 function markerOver(settle: () => Promise<void>) {
   const time = virtualTime(0)
   const commits: { readonly at: number; readonly size: number }[] = []
-  const mark = createMarker(
+  const marker = createMarker(
     {
       settle: async (outcomes) => {
         commits.push({ at: time.elapsed(), size: outcomes.length })
@@ -20,7 +20,7 @@ function markerOver(settle: () => Promise<void>) {
     },
     time.clock,
   )
-  return { time, commits, mark }
+  return { time, commits, marker, mark: marker.mark }
 }
 
 test('outcomes that are learnt within three milliseconds share a commit', async () => {
@@ -32,6 +32,42 @@ test('outcomes that are learnt within three milliseconds share a commit', async 
   expect(commits).toEqual([
     { at: 3, size: 2 },
     { at: 7, size: 1 },
+  ])
+})
+
+test('when every message that is out is held until another is recorded, the group is committed at once', async () => {
+  const { time, commits, marker } = markerOver(async () => {})
+  // Only their identity counts here.
+  const [first, second, third] = [0, 1, 2].map(() => ({ claim: {} }) as Settlement) as [
+    Settlement,
+    Settlement,
+    Settlement,
+  ]
+  const [one, two] = [marker.begin(first.claim), marker.begin(second.claim)]
+  one.answered()
+  const marks = [marker.mark(first, 90_000)]
+  // The third is held until the first is recorded, and the second is not answered: its mark may still join.
+  const three = marker.begin(third.claim)
+  marks.push(one.recorded().then(three.answered))
+  time.after(1, () => {
+    two.answered()
+    marks.push(marker.mark(second, 90_000))
+  })
+  await time.passUntil(2, () => false)
+  await Promise.all(marks)
+  expect(commits).toEqual([{ at: 1, size: 2 }])
+})
+
+test('a message is told that the one before it could not be recorded', async () => {
+  const { time, marker } = markerOver(() => Promise.reject(new TypeError('no such column')))
+  const settlement = { claim: {} } as Settlement
+  const { recorded, answered } = marker.begin(settlement.claim)
+  answered()
+  const marked = marker.mark(settlement, 90_000)
+  const waits = recorded()
+  await Promise.all([
+    expect(during(time, marked)).rejects.toThrow('no such column'),
+    expect(waits).rejects.toThrow('no such column'),
   ])
 })
 

@@ -179,8 +179,64 @@ const CASES: readonly Case[] = [
 
 const outcomeOf = (row: string) => SMTP_OUTCOMES.find(({ id }) => id === row)?.outcome
 
-test('every row of the table has a server that misbehaves so', () => {
-  expect([...new Set(CASES.map(([row]) => row))].sort()).toEqual(SMTP_OUTCOMES.map(({ id }) => id).sort())
+test('every row of the table has a server that misbehaves so, but one that is a fault of the store', () => {
+  const rows = new Set([...CASES.map(([row]) => row), 'not-recorded'])
+  expect([...rows].sort()).toEqual(SMTP_OUTCOMES.map(({ id }) => id).sort())
+})
+
+test('a message is not completed before the last one on its connection is recorded, and never if that failed', async () => {
+  const { port, lines, connections } = await rudeSmtp()
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const taken = () => lines.filter((line) => line === '.').length
+  const first = Promise.withResolvers<void>()
+  const second = Promise.withResolvers<void>()
+  let asked = 0
+  const recorded = (promise: Promise<void>) => () => {
+    asked += 1
+    return promise
+  }
+  expect((await one.send(WELCOME, undefined, recorded(first.promise))).kind).toBe('sent')
+  const next = one.send(WELCOME, undefined, recorded(second.promise))
+  await expect.poll(() => asked).toBe(1)
+  expect([taken(), lines.filter((line) => line === 'DATA').length]).toEqual([1, 2])
+  first.resolve()
+  expect((await next).kind).toBe('sent')
+  const last = one.send(WELCOME, undefined, recorded(Promise.resolve()))
+  await expect.poll(() => asked).toBe(2)
+  second.reject(new Error('disk full'))
+  expect(await last).toEqual(outcomeOf('not-recorded'))
+  expect([taken(), connections()]).toEqual([2, 1])
+})
+
+test('a message that is not recorded waits for none that is', async () => {
+  const { port, connections } = await rudeSmtp()
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  await one.send(WELCOME, undefined, () => new Promise(() => {}))
+  expect((await one.send(WELCOME)).kind).toBe('sent')
+  expect(connections()).toBe(1)
+})
+
+test('a connection that the server closed is replaced only when its last message is recorded', async () => {
+  const { port, connections } = await rudeSmtp((word, socket) => {
+    if (word !== 'END') return undefined
+    socket.end('250 2.0.0 the only one here\r\n')
+    return null
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const recorded = Promise.withResolvers<void>()
+  const send = () => one.send(WELCOME, undefined, () => recorded.promise)
+  await Promise.all(Array.from({ length: LINES.smtp }, send))
+  // Until the ends of the connections are seen.
+  const someTurns = async () => {
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await someTurns()
+  const next = send()
+  await someTurns()
+  expect(connections()).toBe(LINES.smtp)
+  recorded.resolve()
+  expect((await next).kind).toBe('sent')
+  expect(connections()).toBe(LINES.smtp + 1)
 })
 
 test.each(CASES.map(([row, how, url, mail = WELCOME]) => ({ row, how, url, mail })))(

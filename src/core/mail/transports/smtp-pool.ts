@@ -1,9 +1,14 @@
 import type { SmtpFault } from '../outcome.ts'
+import type { Recorded } from '../transport.ts'
 import { openSession, type SessionOptions, type SmtpMessage, type SmtpSession } from './smtp-session.ts'
 
 export interface SmtpPool {
   /** Undefined: the server has taken the message. Never rejects. */
-  send(message: SmtpMessage, signal: AbortSignal | undefined): Promise<SmtpFault | undefined>
+  send(
+    message: SmtpMessage,
+    signal: AbortSignal | undefined,
+    recorded?: Recorded,
+  ): Promise<SmtpFault | undefined>
   /** Rejects with an SmtpFault. */
   verify(signal: AbortSignal | undefined): Promise<void>
   close(): void
@@ -48,24 +53,23 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
     }
   }
 
-  async function attempt(message: SmtpMessage, signal: AbortSignal | undefined) {
+  async function attempt(message: SmtpMessage, signal: AbortSignal | undefined, recorded?: Recorded) {
     const session = await take(signal)
     const kept = session.sent > 0
-    const fault = await session.send(message, signal)
+    const fault = await session.send(message, signal, recorded)
     giveBack(session)
     return { fault, kept }
   }
 
   return {
-    async send(message, signal) {
+    async send(message, signal, recorded) {
       try {
-        const { fault, kept } = await attempt(message, signal)
+        const { fault, kept } = await attempt(message, signal, recorded)
         // A kept line may have been ended by the server (idle, or so many messages a line) without our knowing: that
         // is no news about the server as long as nothing was handed over, so a fresh line is asked.
         const stale = kept && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
-        return stale && fault.command !== 'local' && !signal?.aborted
-          ? (await attempt(message, signal)).fault
-          : fault
+        const ours = fault?.command === 'local' || fault?.command === 'record'
+        return stale && !ours && !signal?.aborted ? (await attempt(message, signal, recorded)).fault : fault
       } catch (fault) {
         // Only faults of opening a line are thrown here, and they are SmtpFaults.
         return fault as SmtpFault

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import type { SmtpFault } from '../outcome.ts'
+import type { Recorded } from '../transport.ts'
 
 /** One open, authenticated line to the mail server. */
 export interface SmtpSession {
@@ -8,8 +9,15 @@ export interface SmtpSession {
   readonly alive: boolean
   /** Messages handed over on it so far. */
   readonly sent: number
-  /** Undefined: the server has taken the message. Never rejects. Aborting ends the line. */
-  send(message: SmtpMessage, signal: AbortSignal | undefined): Promise<SmtpFault | undefined>
+  /**
+   * Undefined: the server has taken the message. Never rejects. Aborting ends the line. A message that is going to be
+   * recorded is not completed before the last such one that the server took here is: a crash repeats one at most.
+   */
+  send(
+    message: SmtpMessage,
+    signal: AbortSignal | undefined,
+    recorded?: Recorded,
+  ): Promise<SmtpFault | undefined>
   /** Ends the line politely. */
   quit(): void
 }
@@ -27,7 +35,10 @@ export interface SessionOptions extends SMTPConnectionOptions {
   readonly finalReplyMs: number
 }
 
-/** Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the line has ended. */
+/**
+ * Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the line has ended and what it
+ * carried is recorded.
+ */
 export function openSession(
   { auth, silenceMs, finalReplyMs, ...options }: SessionOptions,
   onEnd: () => void,
@@ -36,6 +47,7 @@ export function openSession(
   return new Promise((resolve, reject: (fault: SmtpFault) => void) => {
     const line = new SMTPConnection(options)
     const state = { alive: true, sent: 0 }
+    let before: Recorded | undefined
     const fail = (error: unknown) => {
       clearTimeout(patience)
       reject(faultOf(error, false))
@@ -54,9 +66,13 @@ export function openSession(
         get sent() {
           return state.sent
         },
-        send: (message, abort) => {
+        async send(message, abort, recorded) {
           state.sent += 1
-          return sendOn({ line, message, signal: abort, silenceMs, finalReplyMs })
+          const mayComplete = recorded && before
+          const fault = await sendOn({ line, message, signal: abort, mayComplete, silenceMs, finalReplyMs })
+          // What may have been taken counts as taken.
+          if (recorded && (fault === undefined || fault.handedOver)) before = recorded
+          return fault
         },
         quit: () => line.quit(),
       })
@@ -66,7 +82,8 @@ export function openSession(
     line.once('end', () => {
       state.alive = false
       fail(undefined)
-      onEnd()
+      if (before === undefined) onEnd()
+      else before().then(onEnd, onEnd)
     })
     line.connect((error?: unknown) => {
       if (error) fail(error)
@@ -84,27 +101,34 @@ function sendOn({
   line,
   message: { from, to, bytes },
   signal,
+  mayComplete,
   silenceMs,
   finalReplyMs,
 }: {
   readonly line: SMTPConnection
   readonly message: SmtpMessage
   readonly signal: AbortSignal | undefined
+  /** Resolves when the message may be completed, rejects when it may not. */
+  readonly mayComplete: Recorded | undefined
   readonly silenceMs: number
   readonly finalReplyMs: number
 }): Promise<SmtpFault | undefined> {
   return new Promise((resolve) => {
     let handedOver = false
     let patience: NodeJS.Timeout | undefined
-    const stop = () => {
+    let ended = false
+    const giveUp = (command: SmtpFault['command']) => {
+      ended = true
       clearTimeout(patience)
       line.close()
-      resolve({ ...NO_REPLY, command: 'data', handedOver })
+      resolve({ ...NO_REPLY, command, handedOver })
     }
+    const stop = () => giveUp('data')
     if (signal?.aborted) return stop()
     patience = setTimeout(stop, silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const finish = (fault: SmtpFault | undefined) => {
+      ended = true
       clearTimeout(patience)
       signal?.removeEventListener('abort', stop)
       resolve(fault)
@@ -113,10 +137,15 @@ function sendOn({
     // whether a line that breaks leaves the outcome unknown. A stream would do the same in ten times the work.
     const source = {
       pipe(target: NodeJS.WritableStream) {
-        handedOver = true
-        clearTimeout(patience)
-        patience = setTimeout(stop, finalReplyMs)
-        target.end(bytes)
+        const complete = () => {
+          if (ended) return
+          handedOver = true
+          clearTimeout(patience)
+          patience = setTimeout(stop, finalReplyMs)
+          target.end(bytes)
+        }
+        if (mayComplete === undefined) complete()
+        else mayComplete().then(complete, () => ended || giveUp('record'))
       },
     } as unknown as Readable
     line.send({ from, to: [to], size: bytes.length }, source, (error) => {

@@ -57,7 +57,7 @@ export function openSmtp({
   return {
     kind: 'smtp',
     patienceMs: PATIENCE_MS.smtp,
-    async send(message, signal) {
+    async send(message, signal, recorded) {
       const plain = mimeOf(message)
       const bytes = dkim === undefined ? plain : await dkim.sign(plain)
       const fault = await pool.send(
@@ -67,6 +67,7 @@ export function openSmtp({
           bytes,
         },
         signal,
+        recorded,
       )
       return fault === undefined ? { kind: 'sent', id: message.messageId } : smtpOutcome(fault)
     },
