@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -43,6 +43,10 @@ export interface CrashResult {
   readonly twice: readonly string[]
   /** Over SMTP: messages that were in flight when their sender was killed, and went out again. */
   readonly repeated: number
+  /** Of these, the most after one kill. */
+  readonly mostRepeated: number
+  /** Kills that repeated more messages than there were connections. */
+  readonly unbounded: readonly string[]
   readonly faults: readonly string[]
   readonly seconds: number
 }
@@ -80,19 +84,27 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
       return startLife(folder, env, sink.life * NEXT_LIFE_MS, school ? ['--config', school.file] : [])
     }
     let kills = 0
+    /** Connections that were open when each life was ended. */
+    const open: number[] = []
     while (kills < plan.kills) {
       const daemon = await life()
+      const kill = () => {
+        open[sink.life] ??= sink.connections?.() ?? 0
+        daemon.process.kill('SIGKILL')
+      }
       const where = random.pick(['arrived', 'taken', 'answered', 'random'] as const)
       // The step's first message is often the first of a group: any of the first hundred may be the one.
-      if (where === 'random') setTimeout(() => daemon.process.kill('SIGKILL'), random.between(1, 250))
-      else killAt(sink, where, random.between(1, 100), daemon.process)
+      if (where === 'random') setTimeout(kill, random.between(1, 250))
+      else killAt(sink, where, random.between(1, 100), kill)
       const ended = once(daemon.process, 'close')
       const answer = daemon.dispatch()
-      const timer = setTimeout(() => daemon.process.kill('SIGKILL'), LIFE_MS)
+      const timer = setTimeout(kill, LIFE_MS)
       // A backlog that is worked off before the kill came is no kill.
-      await Promise.race([ended, answer.then((done) => (done ? daemon.process.kill('SIGKILL') : undefined))])
+      await Promise.race([ended, answer.then((done) => (done ? kill() : undefined))])
       await ended
       clearTimeout(timer)
+      // What the dead had written is read to its end, and counted as theirs.
+      while (sink.connections?.()) await new Promise((resolve) => setImmediate(resolve))
       sink.onStep = () => {}
       sink.life += 1
       kills += 1
@@ -103,6 +115,7 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
     const faults = [...sink.faults, ...(await verify(address)), ...(school ? misplacedIn(school, sink) : [])]
     return {
       ...judge(sink, { ...plan, ...(school && { lessons: school.lessons }) }),
+      ...repeats(sink, open),
       kills,
       at,
       faults,
@@ -124,11 +137,11 @@ async function passLeases(url: string | undefined): Promise<void> {
   await client.end()
 }
 
-function killAt(sink: Sink, step: Step, nth: number, victim: ChildProcess): void {
+function killAt(sink: Sink, step: Step, nth: number, kill: () => void): void {
   let seen = 0
   sink.onStep = (now) => {
     if (now === step) seen += 1
-    if (seen === nth) victim.kill('SIGKILL')
+    if (seen === nth) kill()
   }
 }
 
@@ -253,16 +266,34 @@ export function judge(
   }
   const lost: string[] = []
   const twice: string[] = []
-  let repeated = 0
   for (let n = 0; n < people; n += 1) {
     const ofPerson = lessons.get(addressOf(n)) ?? new Map<string, number[]>()
     if (ofPerson.size !== each) lost.push(`${addressOf(n)} was sent ${ofPerson.size} of ${each} lessons`)
     for (const [key, lives] of ofPerson) {
-      repeated += lives.length - 1
       // Over SMTP a message in flight at a kill may go out again: in the next lives, never twice in one.
       if (provider === 'api' ? lives.length > 1 : new Set(lives).size < lives.length)
         twice.push(`${addressOf(n)} was sent ${key} in lives ${lives.join(', ')}`)
     }
   }
-  return { lessons: people * each, lost, twice, repeated }
+  return { lessons: people * each, lost, twice }
+}
+
+/** What each kill repeated: messages that were delivered in the life that it ended, and again in a later one. */
+function repeats(sink: Sink, open: readonly number[]) {
+  const last = new Map<string, number>()
+  const after = open.map(() => 0)
+  for (const { key, life } of sink.deliveries) {
+    const before = last.get(key)
+    if (before !== undefined && before < life) after[before] = (after[before] ?? 0) + 1
+    last.set(key, life)
+  }
+  return {
+    repeated: after.reduce((sum, count) => sum + count, 0),
+    mostRepeated: Math.max(0, ...after),
+    unbounded: after.flatMap((count, life) =>
+      count > (open[life] ?? 0)
+        ? [`kill ${life + 1} repeated ${count} messages, with ${open[life]} connections open`]
+        : [],
+    ),
+  }
 }

@@ -7,7 +7,8 @@ const USAGE = `npm run torture [-- --kills 10000] [--seed 1] [--courses 3] [--st
   The built daemon under SIGKILL, on SQLite and PostgreSQL, against a mail API that honours keys and a mail server that
   knows none. A quarter of the kills for each. Everybody is in every course, of different cadences and in two languages;
   --courses 0 takes the course of the default platform. Exit 1 if a lesson was lost, came twice under its key, in the
-  wrong language, out of order, or before its spacing had passed.`
+  wrong language, out of order, or before its spacing had passed, or if over SMTP a kill repeated more messages than there
+  were connections.`
 const { values } = optionsOf(USAGE, {
   options: {
     kills: { type: 'string', default: '10000' },
@@ -40,12 +41,13 @@ for (const store of stores) {
       onKill: (done, delivered) =>
         progress.tell(`${store}, ${provider}: ${done} of ${kills} kills, ${delivered} lessons`),
     })
-    const { at, lessons, lost, twice, repeated, faults, seconds } = result
+    const { at, lessons, lost, twice, repeated, mostRepeated, unbounded, faults, seconds } = result
     progress.end()
-    for (const line of [...lost, ...twice, ...faults].slice(0, 20)) process.stdout.write(`  ${line}\n`)
+    for (const line of [...lost, ...twice, ...unbounded, ...faults].slice(0, 20))
+      process.stdout.write(`  ${line}\n`)
     process.stdout.write(
-      `${store}, ${provider}: ${result.kills} kills (${at.arrived} as a message arrived, ${at.taken} taken, ${at.answered} answered, ${at.random} at random), ${courses === 0 ? '' : `${courses} courses, `}${lessons} lessons, ${lost.length} lost, ${twice.length} twice, ${repeated} in flight repeated, ${faults.length} faults, ${seconds.toFixed(0)} s\n`,
+      `${store}, ${provider}: ${result.kills} kills (${at.arrived} as a message arrived, ${at.taken} taken, ${at.answered} answered, ${at.random} at random), ${courses === 0 ? '' : `${courses} courses, `}${lessons} lessons, ${lost.length} lost, ${twice.length} twice, ${repeated} in flight repeated (${mostRepeated} at most after one kill; ${unbounded.length} times more than connections), ${faults.length} faults, ${seconds.toFixed(0)} s\n`,
     )
-    if (lost.length + twice.length + faults.length > 0) process.exitCode = 1
+    if (lost.length + twice.length + unbounded.length + faults.length > 0) process.exitCode = 1
   }
 }

@@ -30,6 +30,8 @@ export interface Sink {
   /** Awaited between the moment at which a message was taken and its answer. */
   hold?: (() => Promise<void>) | undefined
   life: number
+  /** Over SMTP: how many connections are open now. */
+  readonly connections?: () => number
   close(): Promise<void>
 }
 
@@ -117,6 +119,7 @@ export async function smtpSink(): Promise<Sink> {
     faults: [],
     onStep: () => {},
     life: 0,
+    connections: () => server.connections.size,
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
   return sink
