@@ -1,6 +1,7 @@
 import { systemClock } from '../src/core/clock.ts'
 import type { Course } from '../src/core/course/course.ts'
 import { openCourse } from '../src/core/course/open.ts'
+import type { Settings } from '../src/core/env/settings.ts'
 import { silentLog } from '../src/core/log.ts'
 import type { Mailer } from '../src/core/mail/mailer.ts'
 import { openMailer } from '../src/core/mail/open.ts'
@@ -9,13 +10,15 @@ import { secret } from '../src/core/secret.ts'
 import type { Store } from '../src/core/store/store.ts'
 import { catalog, compiledMails } from '../test/support/learning.ts'
 
-/** Sends through the mail API at the address, as every bench of the course does. */
-export function courseMailer(api: string): Mailer {
+/** Sends through the mail API at the address. */
+export const courseMailer = (api: string): Mailer => courseMailerOver({ kind: 'api', url: api })
+
+export function courseMailerOver(route: NonNullable<Settings['mail']>['route']): Mailer {
   return openMailer({
     compiled: compiledMails,
     mail: {
       key: secret('provider-key'),
-      route: { kind: 'api', url: api },
+      route,
       from: { name: 'Quantum Course', address: 'course@example.com' },
       replyTo: undefined,
     },

@@ -10,9 +10,9 @@ import type { Mailer } from '../src/core/mail/mailer.ts'
 import { jsonPiecesOf } from '../src/core/mail/transports/api-body.ts'
 import { secret } from '../src/core/secret.ts'
 import { openStore } from '../src/core/store/open.ts'
-import type { Store } from '../src/core/store/store.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { courseMailer, courseOver } from './course.ts'
+import { courseMailer } from './course.ts'
+import { dueRows, dueRowsPostgres, lessonMail, rate } from './due-lessons.ts'
 import type { Contender } from './harness.ts'
 import { peer } from './peers.ts'
 import { startRedis } from './redis.ts'
@@ -139,26 +139,6 @@ export async function dripContenders(input: {
   }
 }
 
-const NOW = Date.now()
-const dueRows = (lessons: number, table: string) =>
-  `INSERT INTO ${table} (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
-   WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${lessons})
-   SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW} FROM n`
-const dueRowsPostgres = (lessons: number) =>
-  `INSERT INTO platformctl.subscription (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
-   SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW}
-   FROM generate_series(1, ${lessons}) AS n`
-
-async function rate(lessons: number, store: Store, mailer: Mailer): Promise<number> {
-  const course = courseOver(store, mailer)
-  const began = performance.now()
-  const { sent } = await course.dispatch({ limit: lessons })
-  const seconds = (performance.now() - began) / 1000
-  await store.close()
-  if (sent !== lessons) throw new Error(`${sent} of ${lessons} were sent`)
-  return lessons / seconds
-}
-
 /** What durability alone costs: no claim, no lease, no look before the send, no template; one column by row number. */
 async function marking(file: string, lessons: number, post: Post): Promise<number> {
   const database = new Database(file)
@@ -197,17 +177,7 @@ async function marking(file: string, lessons: number, post: Post): Promise<numbe
 }
 
 async function lessonBody(mailer: Mailer): Promise<Buffer> {
-  const url =
-    'https://www.example.com/api/email/unsubscribe?s=person-1.1&t=0123456789abcdefghijklmnopqrstuvwxyzABCDEF_'
-  const message = await mailer.compose({
-    template: 'course-day-1',
-    slots: { lessonUrl: 'https://www.example.com/lessons/1', unsubscribeUrl: url },
-    to: { name: undefined, address: 'p1@example.com' },
-    about: 'course.person-1.1.1',
-    date: new Date(NOW),
-    unsubscribeUrl: url,
-  })
-  return joinPieces(jsonPiecesOf(message))
+  return joinPieces(jsonPiecesOf(await mailer.compose(lessonMail())))
 }
 
 type Post = (key: string) => Promise<void>
