@@ -27,7 +27,7 @@ export interface Point {
   readonly value: number
 }
 
-export type Verdict =
+export type GrowthVerdict =
   | 'flat'
   | 'better than linear'
   | 'linear'
@@ -48,7 +48,7 @@ export function growthOf(
 ): {
   readonly exponent: number
   readonly lastDecade: number
-  readonly verdict: Verdict
+  readonly verdict: GrowthVerdict
 } {
   const at = points.map(({ size, value }) => ({ x: Math.log10(size), y: Math.log10(value) }))
   const mean = (of: (point: { x: number; y: number }) => number) =>
@@ -64,7 +64,7 @@ export function growthOf(
 function verdictOf(
   worst: number,
   floor: { readonly exponent: number; readonly lastDecade: number } | undefined,
-): Verdict {
+): GrowthVerdict {
   if (worst > 1 + TOLERANCE) {
     const beside = floor ? Math.max(floor.exponent, floor.lastDecade) : 1
     if (worst - beside > TOLERANCE) return 'worse than linear'

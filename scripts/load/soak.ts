@@ -125,7 +125,7 @@ export async function soak({ seconds, rate, seed, onSample }: SoakOptions): Prom
       ...Object.entries(wrong).map(([what, count]) => `${what}, ${count} times`),
       ...daemon.complaints.map((line) => `the daemon complained: ${line.slice(0, 300)}`),
       ...(code === 0 ? [] : [`the daemon ended with ${code}`]),
-      ...judge(samples),
+      ...soakFaults(samples),
     ]
     return { requests, statuses, mails: provider.mails(), samples, faults }
   } finally {
@@ -138,7 +138,7 @@ export async function soak({ seconds, rate, seed, onSample }: SoakOptions): Prom
 }
 
 /** The first sixth is the warm-up: code is compiled and caches fill. */
-function judge(samples: readonly Sample[]): string[] {
+function soakFaults(samples: readonly Sample[]): string[] {
   const warm = samples.slice(Math.ceil(samples.length / 6))
   const third = Math.max(1, Math.floor(warm.length / 3))
   const mean = (some: readonly Sample[]) => some.reduce((sum, { heap }) => sum + heap, 0) / some.length

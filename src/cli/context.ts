@@ -1,7 +1,7 @@
 import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
-import type { Network } from '../core/live/network.ts'
+import type { LiveNetwork } from '../core/live/network.ts'
 import type { Platform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 
@@ -56,7 +56,7 @@ export interface Context {
   /** From now on signals go here, and end nothing: to a program that runs in the place of this one. */
   readonly takeSignals?: (forward: (signal: NodeJS.Signals) => void) => void
   /** The outside for live checks; the system's when absent. */
-  readonly network?: Network
+  readonly network?: LiveNetwork
   /**
    * From now on a promise that nobody waited for, or an exception that nobody caught, goes here before the process
    * ends with exit code 1. Without it Node prints the error, whose text may hold anything.

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
-import { followRound, type Report, type Streaks } from '../core/incidents/causes.ts'
+import { followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
 import type {
   IncidentStore,
@@ -69,7 +69,7 @@ export function alertChannels({
 
 export interface Alerts {
   /** Takes a round of looks; true: what it saw for the first time should be looked at again soon. */
-  follow(reports: readonly Report[]): Promise<boolean>
+  follow(reports: readonly RoundReport[]): Promise<boolean>
   /** Resolves when what is being told has been. */
   told(): Promise<void>
   stop(): Promise<void>
@@ -129,7 +129,7 @@ export function startAlerts({
   /** The next streaks are kept only when the store took what they mean. */
   async function followIn(
     incidents: IncidentStore,
-    reports: readonly Report[],
+    reports: readonly RoundReport[],
     idOf: (cause: string) => string,
   ) {
     const now = clock.now()
@@ -185,7 +185,7 @@ export function startAlerts({
       })
   }
 
-  async function follow(reports: readonly Report[]): Promise<boolean> {
+  async function follow(reports: readonly RoundReport[]): Promise<boolean> {
     let next: Streaks
     try {
       const idOf = () => Buffer.from(random.bytes(9)).toString('base64url')

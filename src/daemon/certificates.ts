@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { CertificateLook } from '../core/incidents/conditions.ts'
-import { type Network, openNetwork } from '../core/live/network.ts'
+import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
 import type { Log } from '../core/log.ts'
 import type { ServiceDefinition } from '../core/service.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -19,7 +19,7 @@ export interface CertificateOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Pick<Metrics, 'certificate'>
-  readonly network?: Network
+  readonly network?: LiveNetwork
 }
 
 /** Looks at the certificate behind every configured https or mail address, at the start and once an hour. */

@@ -114,7 +114,7 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
     await finish(sink, life)
     const faults = [...sink.faults, ...(await verify(address)), ...(school ? misplacedIn(school, sink) : [])]
     return {
-      ...judge(sink, { ...plan, ...(school && { lessons: school.lessons }) }),
+      ...deliveryCounts(sink, { ...plan, ...(school && { lessons: school.lessons }) }),
       ...repeats(sink, open),
       kills,
       at,
@@ -250,7 +250,7 @@ async function verify(address: StoreAddress): Promise<string[]> {
   return [...faults]
 }
 
-export function judge(
+export function deliveryCounts(
   sink: Sink,
   {
     people,

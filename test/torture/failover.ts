@@ -9,7 +9,7 @@ import { secret } from '../../src/core/secret.ts'
 import { openCare } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
 import { type Pair, startPair } from '../support/pair.ts'
-import { addressOf, DAY_MS, judge, SECRET, startLife } from './crashes.ts'
+import { addressOf, DAY_MS, deliveryCounts, SECRET, startLife } from './crashes.ts'
 import { apiSink, type Sink } from './sinks.ts'
 
 const USAGE = `npm run torture:failover [-- --kills 200] [--seed 1]
@@ -87,7 +87,7 @@ try {
   const { faults } = await looked.verify(Date.now())
   await looked.close()
   progress.end()
-  const { lessons, lost, twice } = judge(sink, { people, provider: 'api' })
+  const { lessons, lost, twice } = deliveryCounts(sink, { people, provider: 'api' })
   const wrong = [...lost, ...twice, ...sink.faults, ...faults]
   for (const line of wrong.slice(0, 20)) process.stdout.write(`  ${line}\n`)
   pauses.sort((a, b) => a - b)

@@ -3,7 +3,7 @@ import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
-import type { Summary } from '../output/analytics-text.ts'
+import type { AnalyticsSummary } from '../output/analytics-text.ts'
 import { loadPaint } from '../paint.ts'
 
 interface Options {
@@ -84,6 +84,6 @@ async function summary(context: Context, store: AnalyticsStore, options: Options
   return EXIT.passed
 }
 
-function storedFacts({ batches, events, bytes }: AnalyticsStatus): Summary['stored'] {
+function storedFacts({ batches, events, bytes }: AnalyticsStatus): AnalyticsSummary['stored'] {
   return { batches, events, bytes }
 }

@@ -54,7 +54,7 @@ Examples:
     '"Search is slow while we move it" --for 2h',
     '"Maintenance: no sign-in for ten minutes" --from 2027-01-10T22:00Z --for 10m',
   ])
-    .argument('<text>', `what to say, as plain text of at most ${LONGEST_TEXT} characters`, announced)
+    .argument('<text>', `what to say, as plain text of at most ${LONGEST_TEXT} characters`, announcementText)
     .option('--for <duration>', 'how long: 30m, 2h, 1d; without it, until it is withdrawn', length)
     .option('--from <time>', 'when it begins, as 2027-01-10T22:00Z; without it, now', moment)
     .action(async (text: string, _, self: Command) =>
@@ -75,7 +75,7 @@ interface Announcing extends Options {
 const LONGEST_TEXT = 500
 const LONGEST_MS = 90 * 24 * 60 * 60 * 1000
 
-function announced(text: string): string {
+function announcementText(text: string): string {
   const said = text.trim()
   if (said === '' || said.length > LONGEST_TEXT)
     throw new InvalidArgumentError(`Say something, in at most ${LONGEST_TEXT} characters.`)

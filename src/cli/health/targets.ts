@@ -28,7 +28,7 @@ export function targetsOf(
   const named = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
   const known = services.map(({ name }) => name)
   const others = [...given.keys()].filter((name) => !known.includes(name))
-  const asked: readonly Asked[] = [
+  const asked: readonly TargetService[] = [
     ...services.filter(({ name }) => wanted?.includes(name) ?? (named.length === 0 || named.includes(name))),
     ...(wanted === undefined ? others : []).map((name) => ({ name, health: '', format: 'any' as const })),
   ]
@@ -50,15 +50,15 @@ export function targetsOf(
   })
 }
 
-type Asked = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> & Pick<Target, 'format'>
+type TargetService = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> & Pick<Target, 'format'>
 
 /** 127.0.0.1 and not localhost: some systems try ::1 first, where nothing listens. */
-function here({ port }: Asked): string | undefined {
+function here({ port }: TargetService): string | undefined {
   return port === undefined ? undefined : `http://127.0.0.1:${port}`
 }
 
 /** A malformed address behaves as absent; with no other one this machine must not be asked in place of what was meant. */
-function addressIn(env: Context['env'], { name, address = [] }: Asked): string | undefined {
+function addressIn(env: Context['env'], { name, address = [] }: TargetService): string | undefined {
   const set = address.flatMap((variable) => {
     const value = env[variable]?.trim()
     return value ? [{ variable, value }] : []

@@ -2,7 +2,7 @@ import type { Paint } from '../paint.ts'
 import { sizeText } from './amounts.ts'
 
 /** The operator's aggregate view. Days are in UTC, oldest first, without gaps. */
-export interface Summary {
+export interface AnalyticsSummary {
   readonly version: 1
   readonly from: string
   readonly to: string
@@ -27,10 +27,10 @@ export function summarise({
   days,
 }: {
   readonly counts: readonly { readonly day: string; readonly kind: string; readonly count: number }[]
-  readonly stored: Summary['stored']
+  readonly stored: AnalyticsSummary['stored']
   readonly now: number
   readonly days: number
-}): Summary {
+}): AnalyticsSummary {
   const names = Array.from({ length: days }, (_, index) => dayName(now - (days - 1 - index) * DAY_MS))
   const byDay = new Map(names.map((day) => [day, new Map<string, number>()]))
   const byKind = new Map<string, number>()
@@ -58,7 +58,7 @@ export function dayName(time: number): string {
 
 /** A bar for each kind and for each day; the number stands beside it, so nothing is said by length alone. */
 export function summaryText(
-  summary: Summary,
+  summary: AnalyticsSummary,
   { paint, columns }: { readonly paint: Paint; readonly columns: number },
 ): string {
   const { from, to, total, kinds, days, stored } = summary

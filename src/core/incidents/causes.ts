@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../health/probe.ts'
 
 /** What one service's probes found, or the conditions of the daemon. */
-export interface Report {
+export interface RoundReport {
   readonly service: string
   readonly probes: Readonly<Record<string, ProbeResult>>
 }
@@ -19,7 +19,7 @@ export interface Cause {
  * The root causes in one round. A probe that asks a service which itself fails is explained by that one; probes of the
  * same name in several services are one cause.
  */
-export function causesOf(reports: readonly Report[]): Cause[] {
+export function causesOf(reports: readonly RoundReport[]): Cause[] {
   const failing = reports.flatMap(({ service, probes }) =>
     Object.entries(probes).flatMap(([probe, { state, reason }]) =>
       state === 'failing' ? [{ service, probe, reason }] : [],
@@ -69,7 +69,7 @@ export function followRound({
   open,
 }: {
   readonly streaks: Streaks
-  readonly reports: readonly Report[]
+  readonly reports: readonly RoundReport[]
   /** Causes of the incidents that are open. */
   readonly open: readonly string[]
 }): RoundOutcome & { readonly causes: readonly Cause[] } {

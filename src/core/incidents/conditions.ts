@@ -2,7 +2,7 @@ import type { ProbeResult } from '../health/probe.ts'
 import { WEB } from '../service.ts'
 
 /** What the daemon knows of itself that no probe of health says. Parts that could not be looked at are left out. */
-export interface Looks {
+export interface SelfObservations {
   readonly certificates: readonly CertificateLook[]
   /** When the first lesson that nobody has tried to send became due; undefined: none waits. */
   readonly lessonsDueSince?: { readonly at: number | undefined }
@@ -42,24 +42,26 @@ const GB = 1024 ** 3
 
 /** Each condition that could be looked at, as a probe's result: failing ones become incidents, once for each cause. */
 export function conditionsReport(
-  looks: Looks,
+  observed: SelfObservations,
   now: number,
 ): {
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk } = looks
+  const { lessonsDueSince, disk } = observed
   return {
     service: WEB,
     probes: {
-      certificate_expiring: result(certificateReason(looks.certificates, now)),
+      certificate_expiring: result(certificateReason(observed.certificates, now)),
       ...(lessonsDueSince && { lessons_late: result(lateReason(lessonsDueSince.at, now)) }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
-      build_skew: result(skewReason(looks.builds)),
+      build_skew: result(skewReason(observed.builds)),
       half_configured: result(
-        looks.halfConfigured.length === 0 ? undefined : `half-configured: ${looks.halfConfigured.join(', ')}`,
+        observed.halfConfigured.length === 0
+          ? undefined
+          : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
-      mail_refused: result(looks.mailRefused),
+      mail_refused: result(observed.mailRefused),
     },
   }
 }

@@ -1,14 +1,14 @@
 import type { Contract } from '../env/contract.ts'
 import type { Settings } from '../env/settings.ts'
 import type { ServiceDefinition } from '../service.ts'
-import type { Network } from './network.ts'
+import type { LiveNetwork } from './network.ts'
 
 /** What live checks are made from. */
 export interface LiveDependencies {
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]
   readonly settings: Settings
-  readonly network: Network
+  readonly network: LiveNetwork
   /** UTC milliseconds. */
   readonly now: number
   /** Is a usable value set for this variable? */

@@ -1,13 +1,13 @@
 import type { Settings } from '../env/settings.ts'
-import type { LiveCheck, Step, Verdict } from './live.ts'
-import { isAddress, type Network } from './network.ts'
+import type { LiveCheck, Step, StepOutcome } from './live.ts'
+import { isAddress, type LiveNetwork } from './network.ts'
 
 const DAY_MS = 86_400_000
 /** Renewal runs weeks ahead; a certificate this close to its end has missed it. */
 const WARN_DAYS = 14
 
-interface Looks {
-  readonly network: Network
+interface StepContext {
+  readonly network: LiveNetwork
   /** UTC milliseconds. */
   readonly now: number
 }
@@ -17,41 +17,41 @@ export type PlainHttp = 'allowed' | 'never'
 
 /** Name, an answer and certificate of an http(s) address: three steps, in this order. */
 export function endpointSteps(
-  looks: Looks,
+  context: StepContext,
   url: string,
   variable: string,
   plainHttp: PlainHttp = 'allowed',
 ): readonly [Step, Step, Step] {
   const { hostname, port, protocol, origin } = new URL(url)
   return [
-    nameStep(looks, hostname, variable),
+    nameStep(context, hostname, variable),
     {
       check: 'reachability',
       variables: [variable],
       place: origin,
       // No key goes along, so a bad certificate is left to the step that says what is wrong with it.
       run: async (signal) => {
-        const { status } = await looks.network.get({ url, anyCertificate: true }, signal)
+        const { status } = await context.network.get({ url, anyCertificate: true }, signal)
         return status >= 500
           ? { state: 'failed', id: 'live-unhealthy', detail: `answers with an error (${status})` }
           : { state: 'passed', detail: `answers (${status})` }
       },
     },
     protocol === 'https:'
-      ? certificateStep(looks, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
+      ? certificateStep(context, { host: hostname, port: Number(port) || 443, startTls: false }, variable)
       : plainHttpStep(variable, plainHttp),
   ]
 }
 
 /** An address that a key is sent to. On this machine itself it may be plain http, also in production. */
 export function keyedEndpoint(
-  looks: Looks & { readonly settings: Pick<Settings, 'site'> },
+  context: StepContext & { readonly settings: Pick<Settings, 'site'> },
   url: string,
   variable: string,
 ): readonly [Step, Step, Step] {
   const { hostname } = new URL(url)
   const here = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
-  return endpointSteps(looks, url, variable, here ? 'allowed' : plainHttpIn(looks.settings))
+  return endpointSteps(context, url, variable, here ? 'allowed' : plainHttpIn(context.settings))
 }
 
 /** In production plain http is for addresses inside only. */
@@ -73,7 +73,7 @@ export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
   }
 }
 
-export function nameStep({ network }: Looks, host: string, variable: string): Step {
+export function nameStep({ network }: StepContext, host: string, variable: string): Step {
   if (isAddress(host)) return skip('name resolution', variable, 'an address needs none')
   return {
     check: 'name resolution',
@@ -87,7 +87,7 @@ export function nameStep({ network }: Looks, host: string, variable: string): St
 }
 
 export function certificateStep(
-  { network, now }: Looks,
+  { network, now }: StepContext,
   where: { readonly host: string; readonly port: number; readonly startTls: boolean },
   variable: string,
 ): Step {
@@ -95,7 +95,7 @@ export function certificateStep(
     check: 'certificate',
     variables: [variable],
     place: `${where.host}:${where.port}`,
-    run: async (signal): Promise<Verdict> => {
+    run: async (signal): Promise<StepOutcome> => {
       const { fault, validFrom, validTo } = await network.certificate(where, signal)
       const left = Math.floor((validTo - now) / DAY_MS)
       if (fault !== undefined)
@@ -125,7 +125,7 @@ function days(count: number): string {
 
 /** A request with a key: refused, let in, or not to be told from the answer. */
 export function keyStep(input: {
-  readonly network: Network
+  readonly network: LiveNetwork
   readonly check: Extract<LiveCheck, 'authorisation' | 'service role'>
   readonly variable: string
   readonly url: string

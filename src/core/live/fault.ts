@@ -1,5 +1,5 @@
 import type { CauseCode } from '../network/causes.ts'
-import type { Verdict } from './live.ts'
+import type { StepOutcome } from './live.ts'
 
 /** Why the other side could not be asked. */
 export type FaultKind =
@@ -43,7 +43,7 @@ export function faultOf(cause: CauseCode): NetworkFault {
   return new NetworkFault(kind)
 }
 
-const VERDICTS: Readonly<Record<FaultKind, Verdict>> = {
+const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
   'no such name': { state: 'failed', id: 'live-name', detail: 'does not resolve' },
   'name server': {
     state: 'failed',
@@ -64,8 +64,8 @@ const VERDICTS: Readonly<Record<FaultKind, Verdict>> = {
 }
 
 /** Anything that is not a fault of the network is told without its own text, which could quote a value. */
-export function verdictOf(error: unknown): Verdict {
+export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
-    ? VERDICTS[error.kind]
+    ? OUTCOMES[error.kind]
     : { state: 'failed', id: 'live-unreachable', detail: 'could not be checked' }
 }

@@ -31,11 +31,11 @@ export const LIVE_STATES = ['passed', 'warning', 'failed', 'skipped'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** What one look at the outside gave. `detail` is a predicate ("does not resolve") and holds no value, host or address. */
-export type Verdict =
+export type StepOutcome =
   | { readonly state: 'passed' | 'skipped'; readonly detail: string }
   | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
 
-export type LiveResult = Verdict & {
+export type LiveResult = StepOutcome & {
   readonly target: string
   readonly check: LiveCheck
   readonly services: readonly Service[]
@@ -53,7 +53,7 @@ export interface Step {
   readonly place?: string
   readonly variables: readonly string[]
   /** Rejects with a NetworkFault when the other side cannot be asked. */
-  readonly run: (signal: AbortSignal) => Promise<Verdict>
+  readonly run: (signal: AbortSignal) => Promise<StepOutcome>
 }
 
 /**

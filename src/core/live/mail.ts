@@ -1,7 +1,7 @@
 import type { MailRoute } from '../env/settings.ts'
 import type { LiveDependencies } from './dependencies.ts'
 import { certificateStep, keyedEndpoint, nameStep } from './endpoint.ts'
-import type { Step, Verdict } from './live.ts'
+import type { Step, StepOutcome } from './live.ts'
 
 const KEY = 'MAILER_API_KEY'
 
@@ -40,7 +40,7 @@ function authorisation(dependencies: LiveDependencies, variable: string, passed:
   return {
     check: 'authorisation',
     variables: [variable],
-    run: async (signal): Promise<Verdict> => {
+    run: async (signal): Promise<StepOutcome> => {
       const refusal = await refusalOf(dependencies, signal)
       if (refusal === undefined) return { state: 'passed', detail: passed }
       return refusal === 'key'

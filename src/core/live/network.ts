@@ -10,7 +10,7 @@ import { type Certificate, certificateOf } from './certificate.ts'
 import { faultOf, NetworkFault } from './fault.ts'
 
 /** The outside, as the live checks need it: a port, so that tests bring servers, names and certificates of their own. */
-export interface Network {
+export interface LiveNetwork {
   /** How many addresses a name has, as the system's own resolution sees it (also its hosts file). */
   addresses(host: string, signal: AbortSignal): Promise<number>
   /** The TXT records of a name, each joined; undefined when neither the name nor anything below it exists (RFC 8020). */
@@ -48,7 +48,7 @@ const LARGEST_BODY_BYTES = 64 * 1024
 /** More than any check may take: its own limit arrives as its signal. */
 const LONG_MS = 60_000
 
-export function openNetwork({ lookup, nameServers, ca }: NetworkOptions = {}): Network {
+export function openNetwork({ lookup, nameServers, ca }: NetworkOptions = {}): LiveNetwork {
   const network = { ...(lookup && { lookup }), ...(ca !== undefined && { ca }) }
   return {
     addresses: async (host, signal) =>

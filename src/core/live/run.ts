@@ -1,5 +1,5 @@
-import { verdictOf } from './fault.ts'
-import type { LiveResult, Step, Target, Verdict } from './live.ts'
+import { outcomeOfFault } from './fault.ts'
+import type { LiveResult, Step, StepOutcome, Target } from './live.ts'
 
 export interface RunInput {
   readonly targets: readonly Target[]
@@ -28,7 +28,7 @@ export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
   let done = 0
   const report =
     (target: Target) =>
-    (result: Verdict, step: Step, latencyMs?: number): LiveResult => {
+    (result: StepOutcome, step: Step, latencyMs?: number): LiveResult => {
       done += 1
       const left = (waiting.get(target.name) ?? 1) - 1
       if (left === 0) waiting.delete(target.name)
@@ -55,7 +55,7 @@ export async function runLive(input: RunInput): Promise<readonly LiveResult[]> {
   }
 }
 
-const OUT_OF_TIME: Verdict = {
+const OUT_OF_TIME: StepOutcome = {
   state: 'warning',
   id: 'live-unreachable',
   detail: 'was not tried: the time for all checks was over',
@@ -63,7 +63,7 @@ const OUT_OF_TIME: Verdict = {
 
 async function runTarget(
   target: Target,
-  report: (verdict: Verdict, step: Step, latencyMs?: number) => LiveResult,
+  report: (verdict: StepOutcome, step: Step, latencyMs?: number) => LiveResult,
   { limitMs, monotonic }: RunInput,
   over: AbortSignal,
 ): Promise<LiveResult[]> {
@@ -93,9 +93,9 @@ async function runTarget(
 }
 
 /** Raced, not only aborted: name resolution and others do not listen to a signal. */
-async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<Verdict> {
+async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
   const controller = new AbortController()
-  const late: Verdict = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }
+  const late: StepOutcome = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }
   return new Promise((resolve) => {
     const stop = () => {
       finish(late)
@@ -103,13 +103,13 @@ async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promi
     }
     const timer = setTimeout(stop, limitMs)
     over.addEventListener('abort', stop, { once: true })
-    const finish = (verdict: Verdict) => {
+    const finish = (verdict: StepOutcome) => {
       clearTimeout(timer)
       over.removeEventListener('abort', stop)
       resolve(verdict)
     }
     Promise.resolve()
       .then(() => step.run(controller.signal))
-      .then(finish, (error: unknown) => finish(verdictOf(error)))
+      .then(finish, (error: unknown) => finish(outcomeOfFault(error)))
   })
 }

@@ -4,12 +4,12 @@ import type { DkimSettings } from '../env/settings.ts'
 import { dkimPrivateKey } from '../mail/dkim-key.ts'
 import { type DkimReading, readDkim } from './dkim.ts'
 import { type DmarcReading, readDmarc } from './dmarc.ts'
-import type { Step, Verdict } from './live.ts'
-import type { Network } from './network.ts'
+import type { Step, StepOutcome } from './live.ts'
+import type { LiveNetwork } from './network.ts'
 import { MOST_LOOKUPS, readSpf } from './spf.ts'
 
-interface Looks {
-  readonly network: Network
+interface StepContext {
+  readonly network: LiveNetwork
   readonly dkimSelectors: readonly string[]
 }
 
@@ -29,7 +29,7 @@ const VARIABLES = ['MAILER_FROM']
  * records. An absent record is a warning; one that receivers count as an error fails.
  */
 export function senderSteps(
-  { network, dkimSelectors }: Looks,
+  { network, dkimSelectors }: StepContext,
   { address, bounceAddress, dkim: signing }: SenderIdentity,
 ): Step[] {
   const domain = domainOf(address)
@@ -51,20 +51,20 @@ export function senderSteps(
 }
 
 type SenderId = 'sender-spf' | 'sender-dkim' | 'sender-dmarc'
-const warning = (id: SenderId, detail: string): Verdict => ({ state: 'warning', id, detail })
-const failed = (id: SenderId, detail: string): Verdict => ({ state: 'failed', id, detail })
+const warning = (id: SenderId, detail: string): StepOutcome => ({ state: 'warning', id, detail })
+const failed = (id: SenderId, detail: string): StepOutcome => ({ state: 'failed', id, detail })
 
-async function existence(network: Network, domain: string, signal: AbortSignal): Promise<Verdict> {
+async function existence(network: LiveNetwork, domain: string, signal: AbortSignal): Promise<StepOutcome> {
   return (await network.txt(domain, signal)) === undefined
     ? { state: 'failed', id: 'live-name', detail: 'does not exist in DNS' }
     : { state: 'passed', detail: 'exists' }
 }
 
 async function spf(
-  network: Network,
+  network: LiveNetwork,
   { domain, envelope }: { readonly domain: string; readonly envelope: string },
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<StepOutcome> {
   if (!isAligned(domain, envelope))
     return warning(
       'sender-spf',
@@ -103,11 +103,11 @@ const USUAL_SELECTORS = [
 ]
 
 async function dkim(
-  network: Network,
+  network: LiveNetwork,
   domain: string,
   selectors: readonly string[],
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<StepOutcome> {
   const names = selectors.length > 0 ? selectors : USUAL_SELECTORS
   const found = await Promise.all(
     names.map(async (name) => {
@@ -134,10 +134,10 @@ async function dkim(
 
 /** The key that signs our mail, and the one that receivers read. */
 async function ownDkim(
-  network: Network,
+  network: LiveNetwork,
   { from, signing }: { readonly from: string; readonly signing: DkimSettings },
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<StepOutcome> {
   const name = `${signing.selector}._domainkey.${domainToASCII(signing.domain)}`
   const reading = ((await network.txt(name, signal)) ?? []).map(readDkim).find((one) => one !== undefined)
   if (reading === undefined) return failed('sender-dkim', `has no DKIM key at ${name}: every signature fails`)
@@ -167,7 +167,7 @@ function isAligned(a: string, b: string): boolean {
   return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }
 
-async function dmarc(network: Network, domain: string, signal: AbortSignal): Promise<Verdict> {
+async function dmarc(network: LiveNetwork, domain: string, signal: AbortSignal): Promise<StepOutcome> {
   const labels = domain.split('.')
   // A sub-domain without a record follows the one above it.
   for (let from = 0; from <= labels.length - 2; from += 1) {

@@ -1,6 +1,6 @@
 import type { LiveDependencies } from './dependencies.ts'
 import { certificateStep, nameStep, type PlainHttp, plainHttpStep } from './endpoint.ts'
-import { NetworkFault, verdictOf } from './fault.ts'
+import { NetworkFault, outcomeOfFault } from './fault.ts'
 import type { Step } from './live.ts'
 
 const VARIABLE = 'NEXT_PUBLIC_SITE_URL'
@@ -18,7 +18,7 @@ export function siteSteps(dependencies: LiveDependencies, plainHttp: PlainHttp):
       ...certificate,
       run: (signal) =>
         certificate.run(signal).catch((error: unknown) => {
-          const verdict = verdictOf(error)
+          const verdict = outcomeOfFault(error)
           const silent =
             error instanceof NetworkFault && ['refused', 'no route', 'timeout', 'broken'].includes(error.kind)
           return silent && 'id' in verdict

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Network } from './network.ts'
+import type { LiveNetwork } from './network.ts'
 
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
@@ -12,7 +12,7 @@ export type SpfReading =
 
 /** Reads the records of a domain (`texts`) and every record that they include. */
 export async function readSpf(
-  network: Pick<Network, 'txt'>,
+  network: Pick<LiveNetwork, 'txt'>,
   texts: readonly string[],
   signal: AbortSignal,
 ): Promise<SpfReading> {
@@ -27,7 +27,7 @@ export async function readSpf(
 }
 
 interface Walk {
-  readonly network: Pick<Network, 'txt'>
+  readonly network: Pick<LiveNetwork, 'txt'>
   readonly signal: AbortSignal
   lookups: number
 }

@@ -1,7 +1,7 @@
 import { postgresServers } from '../env/postgres-url.ts'
 import type { LiveDependencies } from './dependencies.ts'
 import { nameStep } from './endpoint.ts'
-import type { Step, Verdict } from './live.ts'
+import type { Step, StepOutcome } from './live.ts'
 
 /** Can the store's server be found, and is its schema this build's? */
 export function storeSteps(dependencies: LiveDependencies): Step[] {
@@ -16,7 +16,7 @@ export function storeSteps(dependencies: LiveDependencies): Step[] {
     {
       check: 'migrations',
       variables: ['STORE_URL'],
-      run: async (): Promise<Verdict> => {
+      run: async (): Promise<StepOutcome> => {
         const state = await storeSchema().catch(faultOf)
         if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
         if (state === undefined)

@@ -3,9 +3,9 @@ import type { Secret } from '../secret.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import type { LiveDependencies } from './dependencies.ts'
 import { endpointSteps, keyedEndpoint, keyStep, plainHttpIn } from './endpoint.ts'
-import type { Step, Target, Verdict } from './live.ts'
+import type { Step, StepOutcome, Target } from './live.ts'
 import { mailSteps } from './mail.ts'
-import type { Network } from './network.ts'
+import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
 import { siteSteps } from './site.ts'
 import { storeSteps } from './store.ts'
@@ -155,7 +155,7 @@ function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Set
   ]
 }
 
-function publishedKeysStep(network: Network, url: string): Step {
+function publishedKeysStep(network: LiveNetwork, url: string): Step {
   return {
     check: 'published keys',
     variables: ['DATASTORE_JWKS_URL'],
@@ -180,11 +180,11 @@ function keysIn(body: string): number {
 }
 
 /** What a service says of itself, read in its own format. */
-function healthStep(network: Network, service: ServiceDefinition, url: string, variable: string): Step {
+function healthStep(network: LiveNetwork, service: ServiceDefinition, url: string, variable: string): Step {
   return {
     check: 'health',
     variables: [variable],
-    run: async (signal): Promise<Verdict> => {
+    run: async (signal): Promise<StepOutcome> => {
       const health = await network.health(service, url, signal)
       if (!health.reached)
         return { state: 'failed', id: 'live-unhealthy', detail: `gives no health: ${health.reason}` }

@@ -25,7 +25,7 @@ export interface SmtpFault {
 }
 
 const connection = (reason: string): Failure => ({ kind: 'transient', scope: 'connection', reason })
-const later = (reason: string): Failure => ({ kind: 'transient', scope: 'message', reason })
+const transient = (reason: string): Failure => ({ kind: 'transient', scope: 'message', reason })
 /** Refused, and perhaps not for what this one message is. */
 const sender = (reason: string): Failure => ({ kind: 'transient', scope: 'sender', reason })
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
@@ -117,7 +117,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
     id: 'message-deferred',
     when: 'any other 4xx: greylisting, a full disk, a busy mailbox',
     matches: ({ code }) => code !== undefined && code >= 400,
-    outcome: later('the mail server cannot take the message now'),
+    outcome: transient('the mail server cannot take the message now'),
   },
   {
     id: 'address-unusable',
@@ -210,7 +210,7 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
     id: 'message-deferred',
     when: '408, 409 (our key is at work elsewhere), 425, or 5xx; `Retry-After` is kept, up to an hour',
     matches: (fault) => between(500, 599)(fault) || oneOf(408, 409, 425)(fault),
-    outcome: later('the mail provider cannot take the message now'),
+    outcome: transient('the mail provider cannot take the message now'),
   },
   {
     id: 'request-refused',

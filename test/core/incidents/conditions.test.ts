@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { conditionsReport, type Looks } from '../../../src/core/incidents/conditions.ts'
+import { conditionsReport, type SelfObservations } from '../../../src/core/incidents/conditions.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30)
 const HOUR_MS = 60 * 60 * 1000
 const DAY_MS = 24 * HOUR_MS
 const GB = 1024 ** 3
 
-const WELL: Looks = {
+const WELL: SelfObservations = {
   certificates: [],
   builds: new Map([
     ['web', 'b2'],
@@ -17,8 +17,8 @@ const WELL: Looks = {
   mailRefused: undefined,
 }
 
-function reasons(looks: Partial<Looks>) {
-  const { probes } = conditionsReport({ ...WELL, ...looks }, NOW)
+function reasons(observed: Partial<SelfObservations>) {
+  const { probes } = conditionsReport({ ...WELL, ...observed }, NOW)
   return Object.fromEntries(
     Object.entries(probes).flatMap(([name, { state, reason }]) =>
       state === 'failing' ? [[name, reason]] : [],

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { certificateStep, endpointSteps } from '../../../src/core/live/endpoint.ts'
-import { verdictOf } from '../../../src/core/live/fault.ts'
+import { outcomeOfFault } from '../../../src/core/live/fault.ts'
 import type { Step } from '../../../src/core/live/live.ts'
 import { openNetwork } from '../../../src/core/live/network.ts'
 import { answers, authority, loopbackLookup, serve } from '../../support/outside.ts'
@@ -12,7 +12,7 @@ const network = openNetwork({ lookup: loopbackLookup, ca: signed.ca })
 const looks = { network, now: Date.now() }
 
 async function told(step: Step): Promise<string> {
-  const { state, detail } = await step.run(AbortSignal.timeout(5000)).catch(verdictOf)
+  const { state, detail } = await step.run(AbortSignal.timeout(5000)).catch(outcomeOfFault)
   return `${state}: ${detail}`
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { LiveResult, Step, Target, Verdict } from '../../../src/core/live/live.ts'
+import type { LiveResult, Step, StepOutcome, Target } from '../../../src/core/live/live.ts'
 import { runLive } from '../../../src/core/live/run.ts'
 
-const PASSED: Verdict = { state: 'passed', detail: 'is well' }
+const PASSED: StepOutcome = { state: 'passed', detail: 'is well' }
 const step = (check: Step['check'], run: Step['run']): Step => ({ check, variables: ['X_URL'], run })
 const target = (name: Target['name'], steps: Target['steps'], order: Target['order'] = 'chain'): Target => ({
   name,
