@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import Database from 'better-sqlite3'
-import { openCare, openStore, restoreStore } from '../../src/core/store/open.ts'
+import { openMaintenance, openStore, restoreStore } from '../../src/core/store/open.ts'
 import { HOSTILE_SQL } from './corpus.ts'
 import { type Dice, dice } from './random.ts'
 
 const LONGEST_MS = 10_000
 const NOW = Date.UTC(2026, 10, 21)
 /** Errors with a sentence of ours; any other would be an internal fault. */
-const OURS = new Set(['StoreCareError', 'StoreOpenError'])
+const OURS = new Set(['StoreMaintenanceError', 'StoreOpenError'])
 
 export interface BackupFuzz {
   /** What goes wrong when the spoiled backup of a number is restored over a store; undefined when nothing does. */
@@ -36,9 +36,9 @@ export async function backupFuzz(): Promise<BackupFuzz> {
     })
   }
   await store.close()
-  const care = await openCare({ kind: 'sqlite', file })
-  await care.backup(path.join(folder, 'good.sqlite.gz'), NOW)
-  await care.close()
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  await maintenance.backup(path.join(folder, 'good.sqlite.gz'), NOW)
+  await maintenance.close()
   const image = gunzipSync(await readFile(path.join(folder, 'good.sqlite.gz')))
   const digest = async () =>
     createHash('sha256')

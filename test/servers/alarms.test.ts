@@ -11,7 +11,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
-import { openCare, openStore } from '../../src/core/store/open.ts'
+import { openMaintenance, openStore } from '../../src/core/store/open.ts'
 import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -249,9 +249,9 @@ describe.runIf(here)('with promtool', () => {
   test('a sound platform with a backup raises no alarm; without one it raises only that', async () => {
     const it = await daemon()
     const { quiet, fired } = await alarms(it, async () => {
-      const care = await openCare({ kind: 'sqlite', file: it.file })
-      await care.backup(path.join(it.folder, 'b.sqlite'), it.now())
-      await care.close()
+      const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
+      await maintenance.backup(path.join(it.folder, 'b.sqlite'), it.now())
+      await maintenance.close()
     })
     expect(quiet).toEqual(['PlatformBackupMissing'])
     expect(fired).toEqual([])

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { openCare, restoreStore } from '../../src/core/store/open.ts'
+import { openMaintenance, restoreStore } from '../../src/core/store/open.ts'
 
 const WRITER = fileURLToPath(new URL('store-writer.ts', import.meta.url))
 
@@ -43,8 +43,8 @@ export async function backupsUnderLoad(
         folder,
         ['backup.sqlite.zst', 'backup.sqlite.gz', 'backup.sqlite'][index % 3] ?? '',
       )
-      const care = await openCare({ kind: 'sqlite', file })
-      await care.backup(copy, Date.now()).finally(() => care.close())
+      const maintenance = await openMaintenance({ kind: 'sqlite', file })
+      await maintenance.backup(copy, Date.now()).finally(() => maintenance.close())
       const restored = path.join(folder, 'restored.sqlite')
       const { faults: broken } = await restoreStore(
         { kind: 'sqlite', file: restored },

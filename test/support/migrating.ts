@@ -1,4 +1,4 @@
-import { statementsOf } from '../../src/core/store/care.ts'
+import { statementsOf } from '../../src/core/store/maintenance.ts'
 import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
 import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 

@@ -243,10 +243,10 @@ async function finish(sink: Sink, life: () => ReturnType<typeof startLife>): Pro
 
 async function verify(address: StoreAddress): Promise<string[]> {
   if (address.kind === 'postgres') return []
-  const { careForSqlite } = await import('../../src/core/store/sqlite/care.ts')
-  const care = careForSqlite(address.file)
-  const { faults } = await care.verify(Date.now() + 365 * DAY_MS)
-  await care.close()
+  const { maintenanceOfSqlite } = await import('../../src/core/store/sqlite/maintenance.ts')
+  const maintenance = maintenanceOfSqlite(address.file)
+  const { faults } = await maintenance.verify(Date.now() + 365 * DAY_MS)
+  await maintenance.close()
   return [...faults]
 }
 

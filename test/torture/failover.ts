@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { optionsOf, wholeNumber } from '../../scripts/options.ts'
 import { progressOn } from '../../scripts/progress.ts'
 import { secret } from '../../src/core/secret.ts'
-import { openCare } from '../../src/core/store/open.ts'
+import { openMaintenance } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
 import { type Pair, startPair } from '../support/pair.ts'
 import { addressOf, DAY_MS, deliveryCounts, SECRET, startLife } from './crashes.ts'
@@ -36,9 +36,9 @@ const pauses: number[] = []
 const refused = new Map<string, number>()
 try {
   const store = { kind: 'postgres', url: secret(pair.url) } as const
-  const care = await openCare(store)
-  await care.migrate()
-  await care.close()
+  const maintenance = await openMaintenance(store)
+  await maintenance.migrate()
+  await maintenance.close()
   await fill(pair)
   const env = {
     ...sink.env,
@@ -83,7 +83,7 @@ try {
   await dispatching
   daemon.process.kill('SIGTERM')
   await ended
-  const looked = await openCare(store)
+  const looked = await openMaintenance(store)
   const { faults } = await looked.verify(Date.now())
   await looked.close()
   progress.end()

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
+import type { AnalyticsMaintenance, StoreMaintenance } from '../../core/store/maintenance.ts'
 import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import type { DbOptions, Job } from '../db/job.ts'
@@ -112,24 +112,24 @@ async function act(
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { assertExists, storeAddress, storeFault } = await import('../local.ts')
-  const { openAnalyticsCare, openCare } = await import('../../core/store/open.ts')
+  const { openAnalyticsMaintenance, openMaintenance } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
   if (mustExist) await assertExists(address)
-  let opened: StoreCare | undefined
-  let openedAnalytics: AnalyticsCare | undefined
-  const care = async () => {
-    opened ??= await openCare(address)
+  let opened: StoreMaintenance | undefined
+  let openedAnalytics: AnalyticsMaintenance | undefined
+  const maintenance = async () => {
+    opened ??= await openMaintenance(address)
     return opened
   }
-  const analyticsCare = async () => {
-    openedAnalytics ??= await openAnalyticsCare(address)
+  const analyticsMaintenance = async () => {
+    openedAnalytics ??= await openAnalyticsMaintenance(address)
     return openedAnalytics
   }
   try {
-    return await work({ context, options, env, address, care, analyticsCare })
+    return await work({ context, options, env, address, maintenance, analyticsMaintenance })
   } catch (error) {
-    if (error instanceof Error && error.name === 'StoreCareError')
+    if (error instanceof Error && error.name === 'StoreMaintenanceError')
       throw new CommandError(EXIT.failed, error.message)
     throw storeFault(address, error)
   } finally {

@@ -2,8 +2,8 @@ import type { AuditEntry } from '../../core/audit.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { Job } from './job.ts'
 
-export async function audit({ context, options, care }: Job): Promise<ExitCode> {
-  const entries = await (await care()).audit(options.limit)
+export async function audit({ context, options, maintenance }: Job): Promise<ExitCode> {
+  const entries = await (await maintenance()).audit(options.limit)
   if (options.format === 'json') {
     const dated = entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, entries: dated }))

@@ -20,7 +20,7 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new CommandError(EXIT.failed, `${folder} is a file, not a folder: name another place.`)
   const now = context.clock.now()
-  const result = await (await job.care()).backup(path.resolve(context.cwd, name), now, { recipients })
+  const result = await (await job.maintenance()).backup(path.resolve(context.cwd, name), now, { recipients })
   const analytics = await backupAnalytics(job, name, recipients)
   if (options.format === 'json') {
     const { jsonText } = await import('../output/json.ts')
@@ -38,18 +38,18 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
 
 /** The file of analytics beside the store's, into a file beside the backup's. */
 async function backupAnalytics(
-  { context, options, analyticsCare }: Job,
+  { context, options, analyticsMaintenance }: Job,
   store: string,
   recipients: readonly string[],
 ) {
-  const care = options.analytics === false ? undefined : await analyticsCare()
-  if (care === undefined) return undefined
+  const maintenance = options.analytics === false ? undefined : await analyticsMaintenance()
+  if (maintenance === undefined) return undefined
   const { analyticsBackup } = await import('../../core/store/open.ts')
   const name = analyticsBackup(store)
-  const result = await care
+  const result = await maintenance
     .backup(path.resolve(context.cwd, name), context.clock.now(), { recipients })
     .catch((error: unknown) => {
-      if (!(error instanceof Error && error.name === 'StoreCareError')) throw error
+      if (!(error instanceof Error && error.name === 'StoreMaintenanceError')) throw error
       throw new CommandError(
         EXIT.failed,
         `${store} is complete, but the events of visitors were not backed up: ${error.message}`,

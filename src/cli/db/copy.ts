@@ -9,7 +9,9 @@ import { rowsText } from './text.ts'
 
 export async function copy({ context, options, address }: Job): Promise<ExitCode> {
   const to = targetOf(context, options, address)
-  const { analyticsFile, compareStores, copyStore, openCare } = await import('../../core/store/open.ts')
+  const { analyticsFile, compareStores, copyStore, openMaintenance } = await import(
+    '../../core/store/open.ts'
+  )
   const { storeFault } = await import('../local.ts')
   const isMissing = to.kind === 'sqlite' && !existsSync(to.file)
   if (options.verify || (options.resume && !isMissing)) {
@@ -22,8 +24,8 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
   const { counts } = await copyStore(address, to).catch((error: unknown) => {
     throw named(storeFault(to, error))
   })
-  const care = await openCare(to)
-  const verified = await care.verify(context.clock.now()).finally(() => care.close())
+  const maintenance = await openMaintenance(to)
+  const verified = await maintenance.verify(context.clock.now()).finally(() => maintenance.close())
   const events = address.kind === 'sqlite' ? analyticsFile(address.file) : undefined
   if (events !== undefined && existsSync(events))
     context.stderr.write(`not copied: the events of visitors, which stay in ${events}\n`)

@@ -1,5 +1,5 @@
 import type { Environment, StoreAddress } from '../../core/env/settings.ts'
-import type { AnalyticsCare, StoreCare } from '../../core/store/care.ts'
+import type { AnalyticsMaintenance, StoreMaintenance } from '../../core/store/maintenance.ts'
 import type { Context } from '../context.ts'
 
 /** What the command line says. */
@@ -25,7 +25,7 @@ export interface Job {
   readonly env: Environment
   readonly address: StoreAddress
   /** Opens the store as it stands; closed when the command ends. */
-  readonly care: () => Promise<StoreCare>
+  readonly maintenance: () => Promise<StoreMaintenance>
   /** The same for the file of analytics; undefined when there is none. */
-  readonly analyticsCare: () => Promise<AnalyticsCare | undefined>
+  readonly analyticsMaintenance: () => Promise<AnalyticsMaintenance | undefined>
 }

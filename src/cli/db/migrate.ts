@@ -4,7 +4,7 @@ import type { Job } from './job.ts'
 export async function migrate(job: Job): Promise<ExitCode> {
   const { context, options } = job
   if (options.plan) return plan(job)
-  const result = await (await job.care()).migrate()
+  const result = await (await job.maintenance()).migrate()
   if (options.format === 'json') {
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, result }))
     return EXIT.passed
@@ -18,10 +18,10 @@ export async function migrate(job: Job): Promise<ExitCode> {
 }
 
 /** Shows the steps; a store that does not exist yet is not made for it. */
-async function plan({ context, options, address, care }: Job): Promise<ExitCode> {
+async function plan({ context, options, address, maintenance }: Job): Promise<ExitCode> {
   const { assertExists } = await import('../local.ts')
   await assertExists(address)
-  const steps = await (await care()).pending()
+  const steps = await (await maintenance()).pending()
   if (options.format === 'json') {
     context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, steps }))
     return EXIT.passed

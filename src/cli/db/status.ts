@@ -5,8 +5,8 @@ import { agoText, sizeText } from '../output/amounts.ts'
 import type { Job } from './job.ts'
 import { rowsText, writeLines } from './text.ts'
 
-export async function status({ context, options, env, care }: Job): Promise<ExitCode> {
-  const found = await (await care()).status()
+export async function status({ context, options, env, maintenance }: Job): Promise<ExitCode> {
+  const found = await (await maintenance()).status()
   const analytics = await analyticsStatus(context, env)
   if (options.format === 'json') {
     context.stdout.write(

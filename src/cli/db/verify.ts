@@ -2,9 +2,15 @@ import type { StoreAddress } from '../../core/env/settings.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import type { Job } from './job.ts'
 
-export async function verify({ context, options, address, care, analyticsCare }: Job): Promise<ExitCode> {
-  const result = await (await care()).verify(context.clock.now())
-  const analytics = await (await analyticsCare())?.verify(context.clock.now())
+export async function verify({
+  context,
+  options,
+  address,
+  maintenance,
+  analyticsMaintenance,
+}: Job): Promise<ExitCode> {
+  const result = await (await maintenance()).verify(context.clock.now())
+  const analytics = await (await analyticsMaintenance())?.verify(context.clock.now())
   const code = result.ok && analytics?.ok !== false ? EXIT.passed : EXIT.failed
   if (options.format === 'json') {
     context.stdout.write(

@@ -4,8 +4,8 @@ import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
 import type { History } from '../status/history.ts'
-import { type AnalyticsCare, type StoreCare, StoreCareError } from './care.ts'
 import type { CopyResult, TableDifference } from './copy.ts'
+import { type AnalyticsMaintenance, type StoreMaintenance, StoreMaintenanceError } from './maintenance.ts'
 import type { OnLost } from './on-lost.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { Store, StoreSchema } from './store.ts'
@@ -55,16 +55,19 @@ export function analyticsFile(storeFile: string): string {
   return path.join(dir, `${name}-analytics${ext}`)
 }
 
-/** Opens a store for its operator's care: as it stands, without migrating it. */
-export async function openCare(address: StoreAddress): Promise<StoreCare> {
-  if (address.kind === 'postgres') return (await import('./postgres/care.ts')).careForPostgres(address.url)
-  return (await import('./sqlite/care.ts')).careForSqlite(address.file)
+/** Opens a store for its operator, without migrating it. */
+export async function openMaintenance(address: StoreAddress): Promise<StoreMaintenance> {
+  if (address.kind === 'postgres')
+    return (await import('./postgres/maintenance.ts')).maintenanceOfPostgres(address.url)
+  return (await import('./sqlite/maintenance.ts')).maintenanceOfSqlite(address.file)
 }
 
-/** The care of what analytics are kept in beside a store of one file; undefined when there is no such file. */
-export async function openAnalyticsCare(address: StoreAddress): Promise<AnalyticsCare | undefined> {
+/** Maintenance of the file with visitors' events beside an SQLite store; undefined if there is none. */
+export async function openAnalyticsMaintenance(
+  address: StoreAddress,
+): Promise<AnalyticsMaintenance | undefined> {
   if (address.kind === 'postgres' || !existsSync(analyticsFile(address.file))) return undefined
-  return (await import('./sqlite/care.ts')).careForAnalytics(analyticsFile(address.file))
+  return (await import('./sqlite/maintenance.ts')).maintenanceOfAnalytics(analyticsFile(address.file))
 }
 
 /** `platform.sqlite.zst.age` → `platform-analytics.sqlite.zst.age` */
@@ -87,7 +90,7 @@ export async function restoreStore(
   },
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: runbooks/store.md says how they stay out.',
     )
   const { restore } = await import('./sqlite/restore.ts')
@@ -122,7 +125,7 @@ export async function compareStores(
   const [file, database] = from.kind === 'sqlite' ? [from, to] : [to, from]
   if (file.kind !== 'sqlite' || database.kind !== 'postgres') throw sameKind()
   if (from.kind === 'postgres' && !existsSync(file.file))
-    throw new StoreCareError(`there is no file ${file.file}: copy to it first.`)
+    throw new StoreMaintenanceError(`there is no file ${file.file}: copy to it first.`)
   const source = (await import('./sqlite/copy.ts')).sqliteSource(file.file)
   try {
     const found = await (await import('./postgres/compare.ts')).compareWithPostgres(source, database.url)
@@ -155,8 +158,8 @@ export async function copyStore(from: StoreAddress, to: StoreAddress): Promise<C
   }
 }
 
-function sameKind(): StoreCareError {
-  return new StoreCareError(
+function sameKind(): StoreMaintenanceError {
+  return new StoreMaintenanceError(
     'a copy goes between an SQLite file and PostgreSQL. Between two files: db backup and db restore; between two databases: their own tools.',
   )
 }

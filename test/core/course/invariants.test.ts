@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { violations } from '../../../src/core/course/invariants.ts'
 import { DAY_MS, settle } from '../../../src/core/course/schedule.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
-import { openCare, openStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin, nextAfter, nextOf } from '../../support/learning.ts'
 
@@ -113,9 +113,9 @@ test('whatever happens to subscriptions, in whatever order, a store verifies', a
         }
       }
       await close()
-      const care = await openCare(address)
-      const { faults } = await care.verify(now)
-      await care.close()
+      const maintenance = await openMaintenance(address)
+      const { faults } = await maintenance.verify(now)
+      await maintenance.close()
       expect(faults).toEqual([])
     }),
     { numRuns: 40 },

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { auditEntry, type Operator } from '../../../src/core/audit.ts'
 import { systemRandom } from '../../../src/core/random.ts'
-import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin, nextAfter } from '../../support/learning.ts'
@@ -147,9 +147,9 @@ test('a restore keeps what operators did after the backup, and is in the log its
   const store = await openStore({ kind: 'sqlite', file })
   await subscribed(store)
   await store.audit.record(entry('suppress', NOW))
-  const care = await openCare({ kind: 'sqlite', file })
-  await care.backup(`${folder}/b.sqlite`, NOW)
-  await care.close()
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  await maintenance.backup(`${folder}/b.sqlite`, NOW)
+  await maintenance.close()
   await store.course.erase({ ...erasure, audit: entry('erase', NOW + 1) })
   await store.close()
   const restored = async (at: number) => {
@@ -157,7 +157,7 @@ test('a restore keeps what operators did after the backup, and is in the log its
       { kind: 'sqlite', file },
       { from: `${folder}/b.sqlite`, force: true, now: at, audit: entry('restore', at, 'b.sqlite') },
     )
-    const again = await openCare({ kind: 'sqlite', file })
+    const again = await openMaintenance({ kind: 'sqlite', file })
     onTestFinished(() => again.close())
     const entries = await again.audit(10)
     await again.close()

@@ -3,7 +3,7 @@ import { chownSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
 
@@ -41,9 +41,9 @@ async function store() {
       now: NOW,
     })
   const backup = async (to: string) => {
-    const care = await openCare({ kind: 'sqlite', file })
-    await care.backup(path.join(folder, to), NOW)
-    await care.close()
+    const maintenance = await openMaintenance({ kind: 'sqlite', file })
+    await maintenance.backup(path.join(folder, to), NOW)
+    await maintenance.close()
     return path.join(folder, to)
   }
   return { folder, file, opened, close, confirmed, erase, backup }

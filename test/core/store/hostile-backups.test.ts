@@ -6,7 +6,7 @@ import { generateIdentity, identityToRecipient } from 'age-encryption'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
-import { openAnalyticsStore, openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { openAnalyticsStore, openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { bin, platformctl } from '../../support/cli.ts'
 import { emptyFolder } from '../../support/folder.ts'
 
@@ -18,9 +18,9 @@ async function backedUp() {
   const at = (name: string) => path.join(folder, name)
   const address = { kind: 'sqlite', file: at('platform.sqlite') } as const
   await (await openStore(address)).close()
-  const care = await openCare(address)
-  onTestFinished(() => care.close())
-  await care.backup(at('b.sqlite'), NOW)
+  const maintenance = await openMaintenance(address)
+  onTestFinished(() => maintenance.close())
+  await maintenance.backup(at('b.sqlite'), NOW)
   const change = (...steps: string[]) => {
     const database = new Database(at('b.sqlite'))
     database.unsafeMode()
@@ -32,7 +32,7 @@ async function backedUp() {
       { kind: 'sqlite', file: at('new/platform.sqlite') },
       { from: at(from), force: false, now: NOW, identities },
     )
-  return { at, folder, care, change, restore, address }
+  return { at, folder, maintenance, change, restore, address }
 }
 
 const ENDLESS = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n)'
@@ -145,14 +145,14 @@ test('a store that says it is larger than the disk is refused before anything is
 })
 
 test('a store with a trigger of somebody else is not backed up, because it could not be restored', async () => {
-  const { at, care, address, folder } = await backedUp()
+  const { at, maintenance, address, folder } = await backedUp()
   const database = new Database(address.file)
   database.exec(
     'CREATE TRIGGER spy AFTER INSERT ON subscription BEGIN UPDATE meta SET value = new.address; END',
   )
   database.close()
   const before = await readdir(folder)
-  await expect(care.backup(at('c.sqlite'), NOW)).rejects.toThrow(
+  await expect(maintenance.backup(at('c.sqlite'), NOW)).rejects.toThrow(
     /has the trigger spy, which platformctl did not make/,
   )
   expect((await readdir(folder)).sort()).toEqual(before.sort())
@@ -161,9 +161,9 @@ test('a store with a trigger of somebody else is not backed up, because it could
 test.skipIf(process.platform === 'win32')(
   'a backup follows no link: not where one has its name',
   async () => {
-    const { at, care } = await backedUp()
+    const { at, maintenance } = await backedUp()
     await symlink(at('elsewhere'), at('link.sqlite'))
-    await expect(care.backup(at('link.sqlite'), NOW)).rejects.toThrow(/exists and was left as it is/)
+    await expect(maintenance.backup(at('link.sqlite'), NOW)).rejects.toThrow(/exists and was left as it is/)
     expect(await readdir(at(''))).not.toContain('elsewhere')
   },
 )
@@ -213,10 +213,10 @@ test.skipIf(process.platform === 'win32')(
 )
 
 test('the scratch folder of a backup that still runs is left alone', async () => {
-  const { at, care } = await backedUp()
+  const { at, maintenance } = await backedUp()
   const prefix = `.platformctl-${hostname().replace(/[^\w.]/g, '_')}-`
   await mkdir(at(`${prefix}${process.ppid}-abcdef`))
-  await care.backup(at('c.sqlite'), NOW)
+  await maintenance.backup(at('c.sqlite'), NOW)
   expect(await readdir(at(''))).toContain(`${prefix}${process.ppid}-abcdef`)
 })
 
@@ -229,10 +229,10 @@ async function keys() {
 test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
   'an encrypted backup (.%s.age) is opened by each recipient and by nobody else',
   async (ending) => {
-    const { at, care, restore } = await backedUp()
+    const { at, maintenance, restore } = await backedUp()
     const [first, second, other] = [await keys(), await keys(), await keys()]
     const name = `e.${ending}.age`
-    await care.backup(at(name), NOW, { recipients: [first.recipient, second.recipient] })
+    await maintenance.backup(at(name), NOW, { recipients: [first.recipient, second.recipient] })
     expect((await readFile(at(name))).subarray(0, 21).toString()).toBe('age-encryption.org/v1')
     expect((await readFile(at(name))).includes('CREATE TABLE')).toBe(false)
     await expect(restore(name)).rejects.toThrow(
@@ -244,9 +244,9 @@ test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
 )
 
 test('an encrypted backup that was changed or cut short is not restored', async () => {
-  const { at, care, restore } = await backedUp()
+  const { at, maintenance, restore } = await backedUp()
   const { identity, recipient } = await keys()
-  await care.backup(at('e.sqlite.age'), NOW, { recipients: [recipient] })
+  await maintenance.backup(at('e.sqlite.age'), NOW, { recipients: [recipient] })
   const bytes = await readFile(at('e.sqlite.age'))
   const changed = Buffer.from(bytes)
   changed.writeUInt8(changed.readUInt8(bytes.length - 40_000) ^ 1, bytes.length - 40_000)

@@ -4,7 +4,7 @@ import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
-import { openCare, openStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { begin } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
 
@@ -71,7 +71,7 @@ test('after an older dump was restored into PostgreSQL, what people and operator
     ])
     expect((await sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
   }
-  const care = await openCare({ kind: 'postgres', url: secret(url) })
-  onTestFinished(() => care.close())
-  expect(await care.verify(NOW + 2)).toMatchObject({ ok: true, checked: 3 })
+  const maintenance = await openMaintenance({ kind: 'postgres', url: secret(url) })
+  onTestFinished(() => maintenance.close())
+  expect(await maintenance.verify(NOW + 2)).toMatchObject({ ok: true, checked: 3 })
 })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { suppressionHash } from '../../../src/core/course/links.ts'
 import { applyFeedback, releaseChange, suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
-import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
@@ -75,9 +75,9 @@ test('a restore of an older backup forgets no suppression and no removal, and do
   const store = await opened(file)
   for (const name of ['ada', 'grace']) await confirmed(store, name)
   for (const name of ['mary', 'erin', 'rose']) await add(store, name, NOW)
-  const care = await openCare({ kind: 'sqlite', file })
-  await care.backup(from, NOW)
-  await care.close()
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  await maintenance.backup(from, NOW)
+  await maintenance.close()
 
   await bounce(store, 'ada', NOW + 1)
   // The backup knows neither: one comes from an old provider's list, one went off the list again.

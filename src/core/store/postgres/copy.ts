@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
-import { StoreCareError } from '../care.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
 import { SAY_COURSES_FROM } from './course.ts'
@@ -24,7 +24,7 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
       return { counts }
     })
   } catch (error) {
-    if (error instanceof StoreCareError || error instanceof StoreOpenError) throw error
+    if (error instanceof StoreMaintenanceError || error instanceof StoreOpenError) throw error
     throw new StoreOpenError(sentence(error), { cause: error })
   } finally {
     await pool.end()
@@ -39,7 +39,7 @@ async function assertEmpty(connection: Queryable): Promise<void> {
       table === 'meta' ? [OWN_META] : [],
     )
     if (Number(rows[0]?.count ?? 0) > 0)
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `the store to copy to is not empty (${table} has rows) and was left as it is: name an empty database.`,
       )
   }
@@ -64,7 +64,7 @@ async function assertSameColumns(
   const known = new Set(rows.map(({ name }) => name))
   const lost = given.filter((name) => !known.has(name))
   if (lost.length > 0)
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
     )
 }
@@ -81,7 +81,8 @@ async function fill(connection: Queryable, table: Table, source: CopySource): Pr
        SELECT ${columns} FROM jsonb_populate_recordset(NULL::platformctl.${table}, $1::jsonb)`,
       [JSON.stringify(rows)],
     )
-    if (rowCount !== rows.length) throw new StoreCareError(`not every row of ${table} could be copied.`)
+    if (rowCount !== rows.length)
+      throw new StoreMaintenanceError(`not every row of ${table} could be copied.`)
     count += rows.length
   }
   return count

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Secret } from '../../secret.ts'
-import { StoreCareError } from '../care.ts'
 import { type CopiedRow, type CopySource, TABLES } from '../copy.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool, type Queryable, UNLIMITED } from './connection.ts'
 import { codeOf, sentence } from './faults.ts'
@@ -21,13 +21,13 @@ export async function postgresSource(url: Secret): Promise<CopySource> {
   const pool = createPool({ url, size: 1, limitMs: UNLIMITED, onIdleFault: () => {} })
   try {
     if ((await schemaVersion(pool)) === 0)
-      throw new StoreCareError('the database holds no store: set STORE_URL as the daemon had it.')
+      throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
     await migrate(pool, MIGRATIONS)
     await assertUnused(pool)
     return await held(pool)
   } catch (error) {
     await pool.end()
-    if (error instanceof StoreCareError || error instanceof StoreOpenError) throw error
+    if (error instanceof StoreMaintenanceError || error instanceof StoreOpenError) throw error
     throw new StoreOpenError(sentence(error), { cause: error })
   }
 }
@@ -45,7 +45,7 @@ async function held(pool: Pool): Promise<CopySource> {
     await query(`LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`)
   } catch (error) {
     connection.release()
-    throw codeOf(error) === LOCK_NOT_AVAILABLE ? new StoreCareError(IN_USE, { cause: error }) : error
+    throw codeOf(error) === LOCK_NOT_AVAILABLE ? new StoreMaintenanceError(IN_USE, { cause: error }) : error
   }
   return {
     async columns(table) {
@@ -80,7 +80,7 @@ async function assertUnused(pool: Pool): Promise<void> {
        WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`,
     )
     if (Number(rows[0]?.others ?? 0) === 0) return
-    if (look === LOOKS) throw new StoreCareError(IN_USE)
+    if (look === LOOKS) throw new StoreMaintenanceError(IN_USE)
     await sleep(LOOK_EVERY_MS)
   }
 }

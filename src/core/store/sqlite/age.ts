@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { Decrypter, Encrypter } from 'age-encryption'
-import { StoreCareError } from '../care.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 
 /** Encrypts a stream for everybody whose public key (`age1…`) is named. */
 export async function encrypt(plain: Readable, recipients: readonly string[]): Promise<Readable> {
@@ -10,9 +10,12 @@ export async function encrypt(plain: Readable, recipients: readonly string[]): P
     try {
       encrypter.addRecipient(recipient)
     } catch (error) {
-      throw new StoreCareError(`${recipient} is not a public key of age (age1…): age-keygen prints one.`, {
-        cause: error,
-      })
+      throw new StoreMaintenanceError(
+        `${recipient} is not a public key of age (age1…): age-keygen prints one.`,
+        {
+          cause: error,
+        },
+      )
     }
   return fromWeb(await encrypter.encrypt(toWeb(plain)))
 }
@@ -29,13 +32,13 @@ export async function decrypt(
       decrypter.addIdentity(identity)
     } catch (error) {
       // Not with the error's own text, which may quote the key.
-      throw new StoreCareError(`key ${index + 1} of the file with keys is not a secret key of age.`, {
+      throw new StoreMaintenanceError(`key ${index + 1} of the file with keys is not a secret key of age.`, {
         cause: error,
       })
     }
   const opened = await decrypter.decrypt(toWeb(sealed)).catch((error: unknown) => {
     const foreign = error instanceof Error && error.message.includes('no identity matched')
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       foreign
         ? `${from} is encrypted for other keys: name the file that holds one of them with --identity.`
         : `${from} is damaged and was not restored (its header cannot be read).`,
@@ -50,7 +53,7 @@ async function* orDamaged(from: string, source: Readable): AsyncGenerator<Uint8A
   try {
     yield* source
   } catch (error) {
-    throw new StoreCareError(`${from} is damaged and was not restored (a part does not decrypt).`, {
+    throw new StoreMaintenanceError(`${from} is damaged and was not restored (a part does not decrypt).`, {
       cause: error,
     })
   }

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { type BackupOptions, type BackupResult, type Holds, StoreCareError } from '../care.ts'
+import { type BackupOptions, type BackupResult, type Holds, StoreMaintenanceError } from '../maintenance.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { foreignObject } from './made-here.ts'
@@ -20,16 +20,18 @@ export async function backup(
 ): Promise<BackupResult> {
   const packing = packingOf(file)
   if (file.endsWith('.age') !== recipients.length > 0)
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       recipients.length > 0
         ? `${file} would be encrypted: let its name end in .age.`
         : `${file} says that it is encrypted: name who may read it with --recipient.`,
     )
   // Not by what a link leads to: a link is somebody's file too.
   if (lstatSync(file, { throwIfNoEntry: false }))
-    throw new StoreCareError(`${file} exists and was left as it is: give the backup a new name.`)
+    throw new StoreMaintenanceError(`${file} exists and was left as it is: give the backup a new name.`)
   if (!existsSync(path.dirname(file)))
-    throw new StoreCareError(`${path.dirname(file)} does not exist: make the folder for backups first.`)
+    throw new StoreMaintenanceError(
+      `${path.dirname(file)} does not exist: make the folder for backups first.`,
+    )
   let scratch: Scratch | undefined
   try {
     scratch = makeScratch(path.dirname(file))
@@ -41,7 +43,8 @@ export async function backup(
     // What is encrypted can be read back by its recipients only: then the bytes are compared.
     const same =
       recipients.length > 0 ? (await hashOf(packed)) === written : (await unpack(packed, undefined)) === hash
-    if (!same) throw new StoreCareError(`what was written to ${file} reads back differently: check the disk.`)
+    if (!same)
+      throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
     giveName(packed, file)
     await syncFolder(path.dirname(file))
     return { file, bytes: statSync(file).size, version, counts }
@@ -59,7 +62,7 @@ export function giveName(from: string, to: string): void {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST')
-      throw new StoreCareError(`${to} exists and was left as it is: give the backup a new name.`)
+      throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
     renameSync(from, to)
   }
@@ -70,12 +73,12 @@ function checkImage(image: string, holds: Holds): { version: number; counts: Rec
   try {
     const foreign = foreignObject(copy, holds)
     if (foreign !== undefined)
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `the store has ${foreign}, which platformctl did not make, and a restore would refuse it: drop it, or restore the schema.`,
       )
     const found = copy.pragma('integrity_check(1)', { simple: true })
     if (found !== 'ok')
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
       )
     return { version: schemaVersion(copy), counts: countRows(copy) }
@@ -97,7 +100,7 @@ export async function syncFolder(folder: string): Promise<void> {
 export function damagedOr(file: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB)/.test(String(error.code))))
     return error
-  return new StoreCareError(
+  return new StoreMaintenanceError(
     `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
     { cause: error },
   )
@@ -106,16 +109,19 @@ export function damagedOr(file: string, error: unknown): unknown {
 export function failed(file: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT')
-    return new StoreCareError(
+    return new StoreMaintenanceError(
       `the disk of ${path.dirname(file)} is full; nothing was left there: free some space, or name another disk.`,
       { cause: error },
     )
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'SQLITE_CANTOPEN')
-    return new StoreCareError(`${path.dirname(file)} cannot be written to by this user.`, { cause: error })
-  if (code === 'ENOENT') return new StoreCareError(`there is no file ${file}.`, { cause: error })
-  if (code === 'EISDIR') return new StoreCareError(`${file} is a folder: name a file.`, { cause: error })
+    return new StoreMaintenanceError(`${path.dirname(file)} cannot be written to by this user.`, {
+      cause: error,
+    })
+  if (code === 'ENOENT') return new StoreMaintenanceError(`there is no file ${file}.`, { cause: error })
+  if (code === 'EISDIR')
+    return new StoreMaintenanceError(`${file} is a folder: name a file.`, { cause: error })
   if (code.startsWith('SQLITE_IOERR') || code === 'EIO')
-    return new StoreCareError(
+    return new StoreMaintenanceError(
       `the disk of ${path.dirname(file)} reports an error (${code}): nothing was left there.`,
       { cause: error },
     )

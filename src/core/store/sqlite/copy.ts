@@ -1,5 +1,5 @@
-import { StoreCareError } from '../care.ts'
 import type { CopySource, Table } from '../copy.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { damagedOr } from './backup.ts'
 import { connect, migrate, type SqliteDatabase } from './connection.ts'
@@ -20,7 +20,7 @@ export function sqliteSource(file: string): CopySource {
   } catch (error) {
     database.close()
     const said = damagedOr(file, error)
-    if (said instanceof StoreOpenError || said instanceof StoreCareError) throw said
+    if (said instanceof StoreOpenError || said instanceof StoreMaintenanceError) throw said
     throw inUse(file)
   }
   // Here, because whoever copies would take it for a fault of the other store.
@@ -66,10 +66,14 @@ function opened(file: string): SqliteDatabase {
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error
     const said = damagedOr(file, error.cause)
-    throw said instanceof StoreCareError ? said : new StoreCareError(error.message, { cause: error })
+    throw said instanceof StoreMaintenanceError
+      ? said
+      : new StoreMaintenanceError(error.message, { cause: error })
   }
 }
 
-function inUse(file: string): StoreCareError {
-  return new StoreCareError(`${file} is open in another process: stop the daemon first; nothing was copied.`)
+function inUse(file: string): StoreMaintenanceError {
+  return new StoreMaintenanceError(
+    `${file} is open in another process: stop the daemon first; nothing was copied.`,
+  )
 }

@@ -1,8 +1,8 @@
 import { lstatSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { StoreCareError } from '../care.ts'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 import { failed, giveName, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
 import { SAY_COURSES_FROM } from './course.ts'
@@ -15,7 +15,7 @@ import { makeScratch } from './scratch.ts'
 export function assertNoFile(file: string): void {
   for (const taken of [file, `${file}-wal`])
     if (lstatSync(taken, { throwIfNoEntry: false }))
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `${taken} exists and was left as it is: move it away, or name a file that does not exist.`,
       )
 }
@@ -64,7 +64,7 @@ async function fill(
   const columns = await source.columns(table)
   const lost = columns.filter((name) => !known.has(name))
   if (lost.length > 0)
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       `the two stores differ in ${table} (${lost.join(', ')}): use one build for both.`,
     )
   const insert = database.prepare(

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { PassThrough, Readable, Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGunzip, createGzip, createZstdCompress, createZstdDecompress } from 'node:zlib'
-import { StoreCareError } from '../care.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
 
 export type Packing = 'zstd' | 'gzip' | 'plain'
 
@@ -32,7 +32,7 @@ export function packingOf(name: string): Packing {
   if (file.endsWith('.zst')) return 'zstd'
   if (file.endsWith('.gz')) return 'gzip'
   if (file.endsWith('.sqlite')) return 'plain'
-  throw new StoreCareError(
+  throw new StoreMaintenanceError(
     `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does; add .age to encrypt it.`,
   )
 }
@@ -41,7 +41,7 @@ export function packingOf(name: string): Packing {
 function packingFound(file: string, head: Buffer): Packing {
   const found = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic))
   if (found) return found[0]
-  throw new StoreCareError(
+  throw new StoreMaintenanceError(
     `${file} is not a backup of a store: it is neither SQLite nor packed by zstd or gzip.`,
   )
 }
@@ -111,7 +111,7 @@ async function opening(from: string, identities: readonly string[]): Promise<Rea
   if (!buffer.equals(AGE)) return file
   if (identities.length === 0) {
     file.destroy()
-    throw new StoreCareError(`${from} is encrypted: name the file that holds its key with --identity.`)
+    throw new StoreMaintenanceError(`${from} is encrypted: name the file that holds its key with --identity.`)
   }
   return (await import('./age.ts')).decrypt(from, file, identities)
 }
@@ -153,7 +153,7 @@ function bounded(from: string, to: string | undefined): Transform {
       if (head.length >= HEADER_BYTES) declared = declaredSize(head, to)
     }
     if (size > Math.min(most, declared ?? HEADER_BYTES))
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `${from} was not restored: it unpacks to more than a store can be, so no platformctl made it.`,
       )
   })
@@ -165,7 +165,7 @@ function declaredSize(head: Buffer, to: string | undefined): number {
   if (to === undefined) return size
   const { bavail, bsize } = statfsSync(path.dirname(to))
   if (size > bavail * bsize)
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       `the backup unpacks to ${Math.ceil(size / 1e6)} MB, and the disk it is restored to has room for ${Math.floor((bavail * bsize) / 1e6)} MB: free some space, or restore to another disk.`,
     )
   return size

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Holds } from '../care.ts'
+import type { Holds } from '../maintenance.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'

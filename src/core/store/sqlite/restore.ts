@@ -1,7 +1,7 @@
 import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
-import { type Holds, StoreCareError } from '../care.ts'
+import { type Holds, StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { insertAudit } from './audit.ts'
 import { failed, syncFolder } from './backup.ts'
@@ -51,9 +51,9 @@ export async function restore(
   { force, now, identities, audit }: RestoreOptions,
 ): Promise<readonly RestoreResult[]> {
   for (const { from, to } of parts) {
-    if (!existsSync(from)) throw new StoreCareError(`there is no file ${from}.`)
+    if (!existsSync(from)) throw new StoreMaintenanceError(`there is no file ${from}.`)
     if (isPresent(to) && !force)
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         `${to} exists and was left as it is: --force replaces it (and keeps it under another name).`,
       )
   }
@@ -95,7 +95,7 @@ function folderOf({ to }: RestorePart): readonly string[] {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no reason given'
     if (code === 'ENOSPC' || code === 'EDQUOT') throw failed(to, error)
-    throw new StoreCareError(
+    throw new StoreMaintenanceError(
       `${folder} is no folder and cannot be made one (${code}): name another one with --data or STORE_URL.`,
       { cause: error },
     )
@@ -146,7 +146,7 @@ export function giveTo({ uid, gid }: Owner, file: string): void {
 async function putInPlace({ to }: RestorePart, image: string, now: number): Promise<string | undefined> {
   const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
   if (kept !== undefined && existsSync(kept))
-    throw new StoreCareError(`${kept} exists: try again in a second.`)
+    throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
   giveTo(ownerOf(to), image)
   if (kept === undefined) renameSync(image, to)
   else replace({ image, to, kept })
@@ -174,17 +174,17 @@ async function check({
     try {
       const empty = schemaVersion(database) === 0
       if (holds === 'course' && empty)
-        throw new StoreCareError(`${from} is an empty database, not a backup of a store.`)
+        throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
       if (holds === 'analytics' && !empty)
-        throw new StoreCareError(`${from} is the backup of a store, not of analytics: move it away.`)
+        throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
       // Before a row is read. A newer schema cannot be told from a foreign one.
       if (holds === 'course' && schemaVersion(database) > MIGRATIONS.length)
-        throw new StoreCareError(
+        throw new StoreMaintenanceError(
           `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${MIGRATIONS.length}): restore it with that version.`,
         )
       const foreign = foreignObject(database, holds)
       if (foreign !== undefined)
-        throw new StoreCareError(
+        throw new StoreMaintenanceError(
           `${from} was not restored: it has ${foreign}, which no platformctl made. Restore a backup that you trust, or drop it from a copy first.`,
         )
       // One that is older is brought up to date here, not at the next start.
@@ -193,7 +193,7 @@ async function check({
       if (audit && holds === 'course') insertAudit(database, audit)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
-        throw new StoreCareError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
+        throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
       return {
         version: schemaVersion(database),
         counts: countRows(database),
@@ -209,9 +209,9 @@ async function check({
     if (!(error instanceof StoreOpenError)) throw damaged(from, error)
     const worse = damaged(from, error.cause)
     // Its sentence names the unpacked copy; the operator named the backup.
-    throw worse instanceof StoreCareError
+    throw worse instanceof StoreMaintenanceError
       ? worse
-      : new StoreCareError(error.message.replaceAll(image, from), { cause: error })
+      : new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
   }
 }
 
@@ -219,7 +219,7 @@ function damaged(from: string, error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const torn = /^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code)
   return torn
-    ? new StoreCareError(`${from} is damaged and was not restored (${code}).`, { cause: error })
+    ? new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })
     : error
 }
 
@@ -263,13 +263,15 @@ function holdAlone(file: string): SqliteDatabase | undefined {
     const cause = error instanceof StoreOpenError ? error.cause : error
     if (cause instanceof Error && 'code' in cause && String(cause.code).startsWith('SQLITE_BUSY'))
       throw inUse(file)
-    if (error instanceof StoreCareError) throw error
+    if (error instanceof StoreMaintenanceError) throw error
     return undefined
   }
 }
 
-function inUse(file: string): StoreCareError {
-  return new StoreCareError(`${file} is open in another process: stop the daemon first; nothing was changed.`)
+function inUse(file: string): StoreMaintenanceError {
+  return new StoreMaintenanceError(
+    `${file} is open in another process: stop the daemon first; nothing was changed.`,
+  )
 }
 
 /** `20261121T072600Z`: sorts, and is a file name everywhere. */

@@ -1,5 +1,5 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
-import type { Holds, VerifyResult } from '../care.ts'
+import type { Holds, VerifyResult } from '../maintenance.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
 const MOST_FAULTS = 100

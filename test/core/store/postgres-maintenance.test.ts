@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { openCare } from '../../../src/core/store/open.ts'
+import { openMaintenance } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -17,18 +17,18 @@ async function cared() {
   const server = await postgresServer()
   const url = await server.createDatabase()
   const address = { kind: 'postgres', url: secret(url) } as const
-  const care = await openCare(address)
-  onTestFinished(() => care.close())
-  return { url, care, address, query: (sql: string) => server.query(url, sql) }
+  const maintenance = await openMaintenance(address)
+  onTestFinished(() => maintenance.close())
+  return { url, maintenance, address, query: (sql: string) => server.query(url, sql) }
 }
 
 test('a store on PostgreSQL is planned, migrated, described and verified, and its address shows no password', async () => {
-  const { care, address } = await cared()
-  expect((await care.pending())[0]?.statements).toContain('CREATE TABLE platformctl.subscription')
-  expect((await care.status()).version).toBe(0)
-  expect(await care.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
-  expect(await care.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
-  expect(await care.pending()).toEqual([])
+  const { maintenance, address } = await cared()
+  expect((await maintenance.pending())[0]?.statements).toContain('CREATE TABLE platformctl.subscription')
+  expect((await maintenance.status()).version).toBe(0)
+  expect(await maintenance.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await maintenance.pending()).toEqual([])
   const { course } = await openTestStore(address)
   await course.requestConfirmation({
     course: 'quantum',
@@ -39,8 +39,8 @@ test('a store on PostgreSQL is planned, migrated, described and verified, and it
     now: NOW,
   })
   await course.confirm({ begin, tokenHash: 'h', now: NOW })
-  expect(await care.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
-  const status = await care.status()
+  expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, checked: 1 })
+  const status = await maintenance.status()
   expect(status).toMatchObject({ kind: 'postgres', version: MIGRATIONS.length, verifiedAt: NOW })
   expect(status.counts).toMatchObject({ subscription: 1, confirmation: 1 })
   expect(status.location).toMatch(/^127\.0\.0\.1:\d+\/test_\d+$/)
@@ -68,18 +68,22 @@ test('on a server the command promises nothing about a file, and says when a per
 })
 
 test('a newer schema on PostgreSQL is described as one that this build can run on or not, and only then planned', async () => {
-  const { care, query } = await cared()
-  await care.migrate()
+  const { maintenance, query } = await cared()
+  await maintenance.migrate()
   const newer = MIGRATIONS.length + 1
   const says = (from: number) =>
     query(`UPDATE platformctl.schema_version SET version = ${newer};
       UPDATE platformctl.meta SET value = '${newer}:${from}' WHERE name = 'readable_from'`)
   await says(MIGRATIONS.length)
-  expect(await care.status()).toMatchObject({ version: newer, readable: true })
-  expect(await care.pending()).toEqual([])
+  expect(await maintenance.status()).toMatchObject({ version: newer, readable: true })
+  expect(await maintenance.pending()).toEqual([])
   await says(newer)
-  expect(await care.status()).toMatchObject({ version: newer, readable: false })
-  for (const refused of [() => care.pending(), () => care.migrate(), () => care.verify(NOW)])
+  expect(await maintenance.status()).toMatchObject({ version: newer, readable: false })
+  for (const refused of [
+    () => maintenance.pending(),
+    () => maintenance.migrate(),
+    () => maintenance.verify(NOW),
+  ])
     await expect(refused()).rejects.toThrow(/was written by a newer platformctl .*: run that version/)
 })
 
@@ -92,7 +96,7 @@ test('a store on PostgreSQL is restored by its own tools, and the command says s
 })
 
 test('verify names the rows on PostgreSQL that break a promise of the course', async () => {
-  const { care, address, query } = await cared()
+  const { maintenance, address, query } = await cared()
   const { course } = await openTestStore(address)
   await course.requestConfirmation({
     course: 'quantum',
@@ -104,13 +108,18 @@ test('verify names the rows on PostgreSQL that break a promise of the course', a
   })
   await course.confirm({ begin, tokenHash: 'h', now: NOW })
   await query(`UPDATE platformctl.subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
-  expect((await care.verify(NOW)).faults[0]).toBe('subscription ada: the days sent are not in order: 1, 3')
+  expect((await maintenance.verify(NOW)).faults[0]).toBe(
+    'subscription ada: the days sent are not in order: 1, 3',
+  )
 })
 
 test('a backup of PostgreSQL is left to its own tools, and a server that is not there is said in a sentence', async () => {
-  const { care } = await cared()
-  await expect(care.backup('/tmp/b.sqlite', Date.now())).rejects.toThrow(/pg_dump --format=custom/)
-  const gone = await openCare({ kind: 'postgres', url: secret('postgres://user:canary@127.0.0.1:1/none') })
+  const { maintenance } = await cared()
+  await expect(maintenance.backup('/tmp/b.sqlite', Date.now())).rejects.toThrow(/pg_dump --format=custom/)
+  const gone = await openMaintenance({
+    kind: 'postgres',
+    url: secret('postgres://user:canary@127.0.0.1:1/none'),
+  })
   onTestFinished(() => gone.close())
   await expect(gone.status()).rejects.toThrow(/refused the connection/)
   await expect(gone.status()).rejects.not.toThrow(/canary/)

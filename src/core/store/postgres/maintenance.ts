@@ -1,7 +1,7 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
-import { type StoreCare, StoreCareError, stepsFrom, type VerifyResult } from '../care.ts'
+import { type StoreMaintenance, StoreMaintenanceError, stepsFrom, type VerifyResult } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { listAudit } from './audit.ts'
 import { createPool, type Pool } from './connection.ts'
@@ -14,8 +14,8 @@ const PAGE = 1000
 /** An operator waits longer than a request does: rows are counted one by one. */
 const LONGEST_LOOK_MS = 10 * 60_000
 
-/** The care of a store on a PostgreSQL server; nothing is migrated before that is asked for. */
-export function careForPostgres(url: Secret): StoreCare {
+/** Maintenance of a store on a PostgreSQL server. Opening it migrates nothing. */
+export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
   const pool = createPool({ url, size: 1, limitMs: LONGEST_LOOK_MS, onIdleFault: () => {} })
   return {
     status: () =>
@@ -60,7 +60,7 @@ export function careForPostgres(url: Secret): StoreCare {
         return result
       }),
     backup: async () => {
-      throw new StoreCareError(
+      throw new StoreMaintenanceError(
         'a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.',
       )
     },
@@ -129,7 +129,7 @@ async function asked<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof StoreOpenError || error instanceof StoreCareError) throw error
+    if (error instanceof StoreOpenError || error instanceof StoreMaintenanceError) throw error
     throw new StoreOpenError(sentence(error), { cause: error })
   }
 }

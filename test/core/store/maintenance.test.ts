@@ -5,8 +5,8 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
-import { statementsOf } from '../../../src/core/store/care.ts'
-import { openCare, openStore, restoreStore } from '../../../src/core/store/open.ts'
+import { statementsOf } from '../../../src/core/store/maintenance.ts'
+import { openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { backupsUnderLoad } from '../../support/backups-under-load.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -14,7 +14,7 @@ import { begin } from '../../support/learning.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
 
-/** A store with one confirmed subscription, and the care of it. */
+/** A store with one confirmed subscription, and its maintenance. */
 async function stored() {
   const folder = await emptyFolder()
   const file = path.join(folder, 'platform.sqlite')
@@ -30,14 +30,14 @@ async function stored() {
   })
   await store.course.confirm({ begin, tokenHash: 'hash', now: NOW })
   await store.close()
-  const care = await openCare(address)
-  onTestFinished(() => care.close())
+  const maintenance = await openMaintenance(address)
+  onTestFinished(() => maintenance.close())
   const change = (sql: string) => {
     const database = new Database(file)
     database.exec(sql)
     database.close()
   }
-  return { folder, file, address, care, change, in: (name: string) => path.join(folder, name) }
+  return { folder, file, address, maintenance, change, in: (name: string) => path.join(folder, name) }
 }
 
 const namesOf = async (file: string) => {
@@ -48,24 +48,30 @@ const namesOf = async (file: string) => {
 }
 
 test('the status says version, size, rows and when it was last verified', async () => {
-  const { care } = await stored()
-  expect(await care.status()).toMatchObject({
+  const { maintenance } = await stored()
+  expect(await maintenance.status()).toMatchObject({
     kind: 'sqlite',
     version: MIGRATIONS.length,
     latest: MIGRATIONS.length,
     verifiedAt: undefined,
   })
-  expect((await care.status()).counts).toMatchObject({ subscription: 1, confirmation: 1 })
-  expect(await care.verify(NOW)).toEqual({ ok: true, damaged: false, checked: 1, faults: [], moreFaults: 0 })
-  expect((await care.status()).verifiedAt).toBe(NOW)
+  expect((await maintenance.status()).counts).toMatchObject({ subscription: 1, confirmation: 1 })
+  expect(await maintenance.verify(NOW)).toEqual({
+    ok: true,
+    damaged: false,
+    checked: 1,
+    faults: [],
+    moreFaults: 0,
+  })
+  expect((await maintenance.status()).verifiedAt).toBe(NOW)
 })
 
 test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
   'a backup named %s is restored with its rows, for its owner only, and nothing else is left beside it',
   async (name) => {
-    const { care, in: at, folder } = await stored()
+    const { maintenance, in: at, folder } = await stored()
     const before = await readdir(folder)
-    await care.backup(at(name), Date.now())
+    await maintenance.backup(at(name), Date.now())
     expect((await readdir(folder)).sort()).toEqual([...before, name].sort())
     if (process.platform !== 'win32') expect((await stat(at(name))).mode & 0o777).toBe(0o600)
     await restoreStore(
@@ -84,24 +90,24 @@ test('backups made while another process writes all hold every acknowledged row'
 }, 60_000)
 
 test('a backup refuses a name that is taken, a folder that is missing and an ending it does not know', async () => {
-  const { care, in: at } = await stored()
+  const { maintenance, in: at } = await stored()
   await writeFile(at('taken.sqlite.zst'), 'precious')
-  await expect(care.backup(at('taken.sqlite.zst'), Date.now())).rejects.toThrow(
+  await expect(maintenance.backup(at('taken.sqlite.zst'), Date.now())).rejects.toThrow(
     /exists and was left as it is/,
   )
   expect(await readFile(at('taken.sqlite.zst'), 'utf8')).toBe('precious')
-  await expect(care.backup(at('none/b.sqlite'), Date.now())).rejects.toThrow(
+  await expect(maintenance.backup(at('none/b.sqlite'), Date.now())).rejects.toThrow(
     /none does not exist: make the folder/,
   )
-  await expect(care.backup(at('b.tar'), Date.now())).rejects.toThrow(
+  await expect(maintenance.backup(at('b.tar'), Date.now())).rejects.toThrow(
     /end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite/,
   )
 })
 
 test('a restore refuses to replace a store; with force it keeps the one that was there', async () => {
-  const { care, address, in: at, file, folder } = await stored()
-  await care.backup(at('b.sqlite.zst'), Date.now())
-  await care.close()
+  const { maintenance, address, in: at, file, folder } = await stored()
+  await maintenance.backup(at('b.sqlite.zst'), Date.now())
+  await maintenance.close()
   const now = Date.UTC(2026, 10, 21, 7, 26, 0)
   const restore = (force: boolean) => restoreStore(address, { from: at('b.sqlite.zst'), force, now })
   await expect(restore(false)).rejects.toThrow(/exists and was left as it is: --force replaces it/)
@@ -114,9 +120,9 @@ test('a restore refuses to replace a store; with force it keeps the one that was
 })
 
 test('a restore is refused while a process has the store open, and then nothing is changed', async () => {
-  const { care, address, in: at, file, folder } = await stored()
-  await care.backup(at('b.sqlite'), Date.now())
-  await care.close()
+  const { maintenance, address, in: at, file, folder } = await stored()
+  await maintenance.backup(at('b.sqlite'), Date.now())
+  await maintenance.close()
   const open = await openStore(address)
   await expect(restoreStore(address, { from: at('b.sqlite'), force: true, now: NOW })).rejects.toThrow(
     /open in another process: stop the daemon first; nothing was changed/,
@@ -127,9 +133,9 @@ test('a restore is refused while a process has the store open, and then nothing 
 })
 
 test('a store that is itself damaged can be replaced by its backup', async () => {
-  const { care, address, in: at, file } = await stored()
-  await care.backup(at('b.sqlite.gz'), Date.now())
-  await care.close()
+  const { maintenance, address, in: at, file } = await stored()
+  await maintenance.backup(at('b.sqlite.gz'), Date.now())
+  await maintenance.close()
   await writeFile(file, 'not a database at all, and longer than sixteen bytes')
   await writeFile(`${file}-wal`, 'left by a crash')
   await restoreStore(address, { from: at('b.sqlite.gz'), force: true, now: NOW })
@@ -161,8 +167,8 @@ test.each([
 test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
   'a %s that was cut short or changed is not restored',
   async (name) => {
-    const { care, in: at, folder } = await stored()
-    await care.backup(at(name), Date.now())
+    const { maintenance, in: at, folder } = await stored()
+    await maintenance.backup(at(name), Date.now())
     await copyFile(at(name), at(`cut-${name}`))
     await truncate(at(`cut-${name}`), Math.floor((await stat(at(name))).size * 0.6))
     const bytes = await readFile(at(name))
@@ -185,8 +191,8 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
 )
 
 test('a restore that is refused leaves none of the folders behind that it made, and those that were there', async () => {
-  const { care, in: at } = await stored()
-  await care.backup(at('b.sqlite.zst'), Date.now())
+  const { maintenance, in: at } = await stored()
+  await maintenance.backup(at('b.sqlite.zst'), Date.now())
   await truncate(at('b.sqlite.zst'), 100)
   const restore = (to: string) =>
     restoreStore({ kind: 'sqlite', file: to }, { from: at('b.sqlite.zst'), force: false, now: NOW })
@@ -200,8 +206,8 @@ test('a restore that is refused leaves none of the folders behind that it made, 
 test.each(['file/below', ...(process.platform === 'linux' ? ['/proc/nowhere/below'] : [])])(
   'a restore into %s, where no folder can be made, is refused',
   async (folder) => {
-    const { care, in: at } = await stored()
-    await care.backup(at('b.sqlite'), Date.now())
+    const { maintenance, in: at } = await stored()
+    await maintenance.backup(at('b.sqlite'), Date.now())
     await writeFile(at('file'), '')
     const file = path.resolve(at(''), folder, 'platform.sqlite')
     await expect(
@@ -211,9 +217,9 @@ test.each(['file/below', ...(process.platform === 'linux' ? ['/proc/nowhere/belo
 )
 
 test('verify names the rows that break a promise of the course', async () => {
-  const { care, change } = await stored()
+  const { maintenance, change } = await stored()
   change(`UPDATE subscription SET sent_days = '[1,3]', next_attempt_at = ${NOW + DAY_MS}`)
-  expect(await care.verify(NOW)).toMatchObject({
+  expect(await maintenance.verify(NOW)).toMatchObject({
     ok: false,
     damaged: false,
     faults: [
@@ -221,12 +227,12 @@ test('verify names the rows that break a promise of the course', async () => {
       expect.stringContaining('subscription ada: day 3 was sent before it was due'),
     ],
   })
-  expect((await care.status()).verifiedAt).toBeUndefined()
+  expect((await maintenance.status()).verifiedAt).toBeUndefined()
 })
 
 test('verify finds a damaged page', async () => {
-  const { care, file } = await stored()
-  await care.close()
+  const { maintenance, file } = await stored()
+  await maintenance.close()
   const database = new Database(file, { readonly: true })
   // Of every table and index but the list of them, without which nothing can be asked.
   const pages = database
@@ -237,7 +243,7 @@ test('verify finds a damaged page', async () => {
   const bytes = await readFile(file)
   for (const page of pages) bytes.fill(7, (page - 1) * 4096, page * 4096)
   await writeFile(file, bytes)
-  const again = await openCare({ kind: 'sqlite', file })
+  const again = await openMaintenance({ kind: 'sqlite', file })
   expect(await again.verify(NOW)).toMatchObject({ ok: false, damaged: true })
   for (const refused of [() => again.backup(`${file}.zst`, Date.now()), () => again.status()])
     await expect(refused()).rejects.toThrow(
@@ -282,49 +288,53 @@ test('a migration killed at any of its statements is whole or absent, and runs a
 
 test('the plan names the steps and changes nothing; migrating twice does nothing the second time', async () => {
   const file = path.join(await emptyFolder(), 'platform.sqlite')
-  const care = await openCare({ kind: 'sqlite', file })
-  onTestFinished(() => care.close())
-  const [first] = await care.pending()
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  onTestFinished(() => maintenance.close())
+  const [first] = await maintenance.pending()
   expect(first?.version).toBe(1)
   expect(first?.statements).toContain('CREATE TABLE subscription')
-  expect((await care.status()).version).toBe(0)
-  expect(await care.verify(NOW)).toMatchObject({ ok: true, damaged: false, checked: 0 })
-  expect(await care.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
-  expect(await care.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
-  expect(await care.pending()).toEqual([])
+  expect((await maintenance.status()).version).toBe(0)
+  expect(await maintenance.verify(NOW)).toMatchObject({ ok: true, damaged: false, checked: 0 })
+  expect(await maintenance.migrate()).toEqual({ from: 0, to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toEqual({ from: MIGRATIONS.length, to: MIGRATIONS.length })
+  expect(await maintenance.pending()).toEqual([])
 })
 
 test('a migration is refused while another process holds the lock', async () => {
   const file = path.join(await emptyFolder(), 'platform.sqlite')
-  const { careForSqlite } = await import('../../../src/core/store/sqlite/care.ts')
-  const care = careForSqlite(file, 10)
+  const { maintenanceOfSqlite } = await import('../../../src/core/store/sqlite/maintenance.ts')
+  const maintenance = maintenanceOfSqlite(file, 10)
   const other = new Database(file)
   other.exec('BEGIN IMMEDIATE')
-  await expect(care.migrate()).rejects.toThrow(
+  await expect(maintenance.migrate()).rejects.toThrow(
     /by another process: try again when that has ended; nothing was changed/,
   )
   other.exec('ROLLBACK')
-  expect(await care.migrate()).toMatchObject({ to: MIGRATIONS.length })
+  expect(await maintenance.migrate()).toMatchObject({ to: MIGRATIONS.length })
   other.close()
-  await care.close()
+  await maintenance.close()
 })
 
 test('a build runs on a newer schema that says of itself that it can, and is refused any other', async () => {
-  const { address, change, care } = await stored()
+  const { address, change, maintenance } = await stored()
   const newer = MIGRATIONS.length + 1
   change(`CREATE TABLE added_later (name TEXT); PRAGMA user_version = ${newer};
     UPDATE meta SET value = '${newer}:${MIGRATIONS.length}' WHERE name = 'readable_from'`)
   const store = await openStore(address)
   expect(await store.course.find('ada@example.com')).toMatchObject({ state: 'confirmed' })
   await store.close()
-  expect(await care.status()).toMatchObject({ version: newer, latest: MIGRATIONS.length, readable: true })
-  expect(await care.pending()).toEqual([])
+  expect(await maintenance.status()).toMatchObject({
+    version: newer,
+    latest: MIGRATIONS.length,
+    readable: true,
+  })
+  expect(await maintenance.pending()).toEqual([])
   const refused = /written by a newer platformctl .*: run that version, or restore a backup/
   change(`UPDATE meta SET value = '${newer}:${newer}' WHERE name = 'readable_from'`)
   await expect(openStore(address)).rejects.toThrow(refused)
-  await expect(care.pending()).rejects.toThrow(refused)
-  await expect(care.verify(NOW)).rejects.toThrow(refused)
-  expect(await care.status()).toMatchObject({ readable: false })
+  await expect(maintenance.pending()).rejects.toThrow(refused)
+  await expect(maintenance.verify(NOW)).rejects.toThrow(refused)
+  expect(await maintenance.status()).toMatchObject({ readable: false })
   change(`DELETE FROM meta WHERE name = 'readable_from'`)
   await expect(openStore(address)).rejects.toThrow(refused)
 })

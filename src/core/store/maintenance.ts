@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../audit.ts'
 
-/** The store's care was refused or failed: one sentence with the reason; nothing was changed. */
-export class StoreCareError extends Error {
-  override readonly name = 'StoreCareError'
+/** Maintenance was refused or failed, and nothing was changed. The message gives the reason in one sentence. */
+export class StoreMaintenanceError extends Error {
+  override readonly name = 'StoreMaintenanceError'
 }
 
 /** The name in `meta` under which the time of the last backup stands. */
@@ -11,7 +11,7 @@ export const BACKUP_AT = 'backup_at'
 /** What a file keeps: the course and all that belongs to it, or the events of visitors. */
 export type Holds = 'course' | 'analytics'
 
-export interface CareStatus {
+export interface MaintenanceStatus {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */
   readonly location: string
@@ -59,8 +59,8 @@ export interface BackupOptions {
 }
 
 /** What an operator does with a store that is not the platform's daily work; each adapter has its own. */
-export interface StoreCare {
-  status(): Promise<CareStatus>
+export interface StoreMaintenance {
+  status(): Promise<MaintenanceStatus>
   /** The steps that `migrate` would run. */
   pending(): Promise<readonly MigrationStep[]>
   /** Runs them, each whole or absent, and answers how many. Refused while another migration holds the lock. */
@@ -74,8 +74,8 @@ export interface StoreCare {
   close(): Promise<void>
 }
 
-/** The care of the file that the events of visitors are kept in, beside a store of one file. */
-export type AnalyticsCare = Pick<StoreCare, 'verify' | 'backup' | 'close'>
+/** Maintenance of the file with visitors' events, beside an SQLite store. */
+export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 'close'>
 
 /** What is left to do from a version on, each step by the heads of its statements. */
 export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {

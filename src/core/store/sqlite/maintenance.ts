@@ -1,5 +1,11 @@
 import { statSync } from 'node:fs'
-import { type AnalyticsCare, BACKUP_AT, type StoreCare, StoreCareError, stepsFrom } from '../care.ts'
+import {
+  type AnalyticsMaintenance,
+  BACKUP_AT,
+  type StoreMaintenance,
+  StoreMaintenanceError,
+  stepsFrom,
+} from '../maintenance.ts'
 import { listAudit } from './audit.ts'
 import { backup, damagedOr } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
@@ -9,8 +15,8 @@ import { countRows, verifyDatabase } from './verify.ts'
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
 
-/** The care of a store in an SQLite file, opened as it stands: nothing is migrated before that is asked for. */
-export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare {
+/** Maintenance of a store in an SQLite file. Opening it migrates nothing. */
+export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): StoreMaintenance {
   const database = connect({ file, busyMs })
   return {
     status: () =>
@@ -36,7 +42,7 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
           migrate(database, file, MIGRATIONS)
         } catch (error) {
           if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY'))
-            throw new StoreCareError(
+            throw new StoreMaintenanceError(
               `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
               { cause: error },
             )
@@ -80,8 +86,8 @@ export function careForSqlite(file: string, busyMs: number = BUSY_MS): StoreCare
   }
 }
 
-/** The care of the file that analytics are kept in. */
-export function careForAnalytics(file: string): AnalyticsCare {
+/** Maintenance of the file with visitors' events. */
+export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connect({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
