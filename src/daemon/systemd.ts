@@ -36,23 +36,26 @@ export function notifySystemd({
   }
   // One after the other: systemd takes them in the order in which they arrive.
   const say = (...words: string[]) => {
-    said = said.then(
-      () =>
-        new Promise<void>((resolve) => {
-          const child = spawn('systemd-notify', words, {
-            env: { NOTIFY_SOCKET: socket, ...(env.PATH && { PATH: env.PATH }) },
-            stdio: 'ignore',
-          })
-          child.once('error', () => {
-            fail()
-            resolve()
-          })
-          child.once('exit', (code) => {
-            if (code !== 0) fail()
-            resolve()
-          })
-        }),
-    )
+    said = said
+      .then(
+        () =>
+          new Promise<void>((resolve) => {
+            const child = spawn('systemd-notify', words, {
+              env: { NOTIFY_SOCKET: socket, ...(env.PATH && { PATH: env.PATH }) },
+              stdio: 'ignore',
+            })
+            child.once('error', () => {
+              fail()
+              resolve()
+            })
+            child.once('exit', (code) => {
+              if (code !== 0) fail()
+              resolve()
+            })
+          }),
+      )
+      // Some faults of a spawn are thrown and not told.
+      .catch(fail)
   }
   const period = Number(env.WATCHDOG_USEC) / 1000
   const watchdog = period > 0 ? setInterval(() => say('WATCHDOG=1'), period / 2) : undefined

@@ -1,0 +1,302 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { silentLog } from '../../src/core/log.ts'
+import { isOwnForm, readBytes, readForm, readJson, readText } from '../../src/daemon/http/body.ts'
+import { preflight, shareWith } from '../../src/daemon/http/cors.ts'
+import {
+  emptyResponse,
+  htmlResponse,
+  jsonResponse,
+  svgResponse,
+  textResponse,
+} from '../../src/daemon/http/respond.ts'
+import { isScanner } from '../../src/daemon/http/scanner.ts'
+import { once } from '../../src/daemon/once.ts'
+import { notifySystemd } from '../../src/daemon/systemd.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+/** A request with this body, in chunks, and what was counted of it. */
+function bodied(body: string | Uint8Array[] | null, headers: Record<string, string> = {}) {
+  const counted: number[] = []
+  const stream = Array.isArray(body) ? ReadableStream.from(body) : body
+  const request = new Request('https://www.example.com/', {
+    method: 'POST',
+    body: stream,
+    headers,
+    // A stream is sent while the answer is read.
+    ...(Array.isArray(body) && { duplex: 'half' }),
+  } as RequestInit)
+  return {
+    request,
+    counted,
+    bodyShare: { take: (bytes: number) => void counted.push(bytes), release: () => {} },
+  }
+}
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+test('a body of the limit is taken and counted as it arrives, and one byte more is refused, whatever its length says', async () => {
+  const exact = bodied([bytes('ab'), bytes('cd')])
+  expect(await readText(exact, 4)).toBe('abcd')
+  expect(exact.counted).toEqual([2, 2])
+  const over = bodied([bytes('ab'), bytes('cde'), bytes('f')])
+  await expect(readBytes(over, 4)).rejects.toMatchObject({
+    code: 'payload_too_large',
+    message: 'This route takes bodies of at most 4 bytes.',
+  })
+  expect(over.counted).toEqual([2])
+  const lies = bodied([bytes('a')], { 'Content-Length': '5' })
+  await expect(readBytes(lies, 4)).rejects.toMatchObject({ code: 'payload_too_large' })
+  expect(lies.counted).toEqual([])
+  expect(await readText(bodied([bytes('a')], { 'Content-Length': '4' }), 4)).toBe('a')
+  expect(await readText(bodied(null), 0)).toBe('')
+})
+
+test('a body that is encoded, breaks off or is no UTF-8 is refused, each with its reason', async () => {
+  await expect(readBytes(bodied('a', { 'Content-Encoding': 'gzip' }), 9)).rejects.toMatchObject({
+    code: 'unsupported_media_type',
+    message: expect.stringContaining('Content-Encoding'),
+  })
+  const broken = bodied(null)
+  const request = new Request('https://www.example.com/', {
+    method: 'POST',
+    body: new ReadableStream({ start: (on) => on.error(new Error('the line broke')) }),
+    duplex: 'half',
+  } as RequestInit)
+  await expect(readBytes({ ...broken, request }, 9)).rejects.toMatchObject({
+    code: 'bad_request',
+    message: 'The body could not be read.',
+  })
+  await expect(readText(bodied([Uint8Array.of(0xff)]), 9)).rejects.toMatchObject({
+    code: 'bad_request',
+    message: 'The body could not be read as UTF-8 text.',
+  })
+  // A signature is over the bytes as they were sent.
+  expect(await readText(bodied([bytes('\uFEFFa')]), 9)).toBe('\uFEFFa')
+})
+
+const ANY = z.unknown()
+const json = (body: string, type = 'application/json') =>
+  readJson(bodied(body, { 'Content-Type': type }), ANY, 1_000_000)
+
+test.each([
+  ['application/json', true],
+  ['Application/JSON; charset=utf-8', true],
+  ['application/vnd.api+json', true],
+  ['application/json ;x', true],
+  ['application/jsonp', false],
+  ['text/json', false],
+  ['xapplication/json', false],
+  ['text/plain', false],
+])('a body of the type %s is taken as JSON: %s', async (type, taken) => {
+  const read = json('{"a":1}', type)
+  if (taken) expect(await read).toEqual({ a: 1 })
+  else await expect(read).rejects.toMatchObject({ code: 'unsupported_media_type' })
+})
+
+test('JSON is taken 32 levels deep and with 50,000 values, and not with one more; brackets in texts are no levels', async () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  expect(await json(nested(32))).toBeDefined()
+  await expect(json(nested(33))).rejects.toThrow('nested more than 32 levels deep')
+  expect(await json(`{"a":${nested(31)},"b":${nested(31)}}`)).toBeDefined()
+  await expect(json(`{"a":${nested(32)}}`)).rejects.toThrow('nested')
+  expect(await json(`["\\"${'['.repeat(40)}","${'{'.repeat(40)}\\\\"]`)).toHaveLength(2)
+  const list = (members: number) => `[${Array(members).fill('1').join(',')}]`
+  expect(await json(list(50_001))).toHaveLength(50_001)
+  await expect(json(list(50_002))).rejects.toThrow('more than 50000 values')
+  const object = (members: number) =>
+    `{${Array.from({ length: members }, (_, n) => `"${n}":",:"`).join(',')}}`
+  expect(Object.keys((await json(object(25_000))) as object)).toHaveLength(25_000)
+  await expect(json(object(25_001))).rejects.toThrow('values')
+})
+
+test('what is not JSON, and what has another form, is refused with an issue for each field', async () => {
+  await expect(json('{')).rejects.toMatchObject({
+    code: 'bad_request',
+    issues: [{ path: '', message: 'not JSON' }],
+  })
+  expect(await json('\uFEFF[]')).toEqual([])
+  const schema = z.strictObject({ a: z.strictObject({ b: z.string() }) })
+  const body = bodied('{"a":{"b":1,"c":2,"d":3}}', { 'Content-Type': 'application/json' })
+  await expect(readJson(body, schema, 99)).rejects.toMatchObject({
+    code: 'bad_request',
+    issues: [
+      { path: 'a.b', message: expect.stringContaining('expected string') },
+      { path: 'a.c', message: 'Unrecognized key' },
+      { path: 'a.d', message: 'Unrecognized key' },
+    ],
+  })
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`x${n}`, 1]))
+  await expect(
+    readJson(bodied(JSON.stringify(many), { 'Content-Type': 'application/json' }), z.strictObject({}), 9999),
+  ).rejects.toMatchObject({ issues: { length: 50 } })
+})
+
+test.each([
+  ['application/x-www-form-urlencoded', undefined, true],
+  ['application/x-www-form-urlencoded;charset=UTF-8', 'same-origin', true],
+  ['application/x-www-form-urlencoded', 'none', true],
+  ['application/x-www-form-urlencoded', 'same-site', false],
+  ['application/x-www-form-urlencoded', 'cross-site', false],
+  ['application/x-www-form-urlencodedx', undefined, false],
+  ['multipart/form-data', 'same-origin', false],
+  ['text/plain', undefined, false],
+])('a form of the type %s from %s is our own: %s', (type, site, own) => {
+  const headers = { 'Content-Type': type, ...(site && { 'Sec-Fetch-Site': site }) }
+  expect(isOwnForm(new Request('https://www.example.com/', { method: 'POST', headers }))).toBe(own)
+})
+
+test('the fields of a form are read, within its limit', async () => {
+  expect(await readForm(bodied('a=1&b=%20x'), 20)).toEqual({ a: '1', b: ' x' })
+  await expect(readForm(bodied('a=12345'), 6)).rejects.toMatchObject({ code: 'payload_too_large' })
+})
+
+const BROWSER = { accept: 'text/html,*/*;q=0.8', 'user-agent': 'Mozilla/5.0 Firefox/140.0' }
+test.each<[Record<string, string>, boolean]>([
+  [BROWSER, false],
+  [{ ...BROWSER, accept: 'application/json' }, false],
+  [{ ...BROWSER, accept: 'application/problem+json' }, false],
+  [{ ...BROWSER, accept: '*/*' }, true],
+  [{ 'user-agent': 'Mozilla/5.0' }, true],
+  [{ accept: 'text/html' }, false],
+  [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 (compatible; bingbot/2.0)' }, true],
+  [{ ...BROWSER, 'user-agent': 'Barracuda Sentinel' }, true],
+  [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Cubot' }, true],
+  [{ ...BROWSER, 'user-agent': 'Mozilla/5.0 Robotics' }, false],
+  [{ ...BROWSER, 'sec-purpose': 'prefetch;prerender' }, true],
+  [{ ...BROWSER, purpose: 'Preview' }, true],
+  [{ ...BROWSER, 'x-moz': 'prefetch' }, true],
+  [{ ...BROWSER, 'x-purpose': 'preview' }, true],
+  [{ ...BROWSER, purpose: 'reading' }, false],
+])('with %j a program follows the link, and no person: %s', (headers, scanner) => {
+  expect(isScanner(new Headers(headers))).toBe(scanner)
+})
+
+const ORIGIN = 'https://app.example.com'
+const allows = (origin: string) => origin === ORIGIN
+const asked = (method: string, headers: Record<string, string>) =>
+  new Request('https://www.example.com/', { method, headers })
+
+test('a preflight of an allowed origin learns what it may send, of another nothing, and any other request is none', async () => {
+  const ask = { 'Access-Control-Request-Method': 'POST' }
+  const allowed = preflight(asked('OPTIONS', { ...ask, Origin: ORIGIN }), 'r-1', allows)
+  expect(allowed?.status).toBe(204)
+  expect(allowed?.headers.get('Access-Control-Allow-Methods')).toBe('GET, POST')
+  expect(allowed?.headers.get('Access-Control-Allow-Headers')).toBe(
+    'Authorization, Content-Type, X-Request-Id',
+  )
+  expect(allowed?.headers.get('Access-Control-Max-Age')).toBe('600')
+  expect(allowed?.headers.get('X-Request-Id')).toBe('r-1')
+  for (const headers of [{ ...ask, Origin: 'https://evil.example' }, ask])
+    expect(
+      preflight(asked('OPTIONS', headers), 'r-1', allows)?.headers.get('Access-Control-Allow-Methods'),
+    ).toBeNull()
+  expect(preflight(asked('OPTIONS', { Origin: ORIGIN }), 'r-1', allows)).toBeUndefined()
+  expect(preflight(asked('POST', { ...ask, Origin: ORIGIN }), 'r-1', allows)).toBeUndefined()
+})
+
+test('an answer is shared with an allowed origin by its name, with no other, and a cache keeps them apart', () => {
+  const share = (origin?: string) => {
+    const response = new Response()
+    shareWith(asked('GET', origin === undefined ? {} : { Origin: origin }), response, allows)
+    return Object.fromEntries(response.headers)
+  }
+  expect(share()).toEqual({})
+  expect(share('https://evil.example')).toEqual({ vary: 'Origin' })
+  expect(share(ORIGIN)).toEqual({
+    vary: 'Origin',
+    'access-control-allow-origin': ORIGIN,
+    'access-control-expose-headers': 'RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
+  })
+})
+
+test('every answer of every kind is not cached, sniffed, framed, indexed or told of, but for a picture', async () => {
+  const of = (response: Response) => ({ status: response.status, ...Object.fromEntries(response.headers) })
+  const common = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'cross-origin-resource-policy': 'same-origin',
+    'x-request-id': 'r-1',
+  }
+  const nothing = "default-src 'none'; frame-ancestors 'none'"
+  const meta = { requestId: 'r-1' }
+  expect(of(jsonResponse({}, { ...meta, status: 201, headers: { A: 'b' } }, 'application/x+json'))).toEqual({
+    ...common,
+    status: 201,
+    a: 'b',
+    'content-type': 'application/x+json; charset=utf-8',
+    'content-security-policy': nothing,
+  })
+  expect(of(emptyResponse({ ...meta, headers: { A: 'b' } }))).toEqual({ ...common, status: 204, a: 'b' })
+  expect(of(textResponse('x', { ...meta, type: 'text/plain' }))).toEqual({
+    ...common,
+    status: 200,
+    'content-type': 'text/plain',
+  })
+  expect(of(svgResponse('<svg/>', meta))).toEqual({
+    ...common,
+    status: 200,
+    'cross-origin-resource-policy': 'cross-origin',
+    'cache-control': 'public, max-age=60',
+    'content-type': 'image/svg+xml; charset=utf-8',
+    'content-security-policy': nothing,
+  })
+  const page = (scripts: object) => of(htmlResponse({ ...meta, html: 'x', nonce: 'n', ...scripts }))
+  const end = "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+  expect(page({})).toEqual({
+    ...common,
+    status: 200,
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': `default-src 'none'; style-src 'nonce-n'; ${end}`,
+  })
+  expect(page({ scripted: true, connects: true })).toMatchObject({
+    'content-security-policy': `default-src 'none'; style-src 'nonce-n'; script-src 'nonce-n'; connect-src 'self'; ${end}`,
+  })
+})
+
+test('what is opened once is shared, what failed is opened again, and a look opens nothing', async () => {
+  let opened = 0
+  const open = once(async () => {
+    opened += 1
+    if (opened === 1) throw new Error('not yet')
+    return opened
+  })
+  expect(await open.opened()).toBeUndefined()
+  expect(opened).toBe(0)
+  await expect(Promise.all([open(), open()])).rejects.toThrow('not yet')
+  expect(opened).toBe(1)
+  expect(await open.opened()).toBeUndefined()
+  expect(await Promise.all([open(), open(), open.opened()])).toEqual([2, 2, 2])
+})
+
+test('systemd hears that a service is ready and that it stops, in this order, and a missing command is told once', async () => {
+  const folder = await emptyFolder()
+  const said = path.join(folder, 'said')
+  await writeFile(path.join(folder, 'systemd-notify'), `#!/bin/sh\necho "$NOTIFY_SOCKET $*" >> '${said}'\n`)
+  await chmod(path.join(folder, 'systemd-notify'), 0o700)
+  const warned: string[] = []
+  const log = { ...silentLog, warn: (event: string) => void warned.push(event) }
+  const systemd = notifySystemd({ env: { NOTIFY_SOCKET: '/run/n', PATH: folder }, log })
+  systemd.ready('listening')
+  systemd.stopping()
+  await systemd.close()
+  expect(await readFile(said, 'utf8')).toBe(
+    '/run/n READY=1 STATUS=listening\n/run/n STOPPING=1 STATUS=stopping\n',
+  )
+  expect(warned).toEqual([])
+  // A folder that there is not, and a file in the place of a folder: Node throws the second.
+  for (const PATH of [path.join(folder, 'none'), said]) {
+    const without = notifySystemd({ env: { NOTIFY_SOCKET: '/run/n', PATH }, log })
+    without.ready('a')
+    without.stopping()
+    await without.close()
+    expect(warned.splice(0)).toEqual(['systemd_not_notified'])
+  }
+  const none = notifySystemd({ env: { PATH: folder }, log })
+  none.ready('a')
+  await none.close()
+  expect((await readFile(said, 'utf8')).split('\n')).toHaveLength(3)
+})
