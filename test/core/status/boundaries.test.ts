@@ -1,0 +1,302 @@
+import { expect, test } from 'vitest'
+import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
+import { EMPTY, observe } from '../../../src/core/status/histogram.ts'
+import {
+  DAY_MS,
+  DAYS_KEPT,
+  HOUR_MS,
+  type Incident,
+  type Period,
+  type Recorded,
+  type Series,
+  WHOLE,
+} from '../../../src/core/status/history.ts'
+import { rootIncidents } from '../../../src/core/status/incidents.ts'
+import { createRounds } from '../../../src/core/status/rounds.ts'
+import { summarise } from '../../../src/core/status/summary.ts'
+import { verdict } from '../../../src/core/status/verdict.ts'
+import { createLabels } from '../../../src/core/status/words.ts'
+
+const MINUTE = 60_000
+const NOW = Date.UTC(2026, 10, 22, 9, 0)
+const SERVICES = ['web', 'api', 'agent']
+
+const report = (state: ProbeState, latencyMs = 20): HealthReport => ({
+  service: 'web',
+  state: state === 'skipped' ? 'ok' : state,
+  build: '1',
+  startedAt: '',
+  time: '',
+  latencyMs,
+  probes: { store: { state, checked: true, latencyMs: 10, reason: 'why' } },
+})
+
+test.each([
+  ['two and a half minutes', 150_000, 150_000, true],
+  ['a millisecond more', 150_001, 150_001, false],
+  ['no time', 0, 0, false],
+  ['a minute in which the clock was set by five seconds', MINUTE, MINUTE + 5000, true],
+  ['a minute in which it was set by more', MINUTE, MINUTE + 5001, false],
+  ['a minute in which it was set back', MINUTE, MINUTE - 5001, false],
+])('after %s a state has gone on: %#', (_, elapsed, wall, credited) => {
+  const next = createRounds()
+  const neighbours = new Map([['api', '2']])
+  const first = next({ reports: [report('degraded')], neighbours, now: NOW, monotonic: 5 })
+  expect(first).toEqual({
+    at: NOW,
+    observations: [
+      { service: 'web', probe: WHOLE, state: 'degraded', latencyMs: 20 },
+      { service: 'web', probe: 'store', state: 'degraded', reason: 'why', latencyMs: 10 },
+    ],
+    builds: { web: '1', api: '2' },
+  })
+  const now = NOW + wall
+  const second = next({ reports: [report('failing')], neighbours, now, monotonic: 5 + elapsed })
+  const credit = credited ? { state: 'degraded', from: now - elapsed, to: now } : undefined
+  expect(second.observations).toMatchObject([{ probe: WHOLE }, { probe: 'store', state: 'failing' }])
+  for (const one of second.observations) {
+    expect(one.credit).toEqual(credit)
+    // What fails answers nothing, however long that took.
+    expect(one.latencyMs).toBeUndefined()
+  }
+})
+
+test('a probe that was not looked at before has no time before it', () => {
+  const next = createRounds()
+  const neighbours = new Map()
+  next({ reports: [], neighbours, now: NOW, monotonic: 0 })
+  next({ reports: [report('ok')], neighbours, now: NOW + MINUTE, monotonic: MINUTE })
+  next({ reports: [], neighbours, now: NOW + 2 * MINUTE, monotonic: 2 * MINUTE })
+  const back = next({ reports: [report('ok')], neighbours, now: NOW + 3 * MINUTE, monotonic: 3 * MINUTE })
+  expect(back.observations.map(({ credit }) => credit)).toEqual([undefined, undefined])
+})
+
+const period = (start: number, parts: Partial<Period> = {}): Period => ({
+  start,
+  ms: { ok: 0, degraded: 0, failing: 0, skipped: 0 },
+  seen: [],
+  latency: EMPTY,
+  ...parts,
+})
+const series = (parts: Partial<Series> & { state?: ProbeState; at?: number } = {}): Series => ({
+  service: 'web',
+  probe: WHOLE,
+  firstAt: NOW - DAY_MS,
+  last: { at: parts.at ?? NOW, state: parts.state ?? 'ok', reason: undefined },
+  days: [],
+  hours: [],
+  ...parts,
+})
+const recorded = (parts: Partial<Recorded>): Recorded => ({
+  series: [],
+  incidents: [],
+  builds: [],
+  ...parts,
+})
+
+test('a look is of now for three minutes, and a build is for as long', () => {
+  const at = (age: number) =>
+    summarise(
+      recorded({
+        series: [series({ at: NOW - age })],
+        builds: [{ service: 'web', build: '1', since: 5, seenAt: NOW - age }],
+      }),
+      NOW,
+      SERVICES,
+    )
+  expect(at(3 * MINUTE - 1)).toMatchObject({
+    state: 'ok',
+    checkedAt: NOW - 3 * MINUTE + 1,
+    since: NOW - DAY_MS,
+    services: [{ build: '1', buildSince: 5, seenFrom: undefined, whole: { state: 'ok' } }],
+  })
+  expect(at(3 * MINUTE)).toMatchObject({
+    state: 'unknown',
+    services: [{ build: undefined, buildSince: undefined, whole: { state: 'unknown' } }],
+  })
+  expect(summarise(recorded({}), NOW, SERVICES)).toMatchObject({
+    state: 'unknown',
+    checkedAt: undefined,
+    since: undefined,
+    services: [],
+    skew: false,
+  })
+})
+
+test('the whole is failing if anything is, then unknown, then degraded', () => {
+  const whole = (...states: [ProbeState, number][]) =>
+    summarise(
+      recorded({ series: states.map(([state, at], n) => series({ service: SERVICES[n] ?? '', state, at })) }),
+      NOW,
+      SERVICES,
+    ).state
+  expect(whole(['failing', NOW], ['ok', 0], ['degraded', NOW])).toBe('failing')
+  expect(whole(['ok', NOW], ['ok', 0], ['degraded', NOW])).toBe('unknown')
+  expect(whole(['ok', NOW], ['ok', NOW], ['degraded', NOW])).toBe('degraded')
+  expect(whole(['ok', NOW], ['ok', NOW])).toBe('ok')
+})
+
+test('the newest and the oldest look count, two builds are skew, and what is over is announced no more', () => {
+  const summary = summarise(
+    recorded({
+      series: [
+        series({ at: NOW - 2 * MINUTE, firstAt: NOW - 5 }),
+        series({ service: 'api', at: NOW - MINUTE, firstAt: NOW - 9 }),
+      ],
+      builds: [
+        { service: 'web', build: null, since: 1, seenAt: NOW },
+        { service: 'api', build: '2', since: 1, seenAt: NOW },
+      ],
+      announcements: [
+        { id: 'a', until: NOW },
+        { id: 'b', until: NOW + 1 },
+        { id: 'c', until: undefined },
+      ] as never,
+    }),
+    NOW,
+    SERVICES,
+  )
+  expect(summary).toMatchObject({ checkedAt: NOW - MINUTE, since: NOW - 9, skew: true })
+  expect(summary.announcements.map(({ id }) => id)).toEqual(['b', 'c'])
+})
+
+test('a line has ninety days and the hours of the last day, with what was seen at its worst', () => {
+  const today = Math.floor(NOW / DAY_MS) * DAY_MS
+  const slow = [10, 20, 30].reduce(observe, EMPTY)
+  const day = (ago: number, parts: Partial<Period>) => period(today - ago * DAY_MS, parts)
+  const ms = { ok: 6, degraded: 3, failing: 1, skipped: 50 }
+  const { whole } =
+    summarise(
+      recorded({
+        series: [
+          series({
+            days: [
+              day(DAYS_KEPT, { seen: ['failing'], ms }),
+              day(DAYS_KEPT - 1, { seen: ['ok', 'degraded'], ms }),
+              day(1, { seen: ['skipped'] }),
+              day(0, { seen: ['failing', 'degraded', 'ok'] }),
+            ],
+            hours: [
+              period(NOW - DAY_MS - HOUR_MS, { latency: slow, ms }),
+              period(NOW - DAY_MS - HOUR_MS + 1, { latency: slow }),
+              period(NOW - HOUR_MS),
+            ],
+          }),
+        ],
+      }),
+      NOW,
+      SERVICES,
+    ).services[0] ?? {}
+  expect(whole?.days).toHaveLength(DAYS_KEPT)
+  expect([whole?.days[0], whole?.days.at(-2), whole?.days.at(-1)]).toEqual(['degraded', 'none', 'failing'])
+  expect(whole?.trouble).toEqual([
+    { start: today - (DAYS_KEPT - 1) * DAY_MS, degradedMs: 3, failingMs: 1 },
+    { start: today, degradedMs: 0, failingMs: 0 },
+  ])
+  expect(whole?.hours.map(({ start }) => start)).toEqual([NOW - DAY_MS - HOUR_MS + 1])
+  expect(whole?.allDays).toMatchObject({
+    ms: { ok: 12, degraded: 6, failing: 2 },
+    noDataMs: DAYS_KEPT * DAY_MS - 20,
+    uptime: 0.9,
+    latency: undefined,
+  })
+  expect(whole?.lastDay.latency).toMatchObject({ count: 6 })
+  expect(whole?.lastDay.noDataMs).toBe(DAY_MS - 10)
+})
+
+const incident = (service: string, probe: string, parts: Partial<Incident> = {}): Incident => ({
+  service,
+  probe,
+  state: 'failing',
+  reason: undefined,
+  beganAt: NOW - HOUR_MS,
+  endedAt: undefined,
+  ...parts,
+})
+const told = (...incidents: Incident[]) =>
+  rootIncidents(incidents, NOW, SERVICES).map(({ service, probe, lengthMs, feltBy }) => ({
+    is: `${service}/${probe}`,
+    lengthMs,
+    feltBy,
+  }))
+
+test.each([
+  ['began three minutes before its cause', { beganAt: NOW - HOUR_MS - 3 * MINUTE }, true],
+  ['began earlier than that', { beganAt: NOW - HOUR_MS - 3 * MINUTE - 1 }, false],
+  ['began three minutes after its cause ended', { beganAt: NOW - 27 * MINUTE }, true],
+  ['began later than that', { beganAt: NOW - 27 * MINUTE + 1 }, false],
+])('what failed of a neighbour that failed itself, and %s, follows from it: %#', (_, parts, follows) => {
+  const cause = incident('api', 'job_store', { endedAt: NOW - 30 * MINUTE })
+  const found = told(cause, incident('web', 'api', parts))
+  const root = { is: 'api/job_store', lengthMs: 30 * MINUTE, feltBy: follows ? ['web'] : [] }
+  expect(found).toContainEqual(root)
+  expect(found).toHaveLength(follows ? 1 : 2)
+})
+
+test('a cause is found over several neighbours, also where they look at each other, and a probe of no service has none', () => {
+  expect(told(incident('api', 'job_store'), incident('agent', 'api'), incident('web', 'agent'))).toEqual([
+    { is: 'api/job_store', lengthMs: HOUR_MS, feltBy: ['agent', 'web'] },
+  ])
+  expect(told(incident('web', 'api'), incident('api', 'web'))).toHaveLength(2)
+  expect(told(incident('web', 'store'), incident('store', 'x'))).toHaveLength(2)
+})
+
+test('what several services see in their probes of one name is one incident of the first, at its worst and longest', () => {
+  const first = incident('web', 'mail', { state: 'degraded', endedAt: NOW - 30 * MINUTE })
+  const join = (parts: Partial<Incident>) =>
+    rootIncidents([incident('api', 'mail', { reason: 'r', ...parts }), first], NOW, SERVICES)
+  const joined = { service: 'web', state: 'failing', reason: 'r', feltBy: ['api'] }
+  expect(join({ beganAt: NOW - 27 * MINUTE, endedAt: NOW - MINUTE })).toEqual([
+    { ...first, ...joined, endedAt: NOW - MINUTE, lengthMs: 59 * MINUTE },
+  ])
+  expect(join({ beganAt: NOW - 40 * MINUTE, endedAt: NOW - 35 * MINUTE })).toMatchObject([
+    { ...joined, endedAt: NOW - 30 * MINUTE },
+  ])
+  expect(join({ beganAt: NOW - 27 * MINUTE })).toMatchObject([
+    { ...joined, endedAt: undefined, lengthMs: HOUR_MS },
+  ])
+  expect(join({ beganAt: NOW - 27 * MINUTE + 1 }).map(({ service }) => service)).toEqual(['api', 'web'])
+  expect(join({ state: 'degraded' })).toMatchObject([{ state: 'degraded', beganAt: NOW - HOUR_MS }])
+  // Of one service, two incidents are two.
+  expect(told(first, incident('web', 'mail', { beganAt: NOW - 29 * MINUTE }))).toHaveLength(2)
+})
+
+const labels = createLabels({
+  language: 'en',
+  services: [{ name: 'web' }, { name: 'api', label: 'The API' }] as never,
+  probes: [{ name: 'own', label: 'Our own' }, { name: 'bare' }],
+})
+
+test('services and probes have their labels, and without one their name in words', () => {
+  expect(['web', 'api', 'region_b', 'job-store-two'].map(labels.service)).toEqual([
+    'Web',
+    'The API',
+    'Region B',
+    'Job store two',
+  ])
+  expect(['api', 'own', 'bare', 'mail'].map(labels.probe)).toEqual(['The API', 'Our own', 'Bare', 'Mail'])
+  expect([labels.isService('api'), labels.isService('own')]).toEqual([true, false])
+})
+
+test('up to six failing parts are named, of more the first five and how many there are beside them', () => {
+  const of = (count: number, state: ProbeState) =>
+    verdict(
+      summarise(
+        recorded({
+          series: [
+            series({ state }),
+            ...Array.from({ length: count }, (_, n) => series({ probe: `p${n}`, state })),
+          ],
+        }),
+        NOW,
+        ['web'],
+      ),
+      labels,
+    )
+  expect(of(6, 'failing')).toMatch(/P0 \(Web\).*P5 \(Web\) are failing$/)
+  expect(of(7, 'failing')).toMatch(/P4 \(Web\).* 2 /)
+  expect(of(7, 'failing')).not.toContain('P5')
+  expect(of(1, 'degraded')).toContain('P0 (Web) is degraded')
+  expect(of(0, 'failing')).toBe('Web is failing')
+  expect(of(2, 'ok')).toBe('Everything works')
+})
