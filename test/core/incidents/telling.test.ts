@@ -1,0 +1,364 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { adviceFor } from '../../../src/core/incidents/advice.ts'
+import { ALERT, mailChannel, webhookChannel } from '../../../src/core/incidents/channels.ts'
+import { dueMessages, isSilent } from '../../../src/core/incidents/due.ts'
+import type { MessageKind, MessageRecord, StoredIncident } from '../../../src/core/incidents/incident.ts'
+import { type Channel, messageId, type TellOutcome, tellDue } from '../../../src/core/incidents/teller.ts'
+import { alertText } from '../../../src/core/incidents/text.ts'
+import { webhookKind, webhookRequest } from '../../../src/core/incidents/webhook.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import type { Mail, SendOutcome } from '../../../src/core/mail/mailer.ts'
+import type { CompiledMail } from '../../../src/core/mail/template.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openTestStore } from '../../support/stores.ts'
+
+const NOW = Date.UTC(2026, 10, 22, 9, 30)
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const incident = (parts: Partial<StoredIncident> = {}): StoredIncident => ({
+  id: 'one',
+  cause: 'mail',
+  service: 'web',
+  reason: undefined,
+  affected: [],
+  openedAt: NOW,
+  seenAt: NOW,
+  closedAt: undefined,
+  acknowledgedAt: undefined,
+  acknowledgedBy: undefined,
+  ...parts,
+})
+const record = (kind: MessageKind, outcome: MessageRecord['outcome'] = 'sent', channel = 'webhook') => ({
+  incident: 'one',
+  kind,
+  channel,
+  outcome,
+  attempts: 1,
+  at: NOW,
+  reason: undefined,
+})
+const due = (incidents: StoredIncident[], messages: MessageRecord[], now: number) =>
+  dueMessages({ incidents, messages, channel: 'webhook', silence: undefined, now }).map(
+    ({ incident: { id }, kind }) => `${id} ${kind}`,
+  )
+
+test('an end is told for a day, of what was told, and a reminder from the fourth hour on', () => {
+  const closed = incident({ closedAt: NOW })
+  const day = 24 * HOUR
+  expect(due([closed], [record('opened')], NOW + day - 1)).toEqual(['one closed'])
+  expect(due([closed], [record('opened')], NOW + day)).toEqual([])
+  expect(due([incident()], [record('opened')], NOW + 4 * HOUR - 1)).toEqual([])
+  expect(due([incident()], [record('opened')], NOW + 8 * HOUR - 1)).toEqual(['one reminder-1'])
+  // Nothing is reminded of that was not told.
+  expect(due([incident()], [], NOW + 4 * HOUR)).toEqual(['one opened'])
+})
+
+test('what waits for another attempt is due with what follows it, what was given up is not, and channels are apart', () => {
+  const now = NOW + 4 * HOUR
+  expect(due([incident()], [record('opened', 'pending')], now)).toEqual(['one opened', 'one reminder-1'])
+  expect(due([incident()], [record('opened', 'failed')], now)).toEqual(['one reminder-1'])
+  expect(due([incident()], [record('opened', 'sent', 'mail')], now)).toEqual(['one opened'])
+  const taken = incident({ acknowledgedAt: NOW })
+  expect(due([taken], [], now)).toEqual([])
+  expect(due([taken], [record('opened', 'pending')], now)).toEqual(['one opened', 'one acknowledged'])
+  const older = incident({ id: 'two', cause: 'store', openedAt: NOW - 1 })
+  expect(due([incident(), older], [], NOW)).toEqual(['two opened', 'one opened'])
+})
+
+test('a cause flaps when it opened four times within the hour, and not when three did or one was an hour ago', () => {
+  const before = (...minutes: number[]) =>
+    minutes.map((ago, n) =>
+      incident({ id: `f${n}`, openedAt: NOW - ago * MINUTE, closedAt: NOW - ago * MINUTE + 1 }),
+    )
+  expect(due([...before(59, 40, 20), incident()], [], NOW)).toEqual([])
+  expect(due([...before(60, 40, 20), incident()], [], NOW)).toEqual(['one opened'])
+  expect(due([...before(40, 20), incident()], [], NOW)).toEqual(['one opened'])
+  expect(due([...before(59, 40, 20).map((one) => ({ ...one, cause: 'x' })), incident()], [], NOW)).toEqual([
+    'one opened',
+  ])
+  // One that was told already is not held back.
+  expect(due([...before(59, 40, 20), incident()], [record('opened', 'pending')], NOW)).toEqual(['one opened'])
+})
+
+test('a silence holds from its first millisecond to the last before its end', () => {
+  const silence = { from: NOW, until: NOW + 5, reason: 'r', by: 'ci' }
+  expect([-1, 0, 4, 5].map((after) => isSilent(silence, NOW + after))).toEqual([false, true, true, false])
+  expect(isSilent(undefined, NOW)).toBe(false)
+})
+
+/** An open incident in a store, told by a channel that answers so. */
+async function telling(answer: () => TellOutcome) {
+  const { incidents: store } = await openTestStore(undefined)
+  await store.open(incident())
+  let now = NOW
+  const told: string[] = []
+  const logged: unknown[] = []
+  const note =
+    (level: string) =>
+    (event: string, _: string, fields = {}) =>
+      void logged.push([level, event, fields])
+  const channel: Channel = {
+    name: 'webhook',
+    tell: async ({ id }) => {
+      told.push(id)
+      return answer()
+    },
+  }
+  return {
+    store,
+    told,
+    logged,
+    at: async (after: number, channels = [channel]) => {
+      now = NOW + after
+      await tellDue({
+        store,
+        channels,
+        clock: { now: () => now },
+        log: { ...silentLog, info: note('info'), warn: note('warn') },
+      })
+      return told.splice(0).length
+    },
+  }
+}
+
+test('a message that fails is tried after 15 s, then later and later, and is given up after the eighth attempt', async () => {
+  const it = await telling(() => ({ kind: 'transient', reason: 'no answer' }))
+  let at = 0
+  expect(await it.at(0)).toBe(1)
+  const key = { incident: 'one', kind: 'opened', channel: 'webhook' }
+  expect(it.logged.splice(0)).toEqual([
+    ['warn', 'alert_not_sent', { ...key, attempt: 1, reason: 'no answer' }],
+  ])
+  for (const pause of [15_000, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR]) {
+    expect(await it.at(at + pause - 1)).toBe(0)
+    at += pause
+    expect(await it.at(at)).toBe(1)
+  }
+  expect(await it.store.messages(9)).toMatchObject([{ ...key, outcome: 'pending', attempts: 6 }])
+  await it.store.silence({ from: 0, until: 1, reason: 'r', by: 'b' })
+  for (const pause of [3 * HOUR, 6 * HOUR]) {
+    await it.at(at + pause)
+    at += pause
+  }
+  expect((await it.store.messages(9)).find(({ kind }) => kind === 'opened')).toMatchObject({
+    outcome: 'failed',
+    attempts: 8,
+    reason: 'no answer',
+  })
+  it.told.length = 0
+})
+
+test('a message that is sent, and one that is refused for good, are told once, under one id', async () => {
+  const sent = await telling(() => ({ kind: 'sent' }))
+  expect(await sent.at(0, [])).toBe(0)
+  expect(await sent.at(0)).toBe(1)
+  expect(await sent.at(HOUR)).toBe(0)
+  expect(sent.logged).toEqual([
+    ['info', 'alert_sent', { incident: 'one', kind: 'opened', channel: 'webhook', attempt: 1 }],
+  ])
+  const refused = await telling(() => ({ kind: 'permanent', reason: 'gone' }))
+  expect([await refused.at(0), await refused.at(HOUR)]).toEqual([1, 0])
+  expect(await refused.store.messages(9)).toMatchObject([{ outcome: 'failed', reason: 'gone' }])
+  expect(messageId('one', 'reminder-2')).toBe('alert.one.reminder-2')
+})
+
+test.each<[number | 'silence', TellOutcome]>([
+  [200, { kind: 'sent' }],
+  [204, { kind: 'sent' }],
+  [302, { kind: 'transient', reason: 'the webhook answered 302' }],
+  [404, { kind: 'transient', reason: 'the webhook answered 404' }],
+  [410, { kind: 'permanent', reason: 'the webhook answered 410' }],
+  [500, { kind: 'transient', reason: 'the webhook answered 500' }],
+  ['silence', { kind: 'transient', reason: 'the webhook did not answer' }],
+])('a webhook that answers %s: %j', async (status, outcome) => {
+  const asked: unknown[] = []
+  let cancelled = false
+  const cancel = () => {
+    cancelled = true
+  }
+  const channel = webhookChannel({
+    url: secret('https://ops.example.com/secret-path'),
+    secret: secret('key'),
+    textOf: () => ({ title: 'A title', lines: ['A line'] }),
+    clock: { now: () => NOW },
+    send: async (url, init) => {
+      asked.push([url, init?.method, init?.redirect, init?.signal?.aborted])
+      if (status === 'silence') throw new Error('https://ops.example.com/secret-path')
+      const body = status === 204 ? null : new ReadableStream({ cancel })
+      return new Response(body, { status })
+    },
+  })
+  expect(channel.name).toBe('webhook')
+  expect(await channel.tell({ id: 'i', kind: 'opened', incident: incident() })).toEqual(outcome)
+  expect(asked).toEqual([['https://ops.example.com/secret-path', 'POST', 'manual', false]])
+  // A body that nobody reads would keep its connection.
+  expect(cancelled).toBe(status !== 204 && status !== 'silence')
+})
+
+test.each<[SendOutcome | 'throws', TellOutcome | 'throws']>([
+  [{ kind: 'sent', id: 'x' }, { kind: 'sent' }],
+  [
+    { kind: 'permanent', hardBounce: true, reason: 'r' },
+    { kind: 'permanent', reason: 'r' },
+  ],
+  [
+    { kind: 'not_composed', reason: 'r' },
+    { kind: 'permanent', reason: 'r' },
+  ],
+  [
+    { kind: 'not_configured', reason: 'r' },
+    { kind: 'transient', reason: 'r' },
+  ],
+  [
+    { kind: 'unknown', reason: 'r' },
+    { kind: 'transient', reason: 'r' },
+  ],
+  ['throws', 'throws'],
+])('an alert by mail whose sending ends with %j: %j, and its mailer is closed', async (outcome, told) => {
+  let closed = 0
+  const sent: [CompiledMail, Mail][] = []
+  const to = { name: undefined, address: 'ops@example.com' }
+  const channel = mailChannel({
+    open: (mail) => ({
+      send: async (asked) => {
+        sent.push([mail, asked])
+        if (outcome === 'throws') throw new Error('a fault')
+        return outcome
+      },
+      close: async () => {
+        closed += 1
+      },
+    }),
+    to,
+    textOf: () => ({ title: 'Mail <is> failing', lines: ['Cause: a & b', 'Next'] }),
+    clock: { ...systemClock, now: () => NOW },
+  })
+  const telling = channel.tell({ id: 'alert.one.opened', kind: 'opened', incident: incident() })
+  if (told === 'throws') await expect(telling).rejects.toThrow('a fault')
+  else expect(await telling).toEqual(told)
+  expect([channel.name, closed]).toEqual(['mail', 1])
+  const [mail, asked] = sent[0] ?? []
+  expect(asked).toEqual({ template: ALERT, slots: {}, to, about: 'alert.one.opened', date: new Date(NOW) })
+  expect(mail?.subject).toEqual(['Mail <is> failing'])
+  expect(mail?.text).toEqual(['Mail <is> failing\n\nCause: a & b\nNext\n'])
+  expect(mail?.html[0]).toContain('<h1>Mail &lt;is&gt; failing</h1><p>Cause: a &amp; b</p><p>Next</p>')
+  expect(mail?.html[0]).toContain('<title>Mail &lt;is&gt; failing</title>')
+})
+
+const plain = { label: 'Pots', isService: false, isHeartbeat: false, absent: 'no pots' }
+
+test('what is known of a cause takes the place of what holds for services, jobs and other probes', () => {
+  expect(adviceFor('store', { ...plain, label: 'Store' })).toMatchObject({
+    label: 'Store',
+    command: 'platformctl db status',
+    runbook: 'runbooks/store-failing.md',
+  })
+  expect(adviceFor('lessons_late', plain)).toMatchObject({ label: 'Lessons', words: { is: 'are late' } })
+  const other = adviceFor('pots', plain)
+  expect(other).toMatchObject({ label: 'Pots', runbook: 'runbooks/probe-failing.md' })
+  expect(other.means).toContain('no pots')
+  expect(adviceFor('pots', { ...plain, isService: true }).means).toContain('asks Pots')
+  expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('runbooks/heartbeat-late.md')
+})
+
+const advice = adviceFor('pots', plain)
+const said = (kind: MessageKind, parts: Partial<StoredIncident> = {}, cause = 'pots') =>
+  alertText({
+    incident: incident({ cause, ...parts }),
+    kind,
+    advice: cause === 'pots' ? advice : adviceFor(cause, plain),
+    platform: 'Kiln',
+  })
+
+test('each kind of message says what is now so, and only an open incident asks for something', () => {
+  expect(said('opened').title).toBe('Kiln: Pots (web) is failing')
+  expect(said('reminder-1').title).toBe('Kiln: Pots (web) is still failing')
+  expect(said('opened').lines.some((line) => /^Cause|^Also/.test(line))).toBe(false)
+  expect(said('opened', {}, 'lessons_late').title).toBe('Kiln: Lessons are late')
+  expect(said('reminder-2', {}, 'lessons_late').title).toBe('Kiln: Lessons are still late')
+  const closed = { closedAt: NOW + 2 * HOUR + 5 * MINUTE }
+  expect(said('closed', closed)).toEqual({
+    title: 'Kiln: Pots (web) works again',
+    lines: [expect.stringMatching(/2 hours.*5 minutes.*2026-11-22 09:30 UTC/)],
+  })
+  expect(said('closed', { seenAt: NOW + MINUTE }).lines[0]).toContain('1 minute')
+  expect(said('closed', closed, 'lessons_late').title).toBe('Kiln: Lessons go out again')
+  expect(said('acknowledged', { acknowledgedBy: 'ada' }).title).toContain('by ada')
+  expect(said('acknowledged').title).toContain('by somebody')
+  expect(said('test').title).toBe('Kiln: test alert')
+  for (const kind of ['closed', 'acknowledged', 'test'] as const)
+    expect(said(kind, closed).lines.join()).not.toContain('platformctl alert ack')
+})
+
+test('a webhook’s form carries each kind, escapes what its service reads, and stays within its limit', () => {
+  const request = (
+    to: Parameters<typeof webhookRequest>[0],
+    kind: MessageKind = 'opened',
+    title = 'A & <b>',
+    parts: Partial<StoredIncident> = {},
+  ) =>
+    webhookRequest(to, {
+      message: { id: 'i', kind, incident: incident(parts), text: { title, lines: ['a > b'] } },
+      secret: undefined,
+      now: NOW + 999,
+    })
+  expect(request('slack')).toEqual({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ text: 'A &amp; &lt;b&gt;\na &gt; b' }),
+  })
+  expect(JSON.parse(request('discord', 'opened', 'x'.repeat(3000)).body).content).toHaveLength(2000)
+  const ntfy = (kind: MessageKind, title?: string) => request('ntfy', kind, title).headers
+  expect(ntfy('opened')).toEqual({
+    'content-type': 'text/plain; charset=utf-8',
+    title: 'A & <b>',
+    priority: 'high',
+    tags: 'rotating_light',
+  })
+  expect(ntfy('closed')).toMatchObject({ priority: 'default', tags: 'white_check_mark' })
+  expect(ntfy('test')).toMatchObject({ priority: 'default', tags: 'bell' })
+  expect(ntfy('reminder-1')).toMatchObject({ priority: 'default', tags: 'rotating_light' })
+  for (const title of ['Töpfe', 'a\nb', 'a\x7f'])
+    expect(ntfy('opened', title).title).toBe(`=?UTF-8?B?${Buffer.from(title).toString('base64')}?=`)
+  const standard = (kind: MessageKind, parts?: Partial<StoredIncident>) =>
+    JSON.parse(request('standard', kind, 'A', parts).body)
+  expect(standard('test').type).toBe('alert.test')
+  expect(standard('reminder-12').type).toBe('incident.reminder')
+  expect(request('standard').headers['webhook-timestamp']).toBe(String(NOW / 1000))
+  const iso = new Date(NOW).toISOString()
+  expect(
+    standard('closed', { reason: 'r', closedAt: NOW, acknowledgedAt: NOW, acknowledgedBy: 'ada' }).data,
+  ).toEqual({
+    incident: 'one',
+    cause: 'mail',
+    service: 'web',
+    affected: [],
+    reason: 'r',
+    openedAt: iso,
+    closedAt: iso,
+    acknowledgedAt: iso,
+    acknowledgedBy: 'ada',
+    title: 'A',
+    text: 'a > b',
+  })
+  expect(standard('opened').data).toMatchObject({
+    reason: null,
+    closedAt: null,
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+  })
+})
+
+test.each([
+  ['https://hooks.slack-gov.com/services/x', 'slack'],
+  ['https://discordapp.com/api/webhooks/1/x', 'discord'],
+  ['https://canary.discord.com/api/webhooks/1/x', 'discord'],
+  ['https://notdiscord.com/api/webhooks/1/x', 'standard'],
+  ['https://x.api.powerplatform.com/x', 'teams'],
+  ['https://evilwebhook.office.com/x', 'standard'],
+  ['http://ntfy/x', 'ntfy'],
+  ['http://ntfyx.example.com/x', 'standard'],
+])('%s takes %s', (address, kind) => {
+  expect(webhookKind(address)).toBe(kind)
+})
