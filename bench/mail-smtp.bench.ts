@@ -4,6 +4,7 @@ import { mimeOf } from '../src/core/mail/mime/mime.ts'
 import { openMailer } from '../src/core/mail/open.ts'
 import { secret } from '../src/core/secret.ts'
 import { compiledMails } from '../test/support/learning.ts'
+import { bareSmtp } from './bare-smtp.ts'
 import type { Benchmark } from './harness.ts'
 import { perSecond, startSink } from './sink.ts'
 
@@ -27,8 +28,9 @@ export const benchmark: Benchmark = {
   title: 'Sending over SMTP on loopback, pool of 20',
   unit: 'mails/s',
   better: 'higher',
-  promises: [{ against: 'nodemailer, pooled', ratio: 2.2 }],
-  notes: 'Ours fills the template for every send; nodemailer gets finished texts, or finished bytes.',
+  promises: [{ against: 'nodemailer, pooled', ratio: 6 }],
+  notes:
+    'Ours fills the template for every send; the bare client sends a copy of finished bytes, with the next envelope in the same write; nodemailer gets finished texts, or finished bytes.',
   async open() {
     const sink = await startSink('./smtp-sink.ts')
     const ours = openMailer({
@@ -52,6 +54,10 @@ export const benchmark: Benchmark = {
     const message = await ours.compose(mail)
     const bytes = mimeOf(message)
     const envelope = { from: message.from.address, to: [message.to.address] }
+    const lines = await Promise.all(
+      Array.from({ length: POOL }, () => bareSmtp(sink.port, message.from.address, message.to.address)),
+    )
+    const idle = [...lines]
     const of = (send: () => Promise<unknown>) => () => perSecond(MESSAGES, POOL, send)
     return {
       contenders: [
@@ -61,6 +67,16 @@ export const benchmark: Benchmark = {
           measure: of(async () => {
             const outcome = await ours.send(mail)
             if (outcome.kind !== 'sent') throw new Error(outcome.reason)
+          }),
+        },
+        {
+          name: 'a bare client that pipelines',
+          role: 'floor',
+          measure: of(async () => {
+            const line = idle.pop()
+            if (line === undefined) throw new Error('more messages at once than connections')
+            await line.send(Buffer.from(bytes))
+            idle.push(line)
           }),
         },
         {
@@ -90,6 +106,7 @@ export const benchmark: Benchmark = {
         await ours.close()
         ordinary.close()
         raw.close()
+        for (const line of lines) line.close()
         sink.close()
       },
     }
