@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
+import { smtpPool } from '../../../src/core/mail/transports/smtp-pool.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 
@@ -47,6 +48,34 @@ test('a lesson arrives with both parts, the sender, and the headers that one-cli
   expect(header('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')
   expect(header('list-id')).toBe('<course.example.com>')
   expect(header('reply-to')).toBe('help@example.com')
+})
+
+test.each([
+  ['whole lines', 'Subject: dots\r\n\r\nplain\r\n'],
+  ['a line that begins with a dot', 'Subject: dots\r\n\r\n.\r\nRSET\r\n'],
+  ['a dot first of all', '.Subject: dots\r\n\r\nplain\r\n'],
+  ['a dot on a line with no carriage return', 'Subject: dots\r\n\r\na\n.\nRSET\r\n'],
+  ['a dot on a line with no line feed', 'Subject: dots\r\n\r\na\r.\rRSET\r\n'],
+  ['no line end', 'Subject: dots\r\n\r\nplain'],
+])('%s is one message to the server, and its lines are as they were', async (_, text) => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const pool = smtpPool(
+    {
+      host: '127.0.0.1',
+      port: Number(new URL(inbox.smtpUrl).port),
+      auth: undefined,
+      silenceMs: 10_000,
+      finalReplyMs: 10_000,
+    },
+    1,
+  )
+  onTestFinished(() => pool.close())
+  const send = () =>
+    pool.send({ from: 'course@example.com', to: 'ada@example.com', bytes: Buffer.from(text) }, undefined)
+  expect([await send(), await send()]).toEqual([undefined, undefined])
+  const lines = (source: string | undefined) => source?.replace(/\r\n$/, '').split(/\r\n|\r|\n/)
+  expect(inbox.mails.map(({ source }) => lines(source))).toEqual([lines(text), lines(text)])
 })
 
 test('the same mail sent again has the same bytes, Message-ID and Date', async () => {
