@@ -33,9 +33,9 @@ export const configure: Configure = (command, context, settle) => {
     .action(async (options: { format: 'text' | 'json' }) => settle(await list(context, options.format)))
   command
     .command('preview')
-    .summary('serve a page that shows every mail and reloads on save')
+    .summary('serve pages that show every mail and course and reload on save')
     .description(
-      'Serve a page on loopback that shows every mail at phone and desktop width, light and dark, with its plain text, headers and source, and reloads when a template is saved.',
+      'Serve pages on loopback that show every mail at phone and desktop width, light and dark, with its plain text, headers and source; every course as a timeline for a time zone, a language and a start; and a mail in two languages side by side. They reload when a template is saved.',
     )
     .addArgument(template('[template]', 'the mail to show first'))
     .addOption(templates())
@@ -188,15 +188,19 @@ async function preview(
   const { workshop, shown } = await openTemplates(context, options.templates)
   const { servePreview } = await import('../preview/server.ts')
   try {
-    const page = await servePreview(workshop, options.port, openSender(context, env)).catch(
-      (error: unknown) => {
-        const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-        throw new CommandError(
-          EXIT.usage,
-          `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
-        )
-      },
-    )
+    const { courses, language } = context.platform
+    const page = await servePreview(workshop, options.port, openSender(context, env), {
+      courses,
+      language,
+      zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      now: context.clock.now,
+    }).catch((error: unknown) => {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      throw new CommandError(
+        EXIT.usage,
+        `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
+      )
+    })
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
     context.stderr.write(`showing ${shown}; it reloads when a template is saved; Ctrl-C ends it\n`)
     await new Promise<void>((resolve) => {

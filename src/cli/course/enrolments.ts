@@ -1,7 +1,6 @@
 import { parseAddress } from '../../core/address.ts'
 import { auditEntry } from '../../core/audit.ts'
 import type { Course } from '../../core/course/course.ts'
-import type { CourseDefinition } from '../../core/course/definition.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { openCourses } from '../../daemon/courses.ts'
@@ -9,6 +8,7 @@ import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { jsonText } from '../output/json.ts'
+import { cadenceText } from './cadence-text.ts'
 
 export interface EnrolOptions {
   readonly format: 'text' | 'json'
@@ -164,26 +164,6 @@ function refusalText(reason: Extract<EnrolAnswer, { enrolled: false }>['reason']
     no_such_course:
       known === '' ? 'this platform has no course.' : `there is no such course: name one of ${known}.`,
   }[reason]
-}
-
-const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']
-
-function cadenceText(cadence: CourseDefinition['cadence']): string {
-  if (cadence.kind === 'every') return `every ${durationText(cadence.ms)}`
-  const { minute, zone, weekdays } = cadence
-  const time = `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
-  const days = weekdays.length === 0 ? 'daily' : weekdays.map((day) => DAYS[day - 1]).join(', ')
-  return `${days} at ${time}, ${zone ?? 'the subscriber’s zone'}`
-}
-
-function durationText(ms: number): string {
-  const [size, unit] = [
-    [86_400_000, 'd'],
-    [3_600_000, 'h'],
-    [60_000, 'min'],
-    [1000, 's'],
-  ].find(([one]) => ms % Number(one) === 0) ?? [1, 'ms']
-  return `${ms / Number(size)} ${unit}`
 }
 
 function table(rows: readonly (readonly string[])[]): string {

@@ -1,38 +1,29 @@
-import { randomBytes } from 'node:crypto'
 import { LINT_RULES } from '../../core/mail/lint/rules.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import { documentOf, type PreviewPage, pageLinks } from './frame.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
 
-export function previewPolicy(nonce: string): string {
-  return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+/** What a page of the preview may load and do: nothing from elsewhere. `forms`: it may send its form to the preview. */
+export function previewPolicy(nonce: string, { forms = false } = {}): string {
+  return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action ${forms ? "'self'" : "'none'"}; frame-ancestors 'none'`
 }
 
 const TABS = ['html', 'all', 'text', 'headers', 'source', 'findings', 'slots'] as const
 
-/** The preview's one page: the gallery, and the chosen mail with its views, widths, schemes and slots. */
-export function previewPage(token: string): { html: string; nonce: string } {
-  const nonce = randomBytes(16).toString('base64')
+/** The page of the mails: the gallery, and the chosen mail with its views, widths, schemes and slots. */
+export function previewPage(token: string): PreviewPage {
   const tabs = TABS.map(
     (view) =>
       `<button role="tab" id="tab-${view}" data-view="${view}" aria-controls="view" aria-selected="false" tabindex="-1">${T[view]}${view === 'findings' ? '<span id="count"></span>' : ''}</button>`,
   ).join('')
-  return {
-    nonce,
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${T.title}</title>
-<link rel="icon" href="data:,">
-<style nonce="${nonce}">${STYLE}</style>
-</head>
-<body>
-<header>
+  return documentOf({
+    title: T.title,
+    style: STYLE,
+    body: `<header>
   <h1>${T.heading}</h1>
+  ${pageLinks('mails')}
   <p id="status" role="status">${T.compiling}</p>
   <input id="filter" type="search" aria-label="${T.filter}" placeholder="${T.filter}" autocomplete="off">
   <div class="switches">
@@ -52,39 +43,25 @@ export function previewPage(token: string): { html: string; nonce: string } {
     <div role="tablist" aria-label="${T.views}">${tabs}</div>
     <div id="view" role="tabpanel" aria-labelledby="tab-html" tabindex="0"></div>
   </section>
-</main>
-<script nonce="${nonce}">const T = ${JSON.stringify(T)}
+</main>`,
+    script: `const T = ${JSON.stringify(T)}
 const TOKEN = '${token}'
-${SCRIPT}</script>
-</body>
-</html>`,
-  }
+${SCRIPT}`,
+  })
 }
 
 /** The section of the reference on each finding of `email lint`, at its anchor. */
-export function meaningsPage(): { html: string; nonce: string } {
-  const nonce = randomBytes(16).toString('base64')
+export function meaningsPage(): PreviewPage {
   const rules = Object.entries(LINT_RULES).map(
     ([id, { severity, meaning }]) =>
       `<h2 id="${id}">${id}</h2>\n<p><strong class="${severity}">${T[severity]}.</strong> ${escapeHtml(meaning)}</p>`,
   )
-  return {
-    nonce,
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${T.meanings} · platformctl preview</title>
-<link rel="icon" href="data:,">
-<style nonce="${nonce}">${STYLE}</style>
-</head>
-<body class="meanings">
-<header><h1>${T.meanings}</h1></header>
+  return documentOf({
+    title: `${T.meanings} · platformctl preview`,
+    style: STYLE,
+    bodyClass: 'meanings',
+    body: `<header><h1>${T.meanings}</h1></header>
 <article role="main"><p>${T.meaningsLead}</p>
-${rules.join('\n')}</article>
-</body>
-</html>`,
-  }
+${rules.join('\n')}</article>`,
+  })
 }

@@ -2,8 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeWords } from 'postal-mime'
+import type { CourseDefinition } from '../../core/course/definition.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { inScheme } from '../mail-scheme.ts'
+import { chooseCourse, coursesPage } from './courses-page.ts'
+import { mailLanguages } from './languages.ts'
+import { chooseLanguages, languagesPage } from './languages-page.ts'
 import { meaningsPage, previewPage, previewPolicy } from './page.ts'
 import type { Sender } from './sender.ts'
 import { templateFault, type Workshop } from './workshop.ts'
@@ -16,6 +20,7 @@ export async function servePreview(
   workshop: Workshop,
   port: number,
   sender: Sender,
+  school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const streams = new Set<ServerResponse>()
   // Only the page knows it, so no other site can send a mail through a visitor's browser.
@@ -24,7 +29,7 @@ export async function servePreview(
     for (const stream of streams) stream.write(`data: ${JSON.stringify(names)}\n\n`)
   })
   const server = createServer((request, response) => {
-    answer(request, response, { workshop, streams, sender, token }).catch((error: unknown) =>
+    answer(request, response, { workshop, streams, sender, token, school }).catch((error: unknown) =>
       send(response, 422, 'text/plain', templateFault(error)),
     )
   })
@@ -47,12 +52,23 @@ interface Served {
   readonly streams: Set<ServerResponse>
   readonly sender: Sender
   readonly token: string
+  readonly school: School
+}
+
+/** What the pages of courses and languages are about. */
+export interface School {
+  readonly courses: readonly CourseDefinition[]
+  /** The platform's. */
+  readonly language: string
+  /** Where the reader is. */
+  readonly zone: string
+  readonly now: () => number
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { workshop, streams, sender, token }: Served,
+  { workshop, streams, sender, token, school }: Served,
 ): Promise<void> {
   // A page elsewhere whose name was pointed at this machine would otherwise read the templates (DNS rebinding).
   if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
@@ -66,6 +82,12 @@ async function answer(
   if (url.pathname === '/findings') {
     const { html, nonce } = meaningsPage()
     response.setHeader('Content-Security-Policy', previewPolicy(nonce))
+    return send(response, 200, 'text/html', html)
+  }
+  if (url.pathname === '/courses' || url.pathname === '/languages') {
+    const make = url.pathname === '/courses' ? courses : languages
+    const { html, nonce } = await make(workshop, school, url.searchParams)
+    response.setHeader('Content-Security-Policy', previewPolicy(nonce, { forms: true }))
     return send(response, 200, 'text/html', html)
   }
   if (url.pathname === '/sender.json') return json(response, { missing: sender.missing })
@@ -109,6 +131,34 @@ async function answer(
     return send(response, 200, 'text/html', inScheme(html, url.searchParams.get('scheme')))
   }
   return json(response, await facts(workshop, name, slots))
+}
+
+async function courses(workshop: Workshop, school: School, query: URLSearchParams) {
+  // Loaded by nobody who looks at mails only.
+  const { zones } = await import('../../core/course/zones.ts')
+  const mails = mailLanguages(workshop.definitions, school.language)
+  const choice = chooseCourse(query, { ...school, now: school.now(), zones })
+  const shown = choice?.course.lessons.map((lesson) => mails.inLanguage(lesson, choice.language).name) ?? []
+  const headlines = Object.fromEntries(
+    await Promise.all(shown.map(async (name) => [name, await workshop.headline(name)] as const)),
+  )
+  const zoneNames = ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
+  return coursesPage({ courses: school.courses, choice, mails, headlines, zones, zoneNames })
+}
+
+async function languages(workshop: Workshop, { courses, language }: School, query: URLSearchParams) {
+  const mails = mailLanguages(workshop.definitions, language)
+  const choice = chooseLanguages(query, mails)
+  const shown = choice?.sides.map((side) => mails.inLanguage(choice.mail, side).name) ?? []
+  const headlines = Object.fromEntries(
+    await Promise.all(
+      shown.map(async (name) => {
+        const { fault } = await summary(workshop, name)
+        return [name, fault === undefined ? await workshop.headline(name) : { fault: String(fault) }] as const
+      }),
+    ),
+  )
+  return languagesPage({ courses, choice, mails, headlines })
 }
 
 const LONGEST_REQUEST = 1024

@@ -1,8 +1,12 @@
-export const STYLE = `
+/** Colors of the preview's pages, light and dark. */
+export const COLORS = `
 :root { --ground: #f6f5f2; --paper: #fff; --ink: #1d1f24; --quiet: #5c6069; --line: #dddad2; --accent: #3451b2; --chosen: #e9edfb; --bad: #b3261e; --warn: #7a4d00; --good: #1b6e3c; }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #14161a; --paper: #1c1f25; --ink: #eceef2; --quiet: #a3a9b5; --line: #333842; --accent: #9db2ff; --chosen: #262d45; --bad: #ff8a80; --warn: #ffc66d; --good: #7fd99b; }
 }
+`
+
+export const STYLE = `${COLORS}
 * { box-sizing: border-box; }
 body { margin: 0; height: 100vh; display: flex; flex-direction: column; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .7rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--paper); }
@@ -14,7 +18,8 @@ header p { margin: 0; color: var(--quiet); flex: 1; }
 .switches button[aria-pressed=true] { background: var(--chosen); color: var(--ink); }
 button:focus-visible, input:focus-visible, #view:focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
 main { flex: 1; min-height: 0; display: grid; grid-template-columns: 320px 1fr; }
-nav { overflow-y: auto; border-right: 1px solid var(--line); }
+main nav { overflow-y: auto; border-right: 1px solid var(--line); }
+.pages { display: flex; gap: .25rem; } .pages a { padding: .25rem .7rem; border-radius: 8px; color: var(--quiet); text-decoration: none; } .pages a[aria-current] { background: var(--chosen); color: var(--ink); }
 ol { list-style: none; margin: 0; padding: 12px; display: grid; grid-template-columns: repeat(2, 142px); gap: 12px; }
 li button { all: unset; box-sizing: border-box; display: flex; flex-direction: column; width: 142px; height: 100%; cursor: pointer; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; background: var(--paper); }
 li button:hover { border-color: var(--quiet); }
@@ -66,9 +71,9 @@ form button { all: unset; justify-self: start; padding: .35rem .8rem; border: 1p
 /* Beside the gallery there is no room for two columns: the desktops go first, the phones beside each other. */
 @media (max-width: 86rem) { .four { display: flex; flex-wrap: wrap; } .four figure { max-width: 100%; } .four figure:nth-child(even) { order: 1; } }
 @media (max-width: 52rem) {
-  body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } nav { border-right: 0; border-bottom: 1px solid var(--line); }
+  body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } main nav { border-right: 0; border-bottom: 1px solid var(--line); }
   ol { display: flex; overflow-x: auto; } li { flex: 0 0 142px; } .thumb { height: 96px; }
-  #filter { width: 100%; } #filter, .switches button, [role=tab], #tools button, #tools a, form button { min-height: 44px; display: inline-flex; align-items: center; box-sizing: border-box; } input { min-height: 44px; } #sender input { flex: 1 1 10rem; }
+  #filter { width: 100%; } #filter, .switches button, [role=tab], #tools button, #tools a, .pages a, form button { min-height: 44px; display: inline-flex; align-items: center; box-sizing: border-box; } input { min-height: 44px; } #sender input { flex: 1 1 10rem; }
   .four { padding: .75rem; } dl { grid-template-columns: 1fr; gap: .1rem; } dd { margin-bottom: .5rem; }
 }
 `

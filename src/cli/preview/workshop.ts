@@ -7,8 +7,9 @@ import {
   type TemplateFiles,
   type Templates,
 } from '../../core/mail/compile/folder.ts'
-import { LAYOUT } from '../../core/mail/compile/source.ts'
+import { LAYOUT, readTemplate } from '../../core/mail/compile/source.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
+import type { MailDefinition } from '../../core/mail/definition.ts'
 import { pathOf } from '../../core/mail/mail-path.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
@@ -17,6 +18,9 @@ import type { Message } from '../../core/mail/transport.ts'
 /** The templates of a folder, compiled when they are looked at and again after they were saved. */
 export interface Workshop {
   readonly names: readonly string[]
+  readonly definitions: readonly MailDefinition[]
+  /** The subject and preview text of a mail as its file says them, without compiling it; a fault in one sentence. */
+  headline(name: string): Promise<Headline>
   compiled(name: string): Promise<CompiledMail>
   rendered(name: string, slots: Readonly<Record<string, string>>): Promise<Rendered>
   /** The text that mail clients show beside the subject. */
@@ -28,6 +32,10 @@ export interface Workshop {
   onSave(tell: (names: readonly string[]) => void): void
   close(): void
 }
+
+export type Headline =
+  | { readonly subject: string; readonly preheader: string; readonly file: string }
+  | { readonly fault: string }
 
 /** Editors write a file in several steps: what is saved within this time is one save. */
 const SETTLE_MS = 15
@@ -52,10 +60,13 @@ export function openWorkshop({
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []
-  const make = async (name: string): Promise<Made> => {
+  const read = (name: string): Promise<TemplateFiles> => {
     const definition = definitions.find((one) => one.name === name)
     if (definition === undefined) throw new RangeError('there is no such template')
-    const files = await readTemplateFiles({ folders, ...(brand && { brand }) }, definition)
+    return readTemplateFiles({ folders, ...(brand && { brand }) }, definition)
+  }
+  const make = async (name: string): Promise<Made> => {
+    const files = await read(name)
     return { files, compiled: await compileFile(files) }
   }
   const made = (name: string) => {
@@ -98,7 +109,19 @@ export function openWorkshop({
     Object.fromEntries(Object.entries(mail.slots).map(([name, { sample }]) => [name, slots[name] ?? sample]))
   return {
     names,
+    definitions,
     compiled,
+    async headline(name) {
+      try {
+        const { file, source } = await read(name)
+        const { subject, preheader, slots } = readTemplate(file, source)
+        const filled = (text: string) =>
+          text.replaceAll(/\{\{\s*(\w+)\s*\}\}/g, (all, slot) => slots[slot]?.sample ?? all)
+        return { subject: filled(subject), preheader: filled(preheader), file }
+      } catch (error) {
+        return { fault: templateFault(error) }
+      }
+    },
     async rendered(name, slots) {
       const mail = await compiled(name)
       return renderMail(mail, withSamples(mail, slots))

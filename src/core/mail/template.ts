@@ -23,11 +23,11 @@ export interface CompiledMail {
 export type CompiledMails = Readonly<Record<string, CompiledMail>>
 
 /** A mail in a language, else in the one that this is a dialect of (`de` for `de-AT`), else in that of the platform. */
-export function mailIn(
-  compiled: CompiledMails,
+export function mailIn<M = CompiledMail>(
+  compiled: Readonly<Record<string, M>>,
   name: string,
   language: string | undefined,
-): CompiledMail | undefined {
+): M | undefined {
   const find = (key: string) => (Object.hasOwn(compiled, key) ? compiled[key] : undefined)
   if (language === undefined) return find(name)
   const tag = language.toLowerCase()

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../errors.ts'
 import { DAY_MS, lengths, lists } from './words.ts'
 
-const duration = lengths({
+/** A length of time in English, in its two largest units. */
+export const duration = lengths({
   units: [
     ['day', 'days'],
     ['hour', 'hours'],

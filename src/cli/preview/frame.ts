@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+import { escapeHtml } from '../../core/mail/render.ts'
+import { directionOf } from '../../core/messages/messages.ts'
+import { PREVIEW_TEXTS as T } from './texts.ts'
+
+/** A page, and the nonce that its style and script carry. */
+export interface PreviewPage {
+  readonly html: string
+  readonly nonce: string
+}
+
+const PLACES = { mails: '/', courses: '/courses', languages: '/languages' } as const
+
+/** Links to the pages of the preview, the one that is open marked. */
+export function pageLinks(open: keyof typeof PLACES): string {
+  const links = Object.entries(PLACES).map(
+    ([name, path]) =>
+      `<a href="${path}"${name === open ? ' aria-current="page"' : ''}>${T.pages[name as keyof typeof PLACES]}</a>`,
+  )
+  return `<nav class="pages" aria-label="${T.preview}">${links.join('')}</nav>`
+}
+
+/** A whole document of the preview. */
+export function documentOf(page: {
+  readonly title: string
+  readonly style: string
+  readonly body: string
+  readonly script?: string
+  readonly bodyClass?: string
+}): PreviewPage {
+  const { title, style, body, script, bodyClass } = page
+  const nonce = randomBytes(16).toString('base64')
+  return {
+    nonce,
+    html: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${style}</style>
+</head>
+<body${bodyClass ? ` class="${bodyClass}"` : ''}>
+${body}${script ? `\n<script nonce="${nonce}">${script}</script>` : ''}
+</body>
+</html>`,
+  }
+}
+
+/** A text with its `{names}` filled in, escaped for HTML. */
+export function filled(text: string, parts: Readonly<Record<string, string | number>> = {}): string {
+  return escapeHtml(text.replaceAll(/\{(\w+)\}/g, (all, name) => String(parts[name] ?? all)))
+}
+
+/** A text in a language of its own, in its direction. */
+export function textIn(language: string, text: string): string {
+  return `<bdi lang="${escapeHtml(language)}" dir="${directionOf(language)}">${escapeHtml(text)}</bdi>`
+}
+
+/** A `select` with its label. */
+export function selectField(field: {
+  readonly name: string
+  readonly label: string
+  readonly chosen: string
+  readonly groups: readonly {
+    readonly label?: string
+    readonly options: readonly (readonly [string, string])[]
+  }[]
+}): string {
+  const { name, label, chosen, groups } = field
+  const options = groups.map(({ label, options }) => {
+    const all = options.map(
+      ([value, text]) =>
+        `<option value="${escapeHtml(value)}"${value === chosen ? ' selected' : ''}>${escapeHtml(text)}</option>`,
+    )
+    return label === undefined
+      ? all.join('')
+      : `<optgroup label="${escapeHtml(label)}">${all.join('')}</optgroup>`
+  })
+  return `<p class="field"><label for="${name}">${escapeHtml(label)}</label><select id="${name}" name="${name}">${options.join('')}</select></p>`
+}
+
+/** What the script that follows saves says, for the form of a page. */
+export function followed(): string {
+  return ` data-saved="${escapeHtml(T.saved)}" data-ended="${escapeHtml(T.ended)}"`
+}

@@ -1,0 +1,127 @@
+import { type CourseDefinition, isLanguage } from '../../core/course/definition.ts'
+import { escapeHtml } from '../../core/mail/render.ts'
+import { FOLLOW } from './follow.ts'
+import { documentOf, filled, followed, type PreviewPage, pageLinks, selectField, textIn } from './frame.ts'
+import { type ChosenMail, languageText, type MailLanguages } from './languages.ts'
+import { PAGES_STYLE } from './pages-style.ts'
+import { PREVIEW_TEXTS as T } from './texts.ts'
+import type { Headline } from './workshop.ts'
+
+/** Which mail is shown in which two languages. */
+export interface LanguagesChoice {
+  readonly mail: string
+  readonly sides: readonly [string, string]
+  readonly scheme: 'light' | 'dark'
+  /** One sentence for a mail that there is none of. */
+  readonly fault: string | undefined
+}
+
+/** Reads the choice out of the page's address; undefined when there are no mails. */
+export function chooseLanguages(
+  query: URLSearchParams,
+  { languages, originals }: MailLanguages,
+): LanguagesChoice | undefined {
+  const asked = query.get('mail') ?? undefined
+  const mail = originals.find(({ name }) => name === asked) ?? originals[0]
+  const [own = 'en', second = own] = languages
+  if (mail === undefined) return undefined
+  const side = (name: string, otherwise: string) => {
+    const tag = query.get(name) ?? ''
+    return isLanguage(tag) ? tag : otherwise
+  }
+  const right = side('right', second)
+  return {
+    mail: mail.name,
+    // Beside itself a mail shows nothing new.
+    sides: [side('left', own), right === own && !query.has('left') ? second : right],
+    scheme: query.get('scheme') === 'dark' ? 'dark' : 'light',
+    fault: asked === undefined || asked === mail.name ? undefined : filled(T.unknownMail, { mail: asked }),
+  }
+}
+
+export interface LanguagesView {
+  readonly courses: readonly CourseDefinition[]
+  readonly choice: LanguagesChoice | undefined
+  readonly mails: MailLanguages
+  /** Of the two templates, by name; a fault if one does not compile. */
+  readonly headlines: Readonly<Record<string, Headline>>
+}
+
+/** The page that shows one mail in two languages, side by side. */
+export function languagesPage(view: LanguagesView): PreviewPage {
+  const { choice, mails } = view
+  const [only = 'en'] = mails.languages
+  const single = `<p class="blank"><strong>${filled(T.oneLanguage, { language: languageText(only) })}</strong> ${T.oneLanguageFix}</p>`
+  return documentOf({
+    title: `${choice ? `${choice.mail} · ` : ''}${T.pages.languages} · platformctl preview`,
+    style: PAGES_STYLE,
+    body: `<header><h1>${T.pages.languages}</h1>${pageLinks('languages')}<p id="status" role="status">${T.watching}</p></header>
+<main>${mails.languages.length > 1 && choice ? languagesMain(view, choice) : single}</main>`,
+    script: FOLLOW,
+  })
+}
+
+function languagesMain({ courses, mails, headlines }: LanguagesView, choice: LanguagesChoice): string {
+  const { mail, sides, scheme, fault } = choice
+  const tags = [...new Set([...mails.languages, ...sides])].map(
+    (tag) => [tag, `${languageText(tag)} (${tag})`] as const,
+  )
+  const lessons = new Set(courses.flatMap((course) => course.lessons))
+  const groups = [
+    {
+      label: T.mails,
+      options: mails.originals.flatMap(({ name }) => (lessons.has(name) ? [] : [[name, name] as const])),
+    },
+    ...courses.map(({ title, lessons }) => ({
+      label: title,
+      options: lessons.map((name) => [name, name] as const),
+    })),
+  ]
+  const panes = sides.map((language) => {
+    const chosen = mails.inLanguage(mail, language)
+    return pane({ mails, mail, language, chosen, headline: headlines[chosen.name], scheme })
+  })
+  return `<form id="choice" method="get"${followed()}>
+${selectField({ name: 'mail', label: T.mail, chosen: mail, groups })}
+${selectField({ name: 'left', label: T.left, chosen: sides[0], groups: [{ options: tags }] })}
+${selectField({ name: 'right', label: T.right, chosen: sides[1], groups: [{ options: tags }] })}
+${selectField({
+  name: 'scheme',
+  label: T.scheme,
+  chosen: scheme,
+  groups: [
+    {
+      options: [
+        ['light', T.light],
+        ['dark', T.dark],
+      ],
+    },
+  ],
+})}
+<p class="field"><button>${T.show}</button></p>
+</form>
+<div id="shown"><div id="faults" role="alert">${fault ? `<p>${fault}</p>` : ''}</div><div class="panes">${panes.join('\n')}</div></div>`
+}
+
+function pane(side: {
+  readonly mails: MailLanguages
+  readonly mail: string
+  readonly language: string
+  readonly chosen: ChosenMail
+  readonly headline: Headline | undefined
+  readonly scheme: string
+}): string {
+  const { mails, mail, language, chosen, headline = { fault: T.broken }, scheme } = side
+  const [own, wanted] = [languageText(chosen.language), languageText(language)]
+  const file = mails.originals.find(({ name }) => name === mail)?.file ?? mail
+  const missing = chosen.missing
+    ? `<p class="missing"><strong>${filled(T.missingMail, { language: wanted, fallback: own })}</strong> ${filled(T.missingFix, { file: `${language.toLowerCase()}/${file}.md`, original: `${file}.md` })}</p>`
+    : ''
+  const mailShown =
+    'fault' in headline
+      ? `<p class="fault" role="alert">${escapeHtml(headline.fault)}</p>`
+      : `<h3>${textIn(chosen.language, headline.subject)}</h3>
+<p class="quiet">${headline.preheader === '' ? T.noPreheader : textIn(chosen.language, headline.preheader)}</p>
+<iframe title="${filled(T.frameOf, { mail, language: own })}" src="/mails/${escapeHtml(encodeURI(chosen.name))}.html?scheme=${scheme}"></iframe>`
+  return `<section aria-label="${escapeHtml(wanted)}"><h2>${escapeHtml(wanted)} <small>${escapeHtml(chosen.name)}</small></h2>${missing}${mailShown}</section>`
+}

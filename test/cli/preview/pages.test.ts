@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSender } from '../../../src/cli/preview/sender.ts'
+import { servePreview } from '../../../src/cli/preview/server.ts'
+import { testContext } from '../../support/context.ts'
+import { kilnSchool } from '../../support/kiln-school.ts'
+
+/** The text of a page, without its marks, form and style. */
+function textOf(html: string): string {
+  return html
+    .replace(/^[\s\S]*<main>/, '')
+    .replaceAll(/<(script|datalist|select|style)[\s\S]*?<\/\1>/g, '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll('&#39;', "'")
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+describe('the pages of courses and languages', () => {
+  let folder: string
+  let school: Awaited<ReturnType<typeof kilnSchool>>
+  let preview: Awaited<ReturnType<typeof servePreview>>
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'platformctl-test-'))
+    school = await kilnSchool(folder)
+    const { courses, language } = school.platform
+    preview = await servePreview(school.workshop, 0, openSender(testContext().context, {}), {
+      courses,
+      language,
+      zone: 'Asia/Kathmandu',
+      now: () => Date.parse('2026-11-22T12:00:30Z'),
+    })
+  })
+  afterAll(async () => {
+    await preview.close()
+    school.workshop.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const open = async (path: string) => {
+    const response = await fetch(`${preview.url}${path}`)
+    const html = await response.text()
+    return { html, text: textOf(html), policy: response.headers.get('content-security-policy') }
+  }
+  const BERLIN = 'course=firing&zone=Europe/Berlin&start=2026-03-28T01:00'
+
+  test('a course is a list of what is due when, in the order of time', async () => {
+    const { text, html } = await open(`/courses?${BERLIN}&language=en`)
+    const order = [
+      'First firing 3 lessons · daily at 02:30, the subscriber’s zone',
+      'Takes 2 days',
+      'March 2026',
+      'Sat, Mar 28, 2026 01:00 UTC+1 Confirmed',
+      'Sat, Mar 28, 2026 02:30 UTC+1 Lesson 1 Wedging the clay',
+      'Sun, Mar 29, 2026 03:00 UTC+2 Clocks in Europe/Berlin go forward by 1 hour: 02:00 becomes 03:00',
+      'Sun, Mar 29, 2026 03:30 UTC+2 Lesson 2 Centering',
+      'The clock in Europe/Berlin skips 02:30 on this day, so it is due at 03:30',
+      'Mon, Mar 30, 2026 02:30 UTC+2 Lesson 3 Glazing',
+    ].map((part) => text.indexOf(part))
+    expect(order).toEqual([...order].sort((one, other) => one - other))
+    expect(order).not.toContain(-1)
+    expect(html).toContain('<time datetime="2026-03-29T01:30:00.000Z">')
+    expect(text).not.toContain('translation')
+  })
+
+  test('without a choice it is the first course, begun now by somebody in the reader’s zone', async () => {
+    const { html } = await open('/courses')
+    expect(html).toContain('<option value="firing" selected>')
+    expect(html).toContain('value="Asia/Kathmandu"')
+    expect(html).toContain('type="datetime-local" value="2026-11-22T17:45"')
+  })
+
+  test('lessons are in the subscriber’s language, and a missing translation is said plainly', async () => {
+    const german = (await open(`/courses?${BERLIN}&language=de-AT`)).text
+    expect(german).toMatch(/Lesson 1 Den Ton schlagen .*Lesson 2 Zentrieren .*Lesson 3 Glazing/)
+    expect(german).toContain('No translation into Austrian German; sent in English')
+    expect(german).toContain('Without a translation into Austrian German: 1 of 3 lessons.')
+    const { html, text } = await open(`/courses?${BERLIN}&language=ar`)
+    expect(html).toContain('<bdi lang="ar" dir="rtl">عجن الطين</bdi>')
+    expect(text.match(/No translation into Arabic/g)).toHaveLength(2)
+  })
+
+  test('a course of 365 lessons in a zone of its own is shown whole, in both zones', async () => {
+    const { text, html } = await open('/courses?course=year&zone=UTC&start=2026-01-01T00:00')
+    expect(html.match(/class="lesson"/g)).toHaveLength(365)
+    expect(text).toMatch(/Jan 1, 2026 08:00 UTC Lesson 1 Day 1 .*09:00 in Europe\/Berlin/)
+    expect(text).toMatch(/Jul 1, 2026 07:00 UTC Lesson 182 .*09:00 in Europe\/Berlin/)
+    expect(text).toContain('December 2026')
+  })
+
+  test.each([
+    ['zone=Mars/Olympus', 'Mars/Olympus is not an IANA time zone'],
+    ['start=2026-02-30T10:00', '2026-02-30T10:00 is not a date and time'],
+    ['language=%3Ci%3E', '&lt;i&gt; is not a language tag'],
+    ['course=chess', 'There is no course chess. This is the first one.'],
+    [
+      'zone=Europe/Berlin&start=2026-03-29T02:30',
+      'The clock skips 02:30 in Europe/Berlin. The course begins at 03:30.',
+    ],
+  ])('%s is said to be what it is, and a course is shown all the same', async (query, sentence) => {
+    const { html } = await open(`/courses?${query}`)
+    expect(html).toContain(sentence)
+    expect(html).toContain('class="lesson"')
+    expect(html).not.toContain('<i>')
+  })
+
+  test('a mail is shown in two languages side by side, each in its direction', async () => {
+    const { html, policy } = await open('/languages?mail=firing-1-clay&left=de&right=ar')
+    expect(html).toContain('<bdi lang="de" dir="ltr">Den Ton schlagen</bdi>')
+    expect(html).toContain('<bdi lang="ar" dir="rtl">عجن الطين</bdi>')
+    expect([...html.matchAll(/<iframe [^>]*src="([^"]+)"/g)].map(([, src]) => src)).toEqual([
+      '/mails/de/firing-1-clay.html?scheme=light',
+      '/mails/ar/firing-1-clay.html?scheme=light',
+    ])
+    expect(policy).toMatch(/default-src 'none'.*form-action 'self'/)
+  })
+
+  test('where there is no translation, the page says who gets what and which file would be one', async () => {
+    const { text, html } = await open('/languages?mail=firing-3-glaze&right=de')
+    expect(text).toContain(
+      'There is no translation into German, so readers of German get this one, in English. To translate it, write de/3-glaze.md beside 3-glaze.md.',
+    )
+    expect(html.match(/src="\/mails\/firing-3-glaze.html/g)).toHaveLength(2)
+  })
+
+  test('the engine’s own mails are compared too, and a mail that does not exist is named', async () => {
+    const { text } = await open('/languages?mail=subscription-confirmation&right=de')
+    expect(text).toContain('de/subscription-confirmation')
+    expect((await open('/languages?mail=<x>')).html).toContain('There is no mail &lt;x&gt;')
+  })
+
+  test('a lesson that does not compile says so in the timeline and beside its original', async () => {
+    await school.write('firing/de/2-wheel.md', 'no front matter')
+    const fault = '2-wheel.md:1: a template begins with front matter'
+    expect((await open(`/courses?${BERLIN}&language=de`)).text).toContain(fault)
+    expect((await open('/languages?mail=firing-2-wheel&right=de')).text).toContain(fault)
+    await school.write('firing/de/2-wheel.md', school.lesson('Zentrieren'))
+  })
+
+  test('every page links to the others and marks itself', async () => {
+    for (const path of ['/', '/courses', '/languages']) {
+      const { html } = await open(path)
+      expect(html).toContain(`<a href="${path}" aria-current="page">`)
+      expect(html.match(/<a href="\/(courses|languages)?"/g)).toHaveLength(3)
+    }
+  })
+})
