@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { StoreAddress } from '../../src/core/env/settings.ts'
@@ -22,6 +23,7 @@ export const DAY_MS = 24 * 60 * 60 * 1000
 /** Longer than a lease: what one life left claimed, the next may take at once. */
 const NEXT_LIFE_MS = 100_000
 const LIFE_MS = 10_000
+const TRIES = 10
 const LIVES_A_SPACING = Math.ceil(LONGEST_SPACING_MS / NEXT_LIFE_MS) + 1
 
 export interface CrashPlan {
@@ -218,7 +220,12 @@ export async function startLife(
     /** The remaining lessons after one call; undefined when the daemon died in it. */
     async dispatch(): Promise<{ remaining: number } | undefined> {
       try {
-        const response = await call()
+        let response = await call()
+        // A busy machine may keep PostgreSQL from answering in time, and the answer says to try again.
+        for (let n = 1; response.status === 503 && n < TRIES; n += 1) {
+          await sleep(1000)
+          response = await call()
+        }
         if (!response.ok) throw new Error(`dispatch answered ${response.status}: ${await response.text()}`)
         return (await response.json()) as { remaining: number }
       } catch (error) {
