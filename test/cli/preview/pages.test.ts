@@ -93,7 +93,7 @@ describe('the pages of courses and languages', () => {
   test.each([
     ['zone=Mars/Olympus', 'Mars/Olympus is not an IANA time zone'],
     ['start=2026-02-30T10:00', '2026-02-30T10:00 is not a date and time'],
-    ['language=%3Ci%3E', '&lt;i&gt; is not a language tag'],
+    ['language=%3Cu%3E', '&lt;u&gt; is not a language tag'],
     ['course=chess', 'There is no course chess. This is the first one.'],
     [
       'zone=Europe/Berlin&start=2026-03-29T02:30',
@@ -103,7 +103,7 @@ describe('the pages of courses and languages', () => {
     const { html } = await open(`/courses?${query}`)
     expect(html).toContain(sentence)
     expect(html).toContain('class="lesson"')
-    expect(html).not.toContain('<i>')
+    expect(html).not.toContain('<u>')
   })
 
   test('a mail is shown in two languages side by side, each in its direction', async () => {
