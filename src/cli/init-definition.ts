@@ -1,8 +1,10 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { checkDefinition } from '../platform/check/check.ts'
 import { DEFINITION_FILES } from '../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../platform/init/sketch.ts'
-import { definitionText } from '../platform/init/write.ts'
+import { definitionText, FIRST_LESSON, lessonsFolder } from '../platform/init/write.ts'
+import { PRESET_PARTS } from '../platform/presets.ts'
 import { baseGroups } from '../presets/base/groups.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
@@ -10,11 +12,15 @@ import { CommandError, EXIT, type ExitCode } from './exit.ts'
 
 const FILE = 'platform.config.ts'
 
-/** Writes a definition to start from, and says what was guessed. */
-export async function initDefinition(
-  context: Context,
-  { from }: { readonly from?: string },
-): Promise<ExitCode> {
+export interface InitOptions {
+  readonly from?: string
+  readonly course?: string
+  readonly language?: string
+}
+
+/** Writes a definition to start from, with the first lesson of a course if one is named, and says what was guessed. */
+export async function initDefinition(context: Context, options: InitOptions): Promise<ExitCode> {
+  const { from, course, language } = options
   const { cwd, stdout } = context
   const there = DEFINITION_FILES.find((name) => existsSync(path.join(cwd, name)))
   if (there !== undefined)
@@ -24,16 +30,40 @@ export async function initDefinition(
     )
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
   const sketch = sketchDefinition(source === undefined ? '' : await readText(context, source), baseGroups)
+  const begun = { name: nameOf(cwd), course, language }
+  const [fault] = checkDefinition(
+    {
+      preset: 'base',
+      ...(course !== undefined && { courses: { [course]: { lessons: lessonsFolder(course) } } }),
+      ...(language !== undefined && { brand: { language } }),
+    },
+    PRESET_PARTS,
+  )
+  if (fault !== undefined) throw new CommandError(EXIT.usage, `${fault.cause} ${fault.fix}`)
+  const lessons = course === undefined ? undefined : path.join(cwd, lessonsFolder(course))
+  if (lessons !== undefined && existsSync(lessons))
+    throw new CommandError(
+      EXIT.usage,
+      `there is a folder ${lessonsFolder(course ?? '')} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
+    )
   try {
-    writeFileSync(path.join(cwd, FILE), definitionText(sketch, nameOf(cwd)), { flag: 'wx' })
+    writeFileSync(path.join(cwd, FILE), definitionText(sketch, begun), { flag: 'wx' })
+    if (lessons !== undefined) {
+      mkdirSync(lessons, { recursive: true })
+      writeFileSync(path.join(lessons, FIRST_LESSON.file), FIRST_LESSON.text, { flag: 'wx' })
+    }
   } catch (error) {
     throw new CommandError(EXIT.usage, `cannot write ${FILE}: check who owns the folder.`, { cause: error })
   }
-  stdout.write(`${report(sketch, source).join('\n')}\n`)
+  stdout.write(`${report(sketch, source, course).join('\n')}\n`)
   return EXIT.passed
 }
 
-function report({ groups, known, skipped }: DefinitionSketch, source: string | undefined): readonly string[] {
+function report(
+  { groups, known, skipped }: DefinitionSketch,
+  source: string | undefined,
+  course: string | undefined,
+): readonly string[] {
   const said = groups.flatMap(({ name, variables, pairs }) => [
     `  ${name}`,
     ...variables.map(
@@ -48,7 +78,12 @@ function report({ groups, known, skipped }: DefinitionSketch, source: string | u
     ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
     ...(known.length === 0 ? [] : [`Left out, as the preset has them: ${known.join(', ')}.`]),
     ...(skipped.length === 0 ? [] : [`Left out, as they belong to Node.js: ${skipped.join(', ')}.`]),
-    'Next: describe what each group unlocks, then run platformctl env list.',
+    ...(course === undefined
+      ? ['Next: describe what each group unlocks, then run platformctl env list.']
+      : [
+          `Wrote the first lesson, ${path.posix.join(lessonsFolder(course), FIRST_LESSON.file)}.`,
+          'Next: write lessons while platformctl email preview shows them, then see them sent with platformctl demo.',
+        ]),
   ]
 }
 

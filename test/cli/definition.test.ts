@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -195,6 +196,46 @@ test('init without an example writes one to start from, which passes', async () 
   expect((await run(['init'])).stdout).toContain('without a group')
   expect(await run(['preflight', '--strict'])).toMatchObject({ exitCode: 0 })
   expect(await run(['init', '--from', 'nowhere'])).toMatchObject({ exitCode: 2 })
+})
+
+test('init --course begins a course in a language, whose mails pass, and overwrites no lesson', async () => {
+  const begun = await run(['init', '--course', 'first-steps', '--language', 'de'])
+  expect(begun).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('courses/first-steps/1-') })
+  expect(await run(['email', 'lint', '--strict'])).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/first-steps-1-.*\n\n✔ passed/),
+  })
+  await rm(path.join(folder, 'platform.config.ts'))
+  await writeFile(path.join(folder, 'courses/first-steps/1-welcome.md'), 'mine')
+  expect(await run(['init', '--course', 'first-steps'])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('there is a folder ./courses/first-steps already'),
+  })
+  expect(await readFile(path.join(folder, 'courses/first-steps/1-welcome.md'), 'utf8')).toBe('mine')
+  expect(existsSync(path.join(folder, 'platform.config.ts'))).toBe(false)
+})
+
+test('the demo runs the course of a definition, on the days of its cadence', async () => {
+  for (const lesson of ['1-clay', '2-fire'])
+    await write(`${lesson}.md`, `---\nsubject: ${lesson}\n---\n\nA kiln is an oven.`)
+  await write(
+    'platform.config.json',
+    JSON.stringify({ preset: 'base', courses: { firing: { lessons: '.', at: '09:00', on: ['mon'] } } }),
+  )
+  const { exitCode, stderr } = await run(['demo', '--exit', '--day', '0.1'])
+  expect(exitCode).toBe(0)
+  const [first, second] = [...stderr.matchAll(/lesson \d of 2, day (\d+) /g)].map(([, day]) => Number(day))
+  expect(first).toBeLessThanOrEqual(8)
+  expect(second).toBe((first ?? 0) + 7)
+})
+
+test.each([
+  [['--course', 'First'], '"First" cannot be the name of a course. Name it like first-firing.'],
+  [['--course', '__proto__'], '"__proto__" cannot be the name of a course. Name it like first-firing.'],
+  [['--language', 'not a tag'], `"not a tag" is not a language tag. Write it as language: 'de'.`],
+])('init %j is exit 2 and writes nothing', async (options, sentence) => {
+  expect(await run(['init', ...options])).toMatchObject({ exitCode: 2, stderr: `platformctl: ${sentence}` })
+  expect(await readdir(folder)).toEqual([])
 })
 
 test('the words of the definition are taken out of a command line wherever they are', () => {

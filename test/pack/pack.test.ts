@@ -161,7 +161,7 @@ test('preflight passes an empty environment file and fails a half-configured one
 test('the demo runs the seven-day course and leaves nothing behind', async () => {
   const before = await demoFolders()
   const demo = await run(['demo', '--exit', '--day', '0.05'], { timeout: 60_000 })
-  expect(demo.stderr).toMatch(/day 7 of 7/)
+  expect(demo.stderr).toMatch(/lesson 7 of 7/)
   expect(demo.exitCode).toBe(0)
   expect(await demoFolders()).toEqual(before)
 })

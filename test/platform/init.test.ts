@@ -101,7 +101,7 @@ test('whatever is in an example, the definition made of it loads and has no faul
   )
   fc.assert(
     fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
-      const definition = exportedBy(definitionText(sketch(lines.join('\n')), "Kiln's"))
+      const definition = exportedBy(definitionText(sketch(lines.join('\n')), { name: "Kiln's" }))
       expect(checkDefinition(definition, PRESET_PARTS)).toEqual([])
       expect(JSON.stringify(definition)).not.toContain('sk_live_0123456789')
     }),

@@ -1,18 +1,50 @@
 import type { DefinitionSketch, SketchedGroup } from './sketch.ts'
 
+/** What else than its groups a definition begins with. */
+export interface Beginning {
+  readonly name: string
+  /** Of its one course; none when left out. */
+  readonly course?: string | undefined
+  /** A language tag; English when left out. */
+  readonly language?: string | undefined
+}
+
 /** The text of a `platform.config.ts`. */
-export function definitionText(sketch: DefinitionSketch, name: string): string {
+export function definitionText(sketch: DefinitionSketch, { name, course, language }: Beginning): string {
   const groups = sketch.groups.map(groupText)
+  const brand = language === undefined ? '' : `\n  brand: { language: ${literal(language)} },`
+  const courses =
+    course === undefined
+      ? ''
+      : `\n  courses: { ${key(course)}: { lessons: ${literal(lessonsFolder(course))}, every: '1d' } },`
   return `import { definePlatform } from 'platformctl/config'
 
 export default definePlatform({
   preset: 'base',
-  name: ${literal(name)},
-  services: { web: {} },
+  name: ${literal(name)},${brand}
+  services: { web: {} },${courses}
 ${groups.length === 0 ? EXAMPLE : `  groups: {\n${groups.join('\n')}\n  },`}
 })
 `
 }
+
+/** Where the lessons of a new course are, from the definition's folder. */
+export function lessonsFolder(course: string): string {
+  return `./courses/${course}`
+}
+
+/** The first lesson of a new course, as a file. */
+export const FIRST_LESSON = {
+  file: '1-welcome.md',
+  text: `---
+subject: Welcome to the course
+---
+
+# Welcome
+
+This is the first lesson. The next one is a file of its own in this folder, 2-something.md: lessons are sent in the order of these numbers.
+`,
+} as const
 
 const EXAMPLE = `  // groups: {
   //   bookings: {
