@@ -1,5 +1,5 @@
 import { compileFolders } from '../src/core/mail/compile/folder.ts'
-import { TemplateError } from '../src/core/mail/compile/source.ts'
+import { TemplateError } from '../src/core/mail/compile/template-error.ts'
 import type { MailDefinition } from '../src/core/mail/definition.ts'
 import { baseMails } from '../src/presets/base/mails.ts'
 import { learningMails } from '../src/presets/learning/mails.ts'

@@ -244,6 +244,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
             before: clock.now() - INCIDENTS_KEPT.ms,
             keep: INCIDENTS_KEPT.most,
           })
+          await (await platform.course()).prunePlans()
           await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'
         },

@@ -4,7 +4,6 @@ import { neighbourProbe } from '../core/health/engine-probes.ts'
 import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
-import { compiledOnce } from '../core/mail/compiled.ts'
 import {
   LESSON_SLOTS,
   type MailAsk,
@@ -12,6 +11,8 @@ import {
   type MailSet,
   translationName,
 } from '../core/mail/definition.ts'
+import { readLessonTexts } from '../core/mail/lesson-texts.ts'
+import { loadOnce } from '../core/mail/load-once.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
@@ -112,7 +113,7 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
   const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
   const brand = mailBrand(name, color)
   const branded = (load: () => Promise<CompiledMails>) =>
-    compiledOnce(async () => allWithBrand(await load(), brand))
+    loadOnce(async () => allWithBrand(await load(), brand))
   const translation = preset.mails.translations?.find((one) => isIn(language, one.language))
   const known = preset.mails.definitions.map((mail) => mail.name)
   const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
@@ -145,9 +146,14 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
   const build = files.mails ?? [...files.lessonFolders.values()][0]
   const compiled = translation?.compiled ?? preset.mails.compiled
   if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
-  const load = async () =>
-    (await import('../core/mail/folder-mails.ts')).compiledFolder({ definitions, folders, brand }, build)
-  return { definitions, folders, brand, build, compiled: compiledOnce(load) }
+  const set = { definitions, folders, brand }
+  const texts = loadOnce(() => readLessonTexts(set))
+  const load = async () => {
+    // As the files are now, so that the two agree; a fault of a file is told by the compiler.
+    void texts().catch(() => {})
+    return (await import('../core/mail/folder-mails.ts')).compiledFolder(set, build)
+  }
+  return { ...set, build, texts, compiled: loadOnce(load) }
 }
 
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */

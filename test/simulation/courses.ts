@@ -1,4 +1,5 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
+import type { LessonText, LessonTexts } from '../../src/core/mail/lesson-text.ts'
 import type { CompiledMails } from '../../src/core/mail/template.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { compiledMails } from '../support/learning.ts'
@@ -29,9 +30,12 @@ export interface Release {
 
 export interface Curriculum {
   readonly releases: readonly Release[]
-  readonly compiled: () => Promise<CompiledMails>
-  /** What a lesson is to be called for somebody; undefined: the texts of the preset do not say. */
-  readonly subjectOf: (lesson: string, language: string | undefined) => string | undefined
+  /** What a process sends that was started with a release: it knows no lesson that the release does not have. */
+  readonly compiled: (release: number) => Promise<CompiledMails>
+  /** Undefined: nothing keeps the texts of the preset. */
+  readonly texts: (release: number) => Promise<LessonTexts> | undefined
+  /** What a lesson of a release is to be called for somebody; undefined: the texts of the preset do not say. */
+  readonly subjectOf: (lesson: string, language: string | undefined, release: number) => string | undefined
 }
 
 /** The courses of a scenario: those of the default platform, or as many as asked for, drawn and then edited. */
@@ -40,6 +44,7 @@ export async function drawCurriculum(seed: number, courses: number, days: number
     return {
       releases: [{ at: 0, courses: learning.courses }],
       compiled: async () => await compiledMails(),
+      texts: () => undefined,
       subjectOf: () => undefined,
     }
   const random = seeded(seed ^ 0xc0de)
@@ -102,22 +107,64 @@ export async function drawCurriculum(seed: number, courses: number, days: number
       releases.push({ at: at + random.between(HOUR, DAY), courses: courseList })
     } else releases.push({ at, courses: courseList })
   }
-  // Some have no translation: whoever reads German gets the original.
-  const german = new Set([...names].filter(() => !random.oneIn(3)))
-  const compiled = {
-    ...(await compiledMails()),
-    ...Object.fromEntries([...names].map((name) => [name, mailOf(name)])),
-    ...Object.fromEntries([...german].map((name) => [`de/${name}`, mailOf(germanOf(name))])),
-  }
+  // Drawn apart, so that the courses of a seed stay as they are. Some have no translation, or get it later, or lose it.
+  const texts = seeded(seed ^ 0x7e87)
+  const all = [...names]
+  const german = new Map(all.map((name) => [name, !texts.oneIn(3)]))
+  const revision = new Map(all.map((name) => [name, 1]))
+  const shared = await compiledMails()
+  const editions = releases.map(({ courses }, index) => {
+    for (const name of all) {
+      if (index > 0 && texts.oneIn(4)) revision.set(name, (revision.get(name) ?? 1) + 1)
+      if (index > 0 && texts.oneIn(8)) german.set(name, german.get(name) === false)
+    }
+    const there = courses.flatMap(({ lessons }) => lessons)
+    return new Map(
+      there.map((name) => {
+        const original = `${name} r${revision.get(name)}`
+        const translated: Record<string, string> =
+          german.get(name) === true ? { de: `${original} auf Deutsch` } : {}
+        return [name, { '': original, ...translated }] as const
+      }),
+    )
+  })
+  const textsAt = editions.map((edition): LessonTexts => {
+    const of = new Map(
+      [...edition].map(([name, subjects]) => [
+        name,
+        Object.fromEntries(Object.entries(subjects).map(([language, source]) => [language, textOf(source)])),
+      ]),
+    )
+    return { of: (lesson) => of.get(lesson), compile: async ({ source }) => mailOf(source) }
+  })
+  const compiledAt = editions.map(
+    (edition): CompiledMails => ({
+      ...shared,
+      ...Object.fromEntries(
+        [...edition].flatMap(([name, subjects]) =>
+          Object.entries(subjects).map(([language, subject]) => [
+            language === '' ? name : `${language}/${name}`,
+            mailOf(subject),
+          ]),
+        ),
+      ),
+    }),
+  )
   return {
     releases,
-    compiled: async () => compiled,
-    subjectOf: (lesson, language) =>
-      language?.startsWith('de') && german.has(lesson) ? germanOf(lesson) : lesson,
+    compiled: async (release) => compiledAt[release] ?? shared,
+    texts: async (release) => textsAt[release] ?? { of: () => undefined, compile: async () => mailOf('') },
+    subjectOf(lesson, language, release) {
+      const subjects: Readonly<Record<string, string>> | undefined = editions[release]?.get(lesson)
+      return (language?.startsWith('de') ? subjects?.de : undefined) ?? subjects?.['']
+    },
   }
 }
 
-const germanOf = (lesson: string) => `${lesson} auf Deutsch`
+/** The whole text is what the lesson is called. */
+function textOf(source: string): LessonText {
+  return { hash: `hash of ${source}`, format: 'md', language: 'en', source }
+}
 
 /** Says nothing but which lesson it is: what a real one looks like is not simulated. */
 function mailOf(name: string): CompiledMails[string] {

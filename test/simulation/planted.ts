@@ -32,8 +32,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'makes a new key for every attempt',
     file: 'course/dispatcher.ts',
-    find: '...lessonOf(plan, claim),\n        language',
-    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        language',
+    find: '...lessonOf(plan, claim),\n        ...(text',
+    replace: '...lessonOf(plan, claim),\n        about: String(random.fraction()),\n        ...(text',
   },
   {
     name: 'does not look again before it hands over',
@@ -314,14 +314,50 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'gives the changed course to those who are in it',
     file: 'course/catalog.ts',
-    find: 'known.pinned.version === version',
-    replace: 'known.pinned.version.length > 0',
+    find: '?.version === version) return course',
+    replace: '?.version.length) return course',
   },
   {
     name: 'sends everybody the original of a lesson',
     file: 'course/dispatcher.ts',
-    find: 'language: claim.language,',
+    find: '{ language: text.language }',
+    replace: '{}',
+  },
+  {
+    name: 'sends a lesson that was edited to those who enrolled before',
+    file: 'course/pinned-texts.ts',
+    find: 'running?.[kept]?.hash === hash',
+    replace: 'running?.[kept] !== undefined',
+  },
+  {
+    name: 'sends the original to those who keep a translation',
+    file: 'course/pinned-texts.ts',
+    find: 'inLanguage((key) => Object.hasOwn(hashes, key), language)',
+    replace: "''",
+  },
+  {
+    name: 'sends a translation to those who enrolled before there was one',
+    file: 'course/pinned-texts.ts',
+    find: "language: kept === '' ? undefined : kept",
+    replace: 'language',
+  },
+  {
+    name: 'keeps the plan of a course without its texts',
+    file: 'store/sqlite/plans.ts',
+    find: 'for (const text of texts) sql.keepText.run(text)',
     replace: '',
+  },
+  {
+    name: 'keeps the first text that it compiled for every lesson',
+    file: 'course/pinned-texts.ts',
+    find: 'compiled.get(hash)',
+    replace: 'compiled.values().next().value',
+  },
+  {
+    name: 'deletes texts that somebody will still get',
+    file: 'store/sqlite/plans.ts',
+    find: 'ELSE 0 END < lessons AS follows',
+    replace: 'ELSE 0 END < 2 AS follows',
   },
   {
     name: 'looks for no translation in the language of a dialect',
@@ -332,12 +368,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'parks the lessons of a course that a deployment left out',
     file: 'course/dispatcher.ts',
-    find: `    kind: 'transient',
-    scope: 'connection',
-    reason: \`the platform has no course`,
-    replace: `    kind: 'permanent',
-    hardBounce: false,
-    reason: \`the platform has no course`,
+    find: "return { kind: 'transient', scope: 'connection', reason, retryAfterMs: HOUR_MS }",
+    replace: "return { kind: 'permanent', hardBounce: false, reason }",
   },
   {
     name: 'cancels another course of the same person',

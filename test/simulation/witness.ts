@@ -164,8 +164,9 @@ export function createWitness(input: {
         const due = Math.min(...dueTimes(parsed.enrolment, one, parsed.day))
         if (latest + 2 * MOST_SKEW_MS < due) violation('a lesson before it was due', parsed.lesson)
         const course = coursesOf(one)
-        const plan = course[one.release]?.follow === 'start' ? course[one.release] : course[process.release]
-        const subject = curriculum.subjectOf(plan?.lessons[parsed.day - 1] ?? '', one.language)
+        const edition = course[one.release]?.follow === 'start' ? one.release : process.release
+        const lesson = course[edition]?.lessons[parsed.day - 1] ?? ''
+        const subject = curriculum.subjectOf(lesson, one.language, edition)
         if (subject !== undefined && message.subject !== subject)
           violation('a lesson of another version of the course, or in another language', parsed.lesson)
       }

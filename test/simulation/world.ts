@@ -53,7 +53,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const time = virtualTime(start)
   const faults = new Set(scenario.faults)
   const curriculum = await drawCurriculum(scenario.seed, scenario.courses, scenario.days)
-  const { releases, compiled } = curriculum
+  const { releases } = curriculum
   const calendar = createCalendar(start - 2 * DAY_MS, start + 120 * DAY_MS)
   /** Which release is in place. */
   let release = 0
@@ -147,11 +147,17 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
 
   function courseOf(process: Process, over: CourseStore): Course {
     const transport = provider.transportOf(process)
+    /** What it was started with stays with it. */
+    const running = release
+    const texts = curriculum.texts(running)
     const rotated = faults.has('rotate-secret') && scenario.provider === 'smtp' ? random.between(0, 2) : 0
     const linkKey = secrets[rotated] ?? core.secret('')
     const skew = faults.has('clock-skew') && process !== web ? random.between(-MOST_SKEW_MS, MOST_SKEW_MS) : 0
     return core.openCourse({
-      catalog: core.createCatalog(releases[release]?.courses ?? [], core.zones),
+      catalog: core.createCatalog(releases[running]?.courses ?? [], {
+        zones: core.zones,
+        ...(texts && { texts: () => texts }),
+      }),
       store: over,
       persistent: true,
       mailer: core.openMailer({
@@ -159,7 +165,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
         from: { name: undefined, address: 'course@example.com' },
         compiled: async () => {
           if (process !== web && isBroken()) throw new Error('a template is missing')
-          return compiled()
+          return curriculum.compiled(running)
         },
         transport: {
           ...transport,
@@ -285,6 +291,13 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     }
     time.after(random.between(HOUR, 30 * HOUR), step)
   }
+
+  // As the hourly schedule does.
+  const prune = () => {
+    course.prunePlans().catch((error: unknown) => witness.violation(String(error), ''))
+    time.after(12 * HOUR, prune)
+  }
+  time.after(12 * HOUR, prune)
 
   if (faults.has('hours')) simulateHours({ core, store, time, start, random, witness, forMs: 2 * DAY_MS })
   if (hand) {

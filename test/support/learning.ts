@@ -14,7 +14,7 @@ export const VARIABLES = contract.variables
 export const RULES = contract.rules
 export const GROUPS = contract.groups.map(({ name }) => name)
 export const catalog = createCatalog(learning.courses)
-export const { begin } = catalog
+export const begin = await catalog.begin()
 /** What follows a lesson of the default course. */
 export const nextAfter = ({ confirmedAt = 0 }: { readonly confirmedAt: number | undefined }, day: number) =>
   learning.courses[0] && catalog.next(learning.courses[0], { confirmedAt }, day)

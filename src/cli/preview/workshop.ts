@@ -1,13 +1,10 @@
 import { watch } from 'node:fs'
 import type { Mailbox } from '../../core/address.ts'
 import type { Finding } from '../../core/finding.ts'
-import {
-  compileFile,
-  readTemplateFiles,
-  type TemplateFiles,
-  type Templates,
-} from '../../core/mail/compile/folder.ts'
-import { LAYOUT, readTemplate } from '../../core/mail/compile/source.ts'
+import { readTemplateFiles, type TemplateFiles, type Templates } from '../../core/mail/compile/files.ts'
+import { compileFile } from '../../core/mail/compile/folder.ts'
+import { readTemplate } from '../../core/mail/compile/source.ts'
+import { LAYOUT } from '../../core/mail/compile/template-error.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import type { MailDefinition } from '../../core/mail/definition.ts'
 import { pathOf } from '../../core/mail/mail-path.ts'

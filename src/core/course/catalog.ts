@@ -1,64 +1,131 @@
 import { createHash } from 'node:crypto'
+import type { Log } from '../log.ts'
+import type { LessonText, LessonTexts, LessonTranslations } from '../mail/lesson-text.ts'
 import { type CourseDefinition, type CoursePlan, planOf } from './definition.ts'
+import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import { dueAt, type Enrolment, nextLesson, type Zones } from './schedule.ts'
-import type { Begin, CourseStore, Next, PinnedPlan, Subscription } from './store.ts'
+import type { Begin, Claim, CourseStore, Next, PinnedPlan, Subscription } from './store.ts'
 
 /** The courses of a platform, with what enrolments in them follow. */
 export interface Catalog {
   readonly courses: readonly CourseDefinition[]
   find(id: string): CourseDefinition | undefined
-  readonly begin: Begin
+  /** How enrolments begin, with the courses and texts as they are. */
+  begin(): Promise<Begin>
   /** What an enrolment follows; undefined: the platform no longer has its course. */
   plan(
     enrolment: Pick<Subscription, 'course' | 'courseVersion'>,
     store: Pick<CourseStore, 'pinnedPlan'>,
   ): Promise<CoursePlan | undefined>
+  /** The text that an enrolment gets of a lesson. */
+  text(
+    plan: CoursePlan,
+    lesson: Pick<Claim, 'course' | 'day' | 'language'>,
+    store: Pick<CourseStore, 'lessonText'>,
+  ): Promise<LessonMail>
   /** The lesson after one that was sent; undefined: that was the last. */
   next(plan: CoursePlan, enrolment: Enrolment, sent: number): Next | undefined
+  /** The versions that enrolments begin with now. */
+  versions(): Promise<readonly string[]>
+}
+
+export interface CatalogOptions {
+  readonly zones?: Zones | undefined
+  /** The texts of the lessons, for enrolments to keep; without them everybody gets the newest. */
+  readonly texts?: (() => Promise<LessonTexts>) | undefined
+  readonly log?: Pick<Log, 'warn'> | undefined
 }
 
 /** Opens the courses of a platform; time zones are loaded only where a course goes by local time. */
-export async function openCatalog(courses: readonly CourseDefinition[]): Promise<Catalog> {
+export async function openCatalog(
+  courses: readonly CourseDefinition[],
+  options: Omit<CatalogOptions, 'zones'>,
+): Promise<Catalog> {
   const local = courses.some(({ cadence }) => cadence.kind === 'at')
-  return createCatalog(courses, local ? (await import('./zones.ts')).zones : undefined)
+  return createCatalog(courses, { ...options, zones: local ? (await import('./zones.ts')).zones : undefined })
 }
 
-export function createCatalog(courses: readonly CourseDefinition[], zones?: Zones): Catalog {
-  const byId = new Map(
-    courses.map((course) => [
-      course.id,
-      { course, pinned: course.follow === 'latest' ? undefined : pinnedOf(course) },
-    ]),
-  )
-  const kept = new Map<string, CoursePlan>()
+export function createCatalog(
+  courses: readonly CourseDefinition[],
+  { zones, texts: readTexts, log }: CatalogOptions = {},
+): Catalog {
+  const byId = new Map(courses.map((course) => [course.id, course]))
+  /** Asked for once, also by many at once. */
+  const kept = new Map<string, Promise<CoursePlan | undefined>>()
+  let loaded:
+    | Promise<{
+        readonly texts: LessonTexts | undefined
+        readonly pinned: ReadonlyMap<string, PinnedPlan>
+      }>
+    | undefined
+  const load = () => {
+    loaded ??= (async () => {
+      const texts = await readTexts?.().catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : 'a file cannot be read'
+        log?.warn('lesson_texts_unreadable', `new enrolments keep no lesson texts: ${reason}`)
+        loaded = undefined
+        return undefined
+      })
+      const keeping = courses.filter(({ follow }) => follow === 'start')
+      return { texts, pinned: new Map(keeping.map((course) => [course.id, pinnedOf(course, texts)])) }
+    })()
+    return loaded
+  }
+  const pinnedTexts = createPinnedTexts(log)
   return {
     courses,
-    find: (id) => byId.get(id)?.course,
-    begin({ course: id, ...enrolment }) {
-      const known = byId.get(id)
-      if (known === undefined) return undefined
-      const { course, pinned } = known
-      return { lessons: course.lessons.length, dueAt: dueAt(course, enrolment, 1, zones), pinned }
+    find: (id) => byId.get(id),
+    async begin() {
+      const { pinned } = await load()
+      return ({ course: id, ...enrolment }) => {
+        const course = byId.get(id)
+        if (course === undefined) return undefined
+        const { length: lessons } = course.lessons
+        return { lessons, dueAt: dueAt(course, enrolment, 1, zones), pinned: pinned.get(id) }
+      }
     },
     async plan({ course: id, courseVersion: version }, store) {
-      const known = byId.get(id)
-      if (known === undefined) return undefined
-      if (known.pinned === undefined || version === undefined || known.pinned.version === version)
-        return known.course
-      const found = kept.get(version)
-      if (found !== undefined) return found
-      const text = await store.pinnedPlan({ course: id, version })
-      if (text === undefined) return known.course
-      // Written by `pinnedOf`, and kept under the hash of its text.
-      const plan = JSON.parse(text) as CoursePlan
-      kept.set(version, plan)
-      return plan
+      const course = byId.get(id)
+      if (course === undefined || course.follow === 'latest' || version === undefined) return course
+      if ((await load()).pinned.get(id)?.version === version) return course
+      let asked = kept.get(version)
+      if (asked === undefined) {
+        // Written by `pinnedOf`, and kept under the hash of its text.
+        asked = store
+          .pinnedPlan({ course: id, version })
+          .then((text) => (text === undefined ? undefined : (JSON.parse(text) as CoursePlan)))
+        kept.set(version, asked)
+        asked.then(
+          (plan) => plan ?? kept.delete(version),
+          () => kept.delete(version),
+        )
+      }
+      return (await asked) ?? course
+    },
+    async text(plan, { course: id, day, language }, store) {
+      const { texts } = await load()
+      const lesson = plan.lessons[day - 1] ?? ''
+      const like = byId.get(id)?.lessons[0] ?? ''
+      return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
     next: (plan, enrolment, sent) => nextLesson(plan, enrolment, sent, zones),
+    versions: async () => [...(await load()).pinned.values()].map(({ version }) => version),
   }
 }
 
-function pinnedOf(course: CourseDefinition): PinnedPlan {
-  const plan = JSON.stringify(planOf(course))
-  return { version: createHash('sha256').update(plan).digest('base64url').slice(0, 22), plan }
+function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): PinnedPlan {
+  const lessons = course.lessons.map((lesson) => texts?.of(lesson))
+  const known = lessons.every((lesson) => lesson !== undefined)
+  const plan = JSON.stringify({ ...planOf(course), ...(known && { texts: lessons.map(hashesOf) }) })
+  return {
+    version: createHash('sha256').update(plan).digest('base64url').slice(0, 22),
+    plan,
+    texts: known ? lessons.flatMap((lesson): LessonText[] => Object.values(lesson)) : [],
+  }
+}
+
+/** In an order of their own: the version is made of them. */
+function hashesOf(lesson: LessonTranslations): Readonly<Record<string, string>> {
+  const languages = Object.keys(lesson).sort()
+  return Object.fromEntries(languages.map((language) => [language, lesson[language]?.hash ?? '']))
 }

@@ -116,6 +116,8 @@ export interface Course {
    * gives how many.
    */
   resolveAll(as: 'retry' | 'sent', reason?: string, operator?: Operator): Promise<number>
+  /** Deletes what the store keeps of courses as they were, once nobody follows it any more. */
+  prunePlans(): Promise<void>
   /** Ends dispatch calls after the messages in flight, and waits for them; a new one sends nothing. */
   stopDispatching(): Promise<void>
   /** Waits for mails that are on their way. */

@@ -20,6 +20,8 @@ export interface CoursePlan {
   readonly cadence: Cadence
   /** The least time between two lessons to one subscriber. */
   readonly spacingMs: number
+  /** Of each lesson, the hashes of its texts by language, the original's under an empty one; undefined: the newest texts. */
+  readonly texts?: readonly Readonly<Record<string, string>>[]
 }
 
 /** A course by mail: lessons in order, one at a time. */
@@ -30,7 +32,7 @@ export interface CourseDefinition extends CoursePlan {
   readonly follow: 'start' | 'latest'
 }
 
-/** The plan alone, as it is kept for enrolments that began with it. */
+/** The plan without its texts, as it is kept for enrolments that began with it. */
 export function planOf({ lessons, cadence, spacingMs }: CoursePlan): CoursePlan {
   return { lessons, cadence, spacingMs }
 }

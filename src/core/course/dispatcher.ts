@@ -9,6 +9,7 @@ import type { Course, DispatchResult } from './course.ts'
 import { type CoursePlan, FIRST_COURSE } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createMarker } from './marker.ts'
+import type { LessonMail } from './pinned-texts.ts'
 import { type About, createRefusals } from './refusals.ts'
 import { finish, KEY_LIFE_MS, release, settle } from './schedule.ts'
 import { createSemaphore } from './semaphore.ts'
@@ -109,7 +110,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         await mark(taken, finish(claim, clock.now()))
         return feed.giveBack({ stale: false })
       }
-      const outcome = await inFlight(() => handOver(taken, plan))
+      // Before a place is taken: a text that is compiled first holds up no other message.
+      const text = await catalog.text(plan, claim, store)
+      if (text.kind === 'missing') return record(taken, plan, waitsFor(text.reason))
+      const outcome = await inFlight(() => handOver(taken, plan, text))
       if (outcome === 'untried') {
         await mark(taken, release(claim, clock.now(), false))
         feed.giveBack({ stale: true })
@@ -158,6 +162,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     async function handOver(
       { claim, lease }: Taken,
       plan: CoursePlan,
+      text: LessonTextToSend,
     ): Promise<SendOutcome | 'untried' | 'gone'> {
       if (stopped()) return 'untried'
       try {
@@ -180,7 +185,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       lease.begin(claim)
       const { recorded, answered } = marker.begin(claim)
       const outcome = await Promise.race([
-        send(claim, plan, lease.signal, recorded),
+        send({ claim, plan, text, signal: lease.signal, recorded }),
         lease.expired.then(() => LATE),
       ])
       answered()
@@ -203,16 +208,23 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       reason: problem?.reason ?? 'the outcome is unknown',
     })
 
-    function send(
-      claim: Claim,
-      plan: CoursePlan,
-      signal: AbortSignal,
-      recorded: Recorded,
-    ): Promise<SendOutcome> {
+    function send({
+      claim,
+      plan,
+      text,
+      signal,
+      recorded,
+    }: {
+      readonly claim: Claim
+      readonly plan: CoursePlan
+      readonly text: LessonTextToSend
+      readonly signal: AbortSignal
+      readonly recorded: Recorded
+    }): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {
         ...lessonOf(plan, claim),
-        language: claim.language,
+        ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),
         slots,
         to: { name: undefined, address: claim.address },
         date: new Date(claim.firstAttemptAt),
@@ -309,12 +321,14 @@ export function lessonOf(
 
 const HOUR_MS = 60 * 60 * 1000
 
-/** Not the message's fault: it waits until the definition has the course again. */
+/** The text of a lesson that there is one of. */
+type LessonTextToSend = Exclude<LessonMail, { kind: 'missing' }>
+
 function gone({ course }: Claim): Outcome {
-  return {
-    kind: 'transient',
-    scope: 'connection',
-    reason: `the platform has no course ${course}: put it back, or cancel its enrolments`,
-    retryAfterMs: HOUR_MS,
-  }
+  return waitsFor(`the platform has no course ${course}: put it back, or cancel its enrolments`)
+}
+
+/** Not the message's fault: it waits until the definition has what is missing. */
+function waitsFor(reason: string): Outcome {
+  return { kind: 'transient', scope: 'connection', reason, retryAfterMs: HOUR_MS }
 }

@@ -265,7 +265,7 @@ export function openCourse({
       if (catalog.find(course) === undefined) return { enrolled: false, reason: 'no_such_course' }
       if (await isSuppressed(identity)) return { enrolled: false, reason: 'erased' }
       return store.enrol({
-        begin: catalog.begin,
+        begin: await catalog.begin(),
         identity: await storedForm(identity),
         mailboxKey: mailboxKey(identity),
         address: spelling,
@@ -283,10 +283,10 @@ export function openCourse({
       await store.unsubscribe({ id: found.id, enrolment: found.enrolment, now: clock.now() })
       return true
     },
-    confirm: (token) =>
+    confirm: async (token) =>
       TOKEN.test(token)
-        ? store.confirm({ begin: catalog.begin, tokenHash: hashToken(token), now: clock.now() })
-        : Promise.resolve('invalid'),
+        ? store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
+        : 'invalid',
     checkToken: (token) =>
       TOKEN.test(token)
         ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() })
@@ -377,6 +377,7 @@ export function openCourse({
         if (page.length < RESOLVE_AT_ONCE) return resolved
       }
     },
+    prunePlans: async () => store.prunePlans({ keep: await catalog.versions(), now: clock.now() }),
     async stopDispatching() {
       closing.abort(new Error('the platform stops'))
       await Promise.all(calls)

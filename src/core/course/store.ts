@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit.ts'
+import type { LessonText } from '../mail/lesson-text.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
 
 /**
@@ -68,6 +69,8 @@ export interface PinnedPlan {
   readonly version: string
   /** JSON. */
   readonly plan: string
+  /** Those that the plan names. */
+  readonly texts: readonly LessonText[]
 }
 
 /** Says how an enrolment begins; undefined: the platform no longer has that course. */
@@ -269,6 +272,13 @@ export interface CourseStore {
   find(identity: string, course?: string): Promise<Subscription | undefined>
   /** A plan that enrolments began with. */
   pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
+  /** A text that a plan names. */
+  lessonText(hash: string): Promise<LessonText | undefined>
+  /**
+   * Deletes plans that nobody has followed for a day or more, but for those in `keep`, and texts that no plan names any
+   * more. Asked for once an hour; looks at enrolments, a page at a time, only if there are other plans.
+   */
+  prunePlans(input: { readonly keep: readonly string[]; readonly now: number }): Promise<void>
   findById(id: string): Promise<Subscription | undefined>
   /** Oldest first, those after one that was listed before. */
   listProblems(

@@ -1,6 +1,7 @@
 import type { Identity } from '../access/identity.ts'
 import type { MailBrand } from './brand.ts'
 import type { Directory } from './directory.ts'
+import type { LessonTexts } from './lesson-text.ts'
 import type { Allowance } from './recipient.ts'
 import type { CompiledMails, Slot } from './template.ts'
 
@@ -103,6 +104,8 @@ export interface MailSet {
   readonly build?: string
   /** The compiled templates, loaded at the first call. */
   readonly compiled: () => Promise<CompiledMails>
+  /** The lessons' texts as they were when `compiled` was loaded. Default: as they are when first asked for. */
+  readonly texts?: () => Promise<LessonTexts>
 }
 
 /** What the dispatcher fills into every lesson. */

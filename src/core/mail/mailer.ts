@@ -1,4 +1,5 @@
 import type { Mailbox } from '../address.ts'
+import type { CompiledMail } from './template.ts'
 import type { Message, Outcome, Recorded } from './transport.ts'
 
 /** What is to be mailed, before it is rendered. */
@@ -6,6 +7,8 @@ export interface Mail {
   readonly template: string
   /** A language tag: the template's translation is sent if there is one. Default: the platform's language. */
   readonly language?: string | undefined
+  /** What to fill in and send in place of the platform's template of that name. */
+  readonly compiled?: CompiledMail
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
   /** Stands for the template in the key, where that may be renamed between two attempts. */

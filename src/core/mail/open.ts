@@ -52,7 +52,7 @@ export function openMailer({
   const compose = async (message: Mail) =>
     composeMessage({
       mail: message,
-      compiled: templateIn(await compiled(), message),
+      compiled: message.compiled ?? templateIn(await compiled(), message),
       from: sender,
       replyTo: mail?.replyTo,
     })

@@ -4,6 +4,7 @@ export const TABLES = [
   'confirmation',
   'subscription_event',
   'course_plan',
+  'course_text',
   'enrol_request',
   'suppression',
   'handled_hour',

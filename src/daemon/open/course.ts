@@ -5,7 +5,9 @@ import type { Course } from '../../core/course/course.ts'
 import { openCourse } from '../../core/course/open.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import type { Log } from '../../core/log.ts'
+import type { MailSet } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
+import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
@@ -15,6 +17,9 @@ import type { Mail } from './mail.ts'
 import type { Stores } from './stores.ts'
 
 const HOUR_MS = 60 * 60 * 1000
+
+/** Read when the first course begins or the first lesson is sent. */
+const textsOf = (mails: MailSet) => mails.texts ?? (() => readLessonTexts(mails))
 
 export interface CoursePart {
   readonly course: Once<Course>
@@ -51,7 +56,7 @@ export function openCoursePart({
   const course = once(async () => {
     const kept = await store()
     const opened = openCourse({
-      catalog: await openCatalog(platform.courses),
+      catalog: await openCatalog(platform.courses, { texts: textsOf(platform.mails), log }),
       store: kept.course,
       persistent: kept.persistent,
       mailer,

@@ -1,5 +1,5 @@
-import { compiledOnce } from '../../core/mail/compiled.ts'
 import type { MailDefinition, MailSet } from '../../core/mail/definition.ts'
+import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 
 /** The mails that the engine itself sends. */
@@ -47,7 +47,7 @@ const folder = { path: 'templates/base', shipped: true }
 export const baseMailSet: MailSet = {
   definitions: baseMails,
   folders: [folder],
-  compiled: compiledOnce(async () => {
+  compiled: loadOnce(async () => {
     const { default: compiled } = await import('../../../templates/compiled/base.json', {
       with: { type: 'json' },
     })
@@ -58,7 +58,7 @@ export const baseMailSet: MailSet = {
     {
       language: 'de',
       folder: { path: 'templates/base/de', shipped: true, language: 'de' },
-      compiled: compiledOnce(async () => {
+      compiled: loadOnce(async () => {
         const { default: compiled } = await import('../../../templates/compiled/base.de.json', {
           with: { type: 'json' },
         })

@@ -1,5 +1,5 @@
-import { compiledOnce } from '../../core/mail/compiled.ts'
 import { LESSON_SLOTS, type MailDefinition, type MailSet } from '../../core/mail/definition.ts'
+import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 import { baseMails } from '../base/mails.ts'
 
@@ -61,7 +61,7 @@ export const learningMails: readonly MailDefinition[] = [
 export const learningMailSet: MailSet = {
   definitions: learningMails,
   folders: [{ path: 'templates', shipped: true }],
-  compiled: compiledOnce(async () => {
+  compiled: loadOnce(async () => {
     const { default: compiled } = await import('../../../templates/compiled/mails.json', {
       with: { type: 'json' },
     })

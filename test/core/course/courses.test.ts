@@ -28,7 +28,8 @@ const drawing: CourseDefinition = {
   spacingMs: 0,
   follow: 'start',
 }
-const catalogOf = (...courses: CourseDefinition[]) => createCatalog([...learning.courses, ...courses], zones)
+const catalogOf = (...courses: CourseDefinition[]) =>
+  createCatalog([...learning.courses, ...courses], { zones })
 const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com' }
 const day = (message: { key: string }) => message.key.slice(0, message.key.lastIndexOf('.'))
 

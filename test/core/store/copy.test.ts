@@ -41,7 +41,7 @@ async function stores() {
     INSERT INTO exam_attempt VALUES ('e', 'ada', 'Gates', 90, 'https://x', 7);
     INSERT INTO sent_mail (key, first_attempt_at) VALUES ('m', 1);
     INSERT INTO payment_event VALUES ('p', 't', 1, 2, 3);
-    INSERT INTO course_plan VALUES ('pottery', 'v', '{}'); INSERT INTO enrol_request VALUES ('order.1', 'ada', 1);
+    INSERT INTO course_plan VALUES ('pottery', 'v', '{}', 1); INSERT INTO course_text VALUES ('h', 'md', 'en', 'Clay'); INSERT INTO enrol_request VALUES ('order.1', 'ada', 1);
     INSERT INTO audit VALUES (1, 'a', 'erase', 'ops', 'box-1', 's', NULL);
     INSERT INTO feedback_event VALUES ('f', 1);
     INSERT INTO mailbox (identity, soft_bounces, soft_since, soft_until) VALUES ('x@example.com', 1, 2, 3);

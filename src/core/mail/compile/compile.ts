@@ -8,7 +8,8 @@ import { escapeHtml } from '../render.ts'
 import type { CompiledMail, Part, Slot, SlotContext } from '../template.ts'
 import { markdownOfMjml } from './mjml-text.ts'
 import { plainText, wrapText } from './plain-text.ts'
-import { LAYOUT, readTemplate, TemplateError, type TemplateSource } from './source.ts'
+import { readTemplate, type TemplateSource } from './source.ts'
+import { LAYOUT, TemplateError } from './template-error.ts'
 
 const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */

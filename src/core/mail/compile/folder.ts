@@ -1,29 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type MailBrand, withBrand } from '../brand.ts'
-import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
-import { pathOf } from '../mail-path.ts'
+import { withBrand } from '../brand.ts'
 import type { CompiledMail, CompiledMails } from '../template.ts'
 import { compileTemplate } from './compile.ts'
-import { LAYOUT, TemplateError } from './source.ts'
-
-/** One template's files as they are on disk. */
-export interface TemplateFiles {
-  readonly definition: MailDefinition
-  /** `welcome.md`, or `welcome.mjml` for a body in MJML. */
-  readonly file: string
-  readonly source: string
-  readonly layout: string
-  /** Absolute: where the template is, and where its layout is. */
-  readonly folder: string
-  readonly layoutFolder: string
-  /** Of the template; undefined is English. */
-  readonly language?: string | undefined
-  readonly brand?: MailBrand | undefined
-}
-
-/** What templates are made from. */
-export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
+import { readTemplateFiles, type TemplateFiles, type Templates } from './files.ts'
+import { LAYOUT, TemplateError } from './template-error.ts'
 
 /** Compiles every mail of a set. Rejects with a TemplateError that names the whole path of the file. */
 export async function compileFolders(set: Templates): Promise<CompiledMails> {
@@ -42,34 +22,6 @@ function inFolder(error: unknown, { folder, layoutFolder }: TemplateFiles): neve
   throw new TemplateError(path.join(file === LAYOUT ? layoutFolder : folder, file), line, sentence)
 }
 
-/** The template comes from the first folder that has it, the layout from the first that has one. */
-export async function readTemplateFiles(
-  { folders, brand }: Pick<Templates, 'folders' | 'brand'>,
-  definition: MailDefinition,
-): Promise<TemplateFiles> {
-  const own = [...(definition.folder ? [definition.folder] : []), ...(definition.layouts ?? [])]
-  const layout = await firstOf([...own, ...folders], [LAYOUT])
-  if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
-  const { folder, file: name = definition.name } = definition
-  const found = await firstOf(folder ? [folder] : folders, [`${name}.md`, `${name}.mjml`])
-  if (found === undefined)
-    throw new TemplateError(
-      `${name}.md`,
-      1,
-      `${name} has no template; the body is Markdown here or MJML in ${name}.mjml`,
-    )
-  return {
-    definition,
-    file: found.file,
-    source: found.text,
-    folder: pathOf(found.folder),
-    layout: layout.text,
-    layoutFolder: pathOf(layout.folder),
-    language: found.folder.language,
-    brand,
-  }
-}
-
 export async function compileFile({
   definition: { slots },
   file,
@@ -80,29 +32,4 @@ export async function compileFile({
 }: TemplateFiles): Promise<CompiledMail> {
   const compiled = await compileTemplate({ file, source, layout, language, ...(slots && { slots }) })
   return brand === undefined ? compiled : withBrand(compiled, brand)
-}
-
-/** The first folder that has one of these files; both at once are a fault. */
-async function firstOf(folders: readonly MailFolder[], files: readonly string[]) {
-  for (const folder of folders) {
-    const read = await Promise.all(
-      files.map(async (file) => ({
-        folder,
-        file,
-        text: await readFile(path.join(pathOf(folder), file), 'utf8').catch(absent),
-      })),
-    )
-    const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))
-    if (one && other)
-      throw new TemplateError(other.file, 1, `there is a ${one.file} too; keep one of the two`)
-    if (one) return one
-  }
-  return undefined
-}
-
-/** No such file; one that is there and cannot be read is a fault of the template like any other. */
-function absent(error: unknown): undefined {
-  const { code, path: full } = (error ?? {}) as { code?: string; path?: string }
-  if (code === 'ENOENT') return undefined
-  throw full === undefined ? error : new TemplateError(path.basename(full), 1, `it cannot be read (${code})`)
 }

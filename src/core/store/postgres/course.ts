@@ -36,6 +36,7 @@ import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } f
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
+import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
 
 const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds its rows only briefly. */
@@ -74,8 +75,6 @@ const SAVE = `
   WHERE s.id = r.id`
 
 const INSERT = `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key, person, course) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (identity) DO NOTHING`
-const KEEP_PLAN =
-  'INSERT INTO platformctl.course_plan (course, version, plan) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
 /** Closes the store to builds that know one course only. */
 export const SAY_COURSES_FROM = `
   INSERT INTO platformctl.meta (name, value) SELECT 'readable_from', version || ':${COURSES_FROM}' FROM platformctl.schema_version
@@ -293,7 +292,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const current = await one(on, 'id', subscription, 'FOR UPDATE')
         const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
         if (current === undefined || start === undefined) return 'invalid'
-        if (start.pinned) await on.query(KEEP_PLAN, [current.course, start.pinned.version, start.pinned.plan])
+        if (start.pinned) await keepPlan(on, current.course, start.pinned)
         await on.query('UPDATE platformctl.confirmation SET used_at = $1 WHERE token_hash = $2', [
           now,
           tokenHash,
@@ -338,7 +337,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
             course,
           ])
         if (course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
-        if (start.pinned) await on.query(KEEP_PLAN, [course, start.pinned.version, start.pinned.plan])
+        if (start.pinned) await keepPlan(on, course, start.pinned)
         const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
         await save(on, [enrolled])
         await on.query(
@@ -491,14 +490,15 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     find: async (identity, course) =>
       (await findPerson(identity)).find((one) => course === undefined || one.course === course),
     findPerson,
-    pinnedPlan: ({ course, version }) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ plan: string }>(
-          'SELECT plan FROM platformctl.course_plan WHERE course = $1 AND version = $2',
-          [course, version],
-        )
-        return rows[0]?.plan
-      }),
+    pinnedPlan: ({ course, version }) => guarded(() => findPlan(pool, course, version)),
+    lessonText: (hash) => guarded(() => findText(pool, hash)),
+    async prunePlans({ keep, now }) {
+      const others = (await guarded(() => listPlans(pool))).filter(({ version }) => !keep.includes(version))
+      if (others.length === 0) return
+      const versions = others.map(({ version }) => version)
+      const followed = await guarded(() => followedVersions(pool, versions))
+      await write((on) => prunePlans(on, others, followed, now))
+    },
     findById: (id) => guarded(() => one(pool, 'id', id)),
     listProblems: (limit, { since, id } = FIRST) =>
       guarded(async () => {

@@ -2,12 +2,14 @@ import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import { postgresLocation } from '../../env/postgres-url.ts'
 import type { Secret } from '../../secret.ts'
 import { type StoreMaintenance, StoreMaintenanceError, stepsFrom, type VerifyResult } from '../maintenance.ts'
+import { planFaults } from '../plan-rows.ts'
 import { StoreOpenError } from '../store.ts'
 import { listAudit } from './audit.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { listPlans, listTexts } from './plans.ts'
 
 const MOST_FAULTS = 100
 const PAGE = 1000
@@ -88,6 +90,11 @@ async function verify(pool: Pool, now: number): Promise<VerifyResult> {
     if (last === undefined || rows.length < PAGE) break
     after = last.id
   }
+  // A store of an earlier build has no texts.
+  const { rows: known } = await pool.query<{ name: string | null }>(
+    `SELECT to_regclass('platformctl.course_text')::text AS name`,
+  )
+  if (known[0]?.name != null) faults.push(...planFaults(await listPlans(pool), await listTexts(pool)))
   return {
     ok: faults.length === 0,
     damaged: false,

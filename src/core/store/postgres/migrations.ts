@@ -216,4 +216,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE platformctl.announcement (id text PRIMARY KEY, text text NOT NULL, from_at bigint NOT NULL, until_at bigint, who text NOT NULL);
   CREATE INDEX announcement_from ON platformctl.announcement (from_at);
   `,
+  // Lessons as they were, for those who are in a course that was edited since.
+  `
+  CREATE TABLE platformctl.course_text (hash text PRIMARY KEY, format text NOT NULL, language text NOT NULL, source text NOT NULL);
+  ALTER TABLE platformctl.course_plan ADD COLUMN unused_since bigint;
+  `,
 ]

@@ -39,6 +39,7 @@ import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import { eraseRows, scrubFile } from './erase.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { sqlitePlans } from './plans.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 const HOUR_MS = DAY_MS / 24
@@ -70,6 +71,7 @@ export function sqliteCourse(
   }: { readonly file?: string | undefined; readonly journal?: Journal } = {},
 ): CourseStore {
   const history = sqliteHistory(database)
+  const plans = sqlitePlans(database)
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     byKey: prepare('SELECT * FROM subscription WHERE identity = ?'),
@@ -79,8 +81,6 @@ export function sqliteCourse(
     sayCoursesFrom: prepare(SAY_COURSES_FROM),
     requested: prepare('SELECT subscription AS id, enrolment FROM enrol_request WHERE key = ?'),
     keepRequest: prepare('INSERT INTO enrol_request (key, subscription, enrolment) VALUES (?, ?, ?)'),
-    keepPlan: prepare('INSERT OR IGNORE INTO course_plan (course, version, plan) VALUES (?, ?, ?)'),
-    plan: prepare('SELECT plan FROM course_plan WHERE course = ? AND version = ?').pluck(),
     byId: prepare('SELECT * FROM subscription WHERE id = ?'),
     insert: prepare(
       'INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at) VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt)',
@@ -355,7 +355,7 @@ export function sqliteCourse(
         const start = current && begin({ course: current.course, confirmedAt: now, timeZone })
         if (current === undefined || start === undefined) return 'invalid'
         sql.useConfirmation.run(now, tokenHash)
-        if (start.pinned) sql.keepPlan.run(current.course, start.pinned.version, start.pinned.plan)
+        if (start.pinned) plans.keep(current.course, start.pinned)
         const suppression = suppressionOf(current.identity)
         const enrolled = enrol(current, { now, start, timeZone, language, suppression })
         save(enrolled)
@@ -380,7 +380,7 @@ export function sqliteCourse(
           sql.insert.run({ id, key: rowKey, person, course, mailboxKey, address, state, createdAt: now })
         }
         if (course !== FIRST_COURSE) sql.sayCoursesFrom.run()
-        if (start.pinned) sql.keepPlan.run(course, start.pinned.version, start.pinned.plan)
+        if (start.pinned) plans.keep(course, start.pinned)
         const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
         save(enrolled)
         sql.replaceConfirmations.run(enrolled.id)
@@ -500,7 +500,20 @@ export function sqliteCourse(
         ),
       ),
     findPerson: (identity) => read(() => recordsOf(sql.byPerson.all({ identity }))),
-    pinnedPlan: ({ course, version }) => read(() => sql.plan.get(course, version) as string | undefined),
+    pinnedPlan: ({ course, version }) => read(() => plans.find(course, version)),
+    lessonText: (hash) => read(() => plans.text(hash)),
+    async prunePlans({ keep, now }) {
+      const others = (await read(plans.all)).filter(({ version }) => !keep.includes(version))
+      if (others.length === 0) return
+      const followed = new Set<string>()
+      for (let after: string | undefined = ''; after !== undefined && followed.size < others.length; ) {
+        const page = await read(() => plans.followedAfter(after ?? ''))
+        for (const version of page.versions) if (!keep.includes(version)) followed.add(version)
+        after = page.last
+        await setImmediate()
+      }
+      await write(() => plans.prune(others, followed, now))
+    },
     findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit, after = FIRST) => read(() => recordsOf(sql.problems.all({ limit, ...after }))),
     erase: async ({ suppressionHash, now, audit, ...person }) => {

@@ -220,4 +220,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE announcement (id TEXT PRIMARY KEY, text TEXT NOT NULL, from_at INTEGER NOT NULL, until_at INTEGER, who TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX announcement_from ON announcement (from_at);
   `,
+  // Lessons as they were, for those who are in a course that was edited since.
+  `
+  CREATE TABLE course_text (hash TEXT PRIMARY KEY, format TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL) STRICT;
+  ALTER TABLE course_plan ADD COLUMN unused_since INTEGER;
+  `,
 ]

@@ -1,5 +1,7 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
+import type { LessonText } from '../../mail/lesson-text.ts'
 import type { Holds, VerifyResult } from '../maintenance.ts'
+import { type PlanRow, planFaults } from '../plan-rows.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
 const MOST_FAULTS = 100
@@ -29,6 +31,7 @@ export function verifyDatabase(
         checked += 1
         faults.push(...violations(row, now).map((sentence) => `subscription ${row.id}: ${sentence}`))
       }
+      faults.push(...planFaults(...plansOf(database)))
     }
   } catch (error) {
     // A page that cannot be read ends the check; that is its result.
@@ -42,6 +45,17 @@ export function verifyDatabase(
     faults: faults.slice(0, MOST_FAULTS),
     moreFaults: Math.max(0, faults.length - MOST_FAULTS),
   }
+}
+
+/** A store of an earlier build has no texts. */
+function plansOf(database: SqliteDatabase): [readonly PlanRow[], readonly LessonText[]] {
+  const has = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'course_text'`).get() !== undefined
+  // STRICT tables make rows these.
+  const all = <T>(sql: string) => (has ? (database.prepare(sql).all() as T[]) : [])
+  return [
+    all('SELECT course, version, plan, unused_since FROM course_plan'),
+    all('SELECT hash, format, language, source FROM course_text'),
+  ]
 }
 
 function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription> {

@@ -1,0 +1,50 @@
+import { DAY_MS } from '../course/schedule.ts'
+import { hashOf, type LessonText } from '../mail/lesson-text.ts'
+
+/** A plan that nobody follows is deleted after this: an enrolment that begins meanwhile still finds it. */
+const UNUSED_KEPT_MS = DAY_MS
+
+/** The table `course_plan`. */
+export interface PlanRow {
+  readonly course: string
+  readonly version: string
+  /** JSON. */
+  readonly plan: string
+  readonly unused_since: number | null
+}
+
+/** What becomes of a plan, by whether somebody follows it. */
+export function planChange(
+  { version, unused_since: since }: Pick<PlanRow, 'version' | 'unused_since'>,
+  followed: ReadonlySet<string>,
+  now: number,
+): 'used' | 'unused' | 'delete' | undefined {
+  if (followed.has(version)) return since === null ? undefined : 'used'
+  if (since === null) return 'unused'
+  return now - since >= UNUSED_KEPT_MS ? 'delete' : undefined
+}
+
+/** The hashes of the texts that a plan names; none for a plan from before there were any, or a damaged one. */
+export function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
+  try {
+    // Whatever stands there: a hand may have changed it.
+    const { texts } = JSON.parse(plan) as { readonly texts?: unknown }
+    return Array.isArray(texts) ? texts.flatMap((lesson) => Object.values(Object(lesson))).map(String) : []
+  } catch {
+    return []
+  }
+}
+
+/** What is wrong with the texts that enrolments keep, one sentence each. */
+export function planFaults(plans: readonly PlanRow[], texts: readonly LessonText[]): readonly string[] {
+  const sound = new Set(texts.filter((text) => hashOf(text) === text.hash).map(({ hash }) => hash))
+  const known = new Set(texts.map(({ hash }) => hash))
+  return plans.flatMap((row) =>
+    [...new Set(textsOf(row))]
+      .filter((hash) => !sound.has(hash))
+      .map(
+        (hash) =>
+          `course ${row.course}: the lesson text ${hash} of version ${row.version} ${known.has(hash) ? 'was changed' : 'is missing'}; its readers get the current text`,
+      ),
+  )
+}
