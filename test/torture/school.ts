@@ -55,7 +55,11 @@ export async function writeSchool(folder: string, courses: number): Promise<Scho
   await mkdir(path.join(folder, 'mails'))
   await writeFile(file, JSON.stringify(definition))
   const platform = await loadPlatform({ folder, file })
-  return { file, catalog: await openCatalog(platform.courses), lessons: courses * LESSONS }
+  return {
+    file,
+    catalog: await openCatalog(platform.courses, { texts: platform.mails.texts }),
+    lessons: courses * LESSONS,
+  }
 }
 
 /** People who are in every course, began so long ago that all lessons are due, and differ in language and zone. */
@@ -64,10 +68,11 @@ export async function enrolEverywhere(
   { address, people, addressOf }: { address: StoreAddress; people: number; addressOf: (n: number) => string },
 ): Promise<void> {
   const store = await openStore(address)
+  const begin = await catalog.begin()
   for (let n = 0; n < people; n += 1)
     for (const { id } of catalog.courses)
       await store.course.enrol({
-        begin: catalog.begin,
+        begin,
         course: id,
         identity: addressOf(n),
         mailboxKey: addressOf(n),

@@ -34,7 +34,7 @@ const ada = newSubscription({
   address: 'Ada@example.com',
   now: NOW - DAY,
 })
-const START = { dueAt: NOW + 1, lessons: 3, pinned: { version: 'v1', plan: '{}' } }
+const START = { dueAt: NOW + 1, lessons: 3, pinned: { version: 'v1', plan: '{}', texts: [] } }
 const begin = { now: NOW, start: START, timeZone: 'Europe/Berlin', language: 'de', suppression: undefined }
 const enrolled = enrol(ada, begin)
 const lease = { now: NOW + HOUR, leaseMs: 90_000, leaseUntil: 7_000, call: 'call-1' }
