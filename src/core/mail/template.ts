@@ -27,14 +27,7 @@ export function mailIn<M = CompiledMail>(
   compiled: Readonly<Record<string, M>>,
   name: string,
   language: string | undefined,
-<<<<<<< HEAD
 ): M | undefined {
-  const find = (key: string) => (Object.hasOwn(compiled, key) ? compiled[key] : undefined)
-  if (language === undefined) return find(name)
-  const tag = language.toLowerCase()
-  return find(`${tag}/${name}`) ?? find(`${tag.split('-')[0]}/${name}`) ?? find(name)
-=======
-): CompiledMail | undefined {
   const keyIn = (tag: string) => (tag === '' ? name : `${tag}/${name}`)
   const found = inLanguage((tag) => Object.hasOwn(compiled, keyIn(tag)), language)
   return found === undefined ? undefined : compiled[keyIn(found)]
@@ -44,5 +37,4 @@ export function mailIn<M = CompiledMail>(
 export function inLanguage(has: (tag: string) => boolean, language: string | undefined): string | undefined {
   const tag = language?.toLowerCase() ?? ''
   return [tag, tag.split('-')[0] ?? '', ''].find(has)
->>>>>>> 358e213 (Let enrolments keep the texts of their lessons, so that an edited, renamed or deleted file still reaches its readers as it was)
 }
