@@ -1,0 +1,351 @@
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { hashToken, unsubscribeUrl } from '../../../src/core/course/links.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { compareStores, copyStore } from '../../../src/core/store/open.ts'
+import { createPool } from '../../../src/core/store/postgres/connection.ts'
+import { migrate as migratePostgres } from '../../../src/core/store/postgres/migrate.ts'
+import { MIGRATIONS as POSTGRES } from '../../../src/core/store/postgres/migrations.ts'
+import { connect, migrate as migrateSqlite } from '../../../src/core/store/sqlite/connection.ts'
+import { MIGRATIONS as SQLITE } from '../../../src/core/store/sqlite/migrations.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { openLearning } from '../../support/learning.ts'
+import { postgresServer } from '../../support/stores.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const NOW = Date.UTC(2026, 3, 15, 12)
+const LINK_SECRET = 'a secret that signs the links'
+const TOKEN = 'a-token-that-was-mailed-by-the-build-before'
+
+/** A row of the table as it was before there were courses: one a person. */
+interface OldRow {
+  readonly state: 'unconfirmed' | 'confirmed' | 'unsubscribed'
+  readonly enrolment?: number
+  readonly confirmed_at?: number
+  readonly unsubscribed_at?: number
+  readonly sent_days?: string
+  readonly next_attempt_at?: number
+  readonly first_attempt_at?: number
+  readonly claimed_by?: string
+  readonly claimed_at?: number
+  readonly lease_until?: number
+  readonly fence?: number
+  readonly failures?: number
+  readonly problem_kind?: string
+  readonly problem_reason?: string
+  readonly problem_since?: number
+}
+
+/** Confirmed so many days ago, and sent so many lessons; the next is planned when it is due. */
+const inCourse = (daysAgo: number, sent: number, more: Partial<OldRow> = {}): OldRow => {
+  const confirmed_at = NOW - daysAgo * DAY
+  const sent_days = JSON.stringify(Array.from({ length: sent }, (_, index) => index + 1))
+  const next = sent === 7 ? {} : { next_attempt_at: confirmed_at + sent * DAY }
+  return { state: 'confirmed', enrolment: 1, fence: 2 * sent + 1, confirmed_at, sent_days, ...next, ...more }
+}
+const without = ({ next_attempt_at: _, ...row }: OldRow): OldRow => row
+
+/** Every state that a row could be in, and the lesson that its reader is to get at once, if any. */
+const ROWS: Readonly<Record<string, readonly [OldRow, number | undefined]>> = {
+  pending: [{ state: 'unconfirmed' }, undefined],
+  fresh: [inCourse(0, 0), 1],
+  middle: [inCourse(3, 3), 4],
+  early: [inCourse(0.5, 1), undefined],
+  behind: [inCourse(6, 1), 2],
+  again: [inCourse(1, 1, { enrolment: 3, fence: 40 }), 2],
+  last: [inCourse(6, 6), 7],
+  completed: [inCourse(20, 7), undefined],
+  failing: [
+    inCourse(2, 2, {
+      failures: 2,
+      first_attempt_at: NOW - HOUR,
+      next_attempt_at: NOW - 1000,
+      problem_kind: 'failed',
+      problem_reason: 'the mailbox is busy',
+      problem_since: NOW - HOUR,
+    }),
+    3,
+  ],
+  waiting: [
+    inCourse(2, 2, {
+      failures: 3,
+      first_attempt_at: NOW - HOUR,
+      next_attempt_at: NOW + 2 * HOUR,
+      problem_kind: 'failed',
+      problem_reason: 'the mailbox is busy',
+      problem_since: NOW - HOUR,
+    }),
+    undefined,
+  ],
+  claimed: [
+    inCourse(1, 1, {
+      claimed_by: 'a dispatch call that died',
+      claimed_at: NOW - 2 * HOUR,
+      lease_until: 1,
+      first_attempt_at: NOW - 2 * HOUR,
+      next_attempt_at: NOW - 2 * HOUR + 90_000,
+    }),
+    2,
+  ],
+  'claimed-without-lease': [
+    inCourse(1, 1, {
+      claimed_by: 'a dispatch call that died',
+      claimed_at: NOW - 2 * HOUR,
+      first_attempt_at: NOW - 2 * HOUR,
+      next_attempt_at: NOW - 2 * HOUR + 90_000,
+    }),
+    2,
+  ],
+  unknown: [
+    inCourse(4, 4, {
+      failures: 1,
+      first_attempt_at: NOW - HOUR,
+      next_attempt_at: NOW - 1,
+      problem_kind: 'unknown',
+      problem_reason: 'the connection broke',
+      problem_since: NOW - HOUR,
+    }),
+    5,
+  ],
+  'unknown-for-days': [
+    without(
+      inCourse(4, 1, {
+        failures: 3,
+        first_attempt_at: NOW - 3 * DAY,
+        problem_kind: 'unknown',
+        problem_reason: 'the connection broke',
+        problem_since: NOW - 3 * DAY,
+      }),
+    ),
+    undefined,
+  ],
+  parked: [
+    without(
+      inCourse(4, 2, {
+        failures: 12,
+        first_attempt_at: NOW - 2 * DAY,
+        problem_kind: 'parked',
+        problem_reason: 'the message was refused',
+        problem_since: NOW - DAY,
+      }),
+    ),
+    undefined,
+  ],
+  unsubscribed: [
+    without(inCourse(4, 2, { state: 'unsubscribed', unsubscribed_at: NOW - 2 * DAY })),
+    undefined,
+  ],
+  bounced: [
+    without(
+      inCourse(4, 1, {
+        state: 'unsubscribed',
+        unsubscribed_at: NOW - 3 * DAY,
+        problem_kind: 'bounced',
+        problem_reason: 'no such user',
+        problem_since: NOW - 3 * DAY,
+      }),
+    ),
+    undefined,
+  ],
+  suppressed: [
+    without(
+      inCourse(4, 1, {
+        state: 'unsubscribed',
+        unsubscribed_at: NOW - 3 * DAY,
+        problem_kind: 'suppressed',
+        problem_reason: 'reported as spam',
+        problem_since: NOW - 3 * DAY,
+      }),
+    ),
+    undefined,
+  ],
+}
+
+const addressOf = (name: string) => `${name}@example.com`
+const literal = (value: string | number) =>
+  typeof value === 'number' ? String(Math.round(value)) : `'${value.replaceAll("'", "''")}'`
+
+/** The statements that fill a store of that time. */
+function filling(prefix = ''): string {
+  const insert = (table: string, row: Readonly<Record<string, string | number>>) =>
+    `INSERT INTO ${prefix}${table} (${Object.keys(row).join(', ')}) VALUES (${Object.values(row).map(literal).join(', ')});`
+  return [
+    ...Object.entries(ROWS).map(([name, [row]]) =>
+      insert('subscription', {
+        id: `id-${name}`,
+        identity: addressOf(name),
+        address: addressOf(name),
+        mailbox_key: addressOf(name),
+        created_at: NOW - 30 * DAY,
+        ...row,
+      }),
+    ),
+    insert('confirmation', {
+      token_hash: hashToken(TOKEN),
+      subscription: 'id-pending',
+      created_at: NOW - HOUR,
+    }),
+    insert('subscription_event', {
+      subscription: 'id-middle',
+      at: NOW - 3 * DAY,
+      kind: 'confirmed',
+      enrolment: 1,
+      day: 0,
+    }),
+    insert('mailbox', {
+      identity: addressOf('bounced'),
+      cause: 'hard-bounce',
+      suppressed_at: NOW - 3 * DAY,
+      source: 'send',
+    }),
+    insert('mailbox', {
+      identity: addressOf('suppressed'),
+      cause: 'complaint',
+      suppressed_at: NOW - 3 * DAY,
+      source: 'ses',
+    }),
+  ].join('\n')
+}
+
+const before = (migrations: readonly string[]) =>
+  migrations.slice(
+    0,
+    migrations.findIndex((sql) => sql.includes('ADD COLUMN course ')),
+  )
+
+/** A store as the last build before there were courses left it. */
+async function oldStore(kind: 'sqlite' | 'postgres') {
+  if (kind === 'sqlite') {
+    const file = path.join(await emptyFolder(), 'platform.sqlite')
+    const database = connect({ file })
+    migrateSqlite(database, file, before(SQLITE))
+    database.exec(filling())
+    database.close()
+    return { url: `file:${file}`, address: { kind, file } as const }
+  }
+  const url = await (await postgresServer()).createDatabase()
+  const pool = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
+  await migratePostgres(pool, before(POSTGRES))
+  await pool.query(filling('platformctl.'))
+  await pool.end()
+  return { url, address: { kind, url: secret(url) } as const }
+}
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test('every row of the build before courses goes on as an enrolment of the default course, and gets exactly what is due', async () => {
+    const { url } = await oldStore(kind)
+    let now = NOW
+    const sent: { readonly who: string; readonly lesson: number; readonly messageId: string }[] = []
+    const opened = openLearning({
+      env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
+      clock: { ...systemClock, now: () => now },
+      mailer: {
+        kind: 'test',
+        send: async ({ to, key, messageId }) => {
+          const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
+          sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
+          return { kind: 'sent', id: key }
+        },
+        verify: async () => {},
+        close: async () => {},
+      },
+    })
+    const course = await opened.course()
+    for (const [name, [row]] of Object.entries(ROWS))
+      expect(await course.find(addressOf(name)), name).toMatchObject({
+        id: `id-${name}`,
+        course: 'quantum',
+        state: row.state,
+        enrolment: row.enrolment ?? 0,
+        lessons: 7,
+        sentDays: JSON.parse(row.sent_days ?? '[]'),
+        nextAttemptAt: row.next_attempt_at,
+      })
+    const due = Object.entries(ROWS).flatMap(([who, [, lesson]]) =>
+      lesson === undefined ? [] : [{ who, lesson }],
+    )
+    const [unknown] = await course.findPerson(addressOf('unknown'))
+    const messageId = unknown && (await course.messageIdOf(unknown))
+    const dispatch = async () => {
+      sent.length = 0
+      await opened.dispatch({ limit: 1000 })
+      return sent
+        .map(({ who, lesson }) => ({ who, lesson }))
+        .sort((a, b) => Object.keys(ROWS).indexOf(a.who) - Object.keys(ROWS).indexOf(b.who))
+    }
+    expect(await dispatch()).toEqual(due)
+    // A retry has the key of the attempt before.
+    expect(sent.find(({ who }) => who === 'unknown')?.messageId).toBe(messageId)
+    expect(await course.history('id-claimed')).toMatchObject([
+      { kind: 'attempt', day: 2, outcome: 'unknown' },
+      { kind: 'attempt', day: 2, outcome: 'sent' },
+    ])
+    expect(await course.history('id-middle')).toMatchObject([{ kind: 'confirmed' }, { day: 4 }])
+
+    // The link that the old build mailed, an operator's decisions, and an old link to leave by.
+    expect(await course.confirm(TOKEN)).toBe('confirmed')
+    expect(await course.resolve('id-unknown-for-days', 'sent')).toBe(true)
+    expect(await course.resolve('id-parked', 'retry')).toBe(true)
+    const link = new URL(unsubscribeUrl('https://www.example.com', LINK_SECRET, 'id-again', 2)).searchParams
+    await course.unsubscribe({ s: link.get('s') ?? '', t: link.get('t') ?? '' })
+    expect(await dispatch()).toEqual([
+      { who: 'pending', lesson: 1 },
+      // Days behind: a lesson for each call until it has caught up.
+      { who: 'behind', lesson: 3 },
+      { who: 'unknown-for-days', lesson: 3 },
+      { who: 'parked', lesson: 3 },
+    ])
+    const all = new Map<string, number[]>()
+    for (let hours = 0; hours < 24 * 8; hours += 6) {
+      now += 6 * HOUR
+      for (const { who, lesson } of await dispatch()) all.set(who, [...(all.get(who) ?? []), lesson])
+    }
+    expect(Object.fromEntries(all)).toEqual({
+      pending: [2, 3, 4, 5, 6, 7],
+      fresh: [2, 3, 4, 5, 6, 7],
+      middle: [5, 6, 7],
+      early: [2, 3, 4, 5, 6, 7],
+      behind: [4, 5, 6, 7],
+      failing: [4, 5, 6, 7],
+      waiting: [3, 4, 5, 6, 7],
+      claimed: [3, 4, 5, 6, 7],
+      'claimed-without-lease': [3, 4, 5, 6, 7],
+      unknown: [6, 7],
+      'unknown-for-days': [4, 5, 6, 7],
+      parked: [4, 5, 6, 7],
+    })
+    await opened.close()
+  })
+})
+
+test('a store of the build before courses is copied into PostgreSQL with everything, and each reader gets there what is due', async () => {
+  const { address } = await oldStore('sqlite')
+  const url = await (await postgresServer()).createDatabase()
+  const to = { kind: 'postgres', url: secret(url) } as const
+  expect((await copyStore(address, to)).counts).toMatchObject({
+    subscription: Object.keys(ROWS).length,
+    confirmation: 1,
+    mailbox: 2,
+  })
+  expect(await compareStores(address, to)).toEqual([])
+  const sent: string[] = []
+  const opened = openLearning({
+    env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
+    clock: { ...systemClock, now: () => NOW },
+    mailer: {
+      kind: 'test',
+      send: async ({ to, key }) => {
+        sent.push(`${to.address.split('@')[0]} ${/^course-day-(\d)\./.exec(key)?.[1]}`)
+        return { kind: 'sent', id: key }
+      },
+      verify: async () => {},
+      close: async () => {},
+    },
+  })
+  await opened.dispatch({ limit: 1000 })
+  await opened.close()
+  const due = Object.entries(ROWS).flatMap(([who, [, lesson]]) => (lesson ? [`${who} ${lesson}`] : []))
+  expect(sent.sort()).toEqual(due.sort())
+})
