@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -7,6 +7,7 @@ import { createIngest } from '../src/core/analytics/ingest.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { openAnalyticsStore, openStore } from '../src/core/store/open.ts'
 import { EVENT_KINDS, EVENTS } from '../test/support/learning.ts'
+import { writeSchool } from '../test/torture/school.ts'
 import { claimTimes, quantile, ROWS } from './claims.ts'
 import { openDispatchers } from './dispatchers.ts'
 import { inFolder } from './folder.ts'
@@ -200,44 +201,55 @@ async function commandMemory(input: {
   readonly api: string
   readonly collect?: true
   readonly flags?: readonly string[]
+  /** Of a platform of its own, in two languages; left out, the default platform's one. */
+  readonly courses?: number
 }): Promise<Memory> {
-  const { lessons, api, collect, flags = [] } = input
+  const { lessons, api, collect, flags = [], courses } = input
   return inFolder(async (folder) => {
-    const file = await subscriptionsFile({ folder, subscriptions: lessons, due: lessons })
+    const file = await subscriptionsFile({
+      folder,
+      subscriptions: lessons,
+      due: lessons,
+      ...(courses && { courses }),
+    })
     const written = path.join(folder, 'memory.json')
     const watch = fileURLToPath(new URL('./memory-watch.ts', import.meta.url))
     const bin = fileURLToPath(new URL('../bin/platformctl.js', import.meta.url))
-    const child = spawn(
-      process.execPath,
-      ['--expose-gc', ...flags, '--import', watch, bin, 'dispatch', '--local', '--drain', '--limit', '1000'],
-      {
-        env: {
-          PATH: process.env.PATH,
-          HOME: process.env.HOME,
-          STORE_URL: `sqlite:${file}`,
-          NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
-          MAILER_API_KEY: 'provider-key',
-          MAILER_FROM: 'Course <course@example.com>',
-          MAILER_API_URL: api,
-          MEMORY_FILE: written,
-          ...(collect && { MEMORY_COLLECT: '1' }),
-        },
-        stdio: ['ignore', 'ignore', 'inherit'],
+    const school = courses ? ['--config', (await writeSchool(folder, courses)).file] : []
+    if (courses) execFileSync(process.execPath, [bin, 'email', 'build', ...school], { stdio: 'pipe' })
+    const drain = ['dispatch', '--local', '--drain', '--limit', '1000', ...school]
+    const child = spawn(process.execPath, ['--expose-gc', ...flags, '--import', watch, bin, ...drain], {
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        STORE_URL: `sqlite:${file}`,
+        NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+        MAILER_API_KEY: 'provider-key',
+        MAILER_FROM: 'Course <course@example.com>',
+        MAILER_API_URL: api,
+        MEMORY_FILE: written,
+        ...(collect && { MEMORY_COLLECT: '1' }),
       },
-    )
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     const [code] = await once(child, 'exit')
     if (code !== 0) throw new Error(`the drain ended with ${code}`)
     return JSON.parse(await readFile(written, 'utf8')) as Memory
   })
 }
 
+/** Everybody is in all of them. */
+const COURSES = 10
+
 async function drainMemory(): Promise<Measured> {
   const sink = await startSink('./drip-sink.ts')
   const api = `http://127.0.0.1:${sink.port}/emails`
-  const [heap, resident, bounded]: [Point[], Point[], Point[]] = [[], [], []]
+  const [heap, courses, resident, bounded]: [Point[], Point[], Point[], Point[]] = [[], [], [], []]
   for (const lessons of decades(3, 5)) {
     const { heapMb } = await commandMemory({ lessons, api, collect: true })
     heap.push({ size: lessons, value: heapMb })
+    const many = await commandMemory({ lessons, api, collect: true, courses: COURSES })
+    courses.push({ size: lessons, value: many.heapMb })
     resident.push({ size: lessons, value: (await commandMemory({ lessons, api })).peakMb })
     const { peakMb } = await commandMemory({ lessons, api, flags: [YOUNG] })
     bounded.push({ size: lessons, value: peakMb })
@@ -250,6 +262,7 @@ async function drainMemory(): Promise<Measured> {
     unit: 'MB',
     lines: [
       { label: 'largest heap after a collection', points: heap },
+      { label: `the same with ${COURSES} courses in two languages`, points: courses },
       { label: 'most that was resident', points: resident },
       { label: `the same with ${YOUNG}`, points: bounded },
     ],
