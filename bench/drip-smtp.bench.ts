@@ -18,12 +18,12 @@ const CONNECTIONS = 20
 
 export const benchmark: Benchmark = {
   name: 'drip-smtp',
-  title: 'The whole drip job over SMTP: 5,000 due lessons to a mail server on loopback, 20 connections',
+  title: 'The whole drip job over SMTP, 5,000 lessons, 20 connections',
   unit: 'lessons/s',
   better: 'higher',
   promises: [],
   notes:
-    'Ours claims, checks once more, fills the template, sends and records each lesson by a durable commit (SQLite, synchronous FULL), and ends no message on a connection before the one that went before it there is recorded: a kill repeats at most one message for each connection. The others send one finished message again and again, and the loops without marks would not know after a kill what they had sent.',
+    'Ours claims, rechecks, fills the template, sends and durably records each lesson (SQLite, synchronous FULL). A connection completes no message before its last one is recorded, so that a kill repeats at most one for each; so does the bare client with marks, the upper bound for such a sender. The others send finished bytes and remember nothing.',
   async open(opened) {
     const sink = await startSink('./smtp-sink.ts')
     opened.defer(async () => sink.close())
