@@ -27,4 +27,22 @@ export const EQUIVALENT: readonly {
     after: 'write(histogram.get(bucket) ?? (-1))',
     reason: 'The bucket is one of the keys, so there is always a count.',
   },
+  {
+    file: 'payments/checkout.ts',
+    before: "override readonly name = 'AnswerError'",
+    after: "override readonly name = ''",
+    reason: 'The class tells our own faults apart; its name is written nowhere.',
+  },
+  {
+    file: 'payments/checkout.ts',
+    before: 'bodyTimeout: ANSWER_MS,',
+    after: '',
+    reason: 'The signal ends the whole request after the same time.',
+  },
+  {
+    file: 'payments/checkout.ts',
+    before: 'headersTimeout: ANSWER_MS,',
+    after: '',
+    reason: 'The signal ends the whole request after the same time.',
+  },
 ]

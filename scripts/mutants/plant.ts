@@ -58,6 +58,8 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   function visit(node: Node, parent: Node | undefined): void {
     // Types, imports and the names of properties are not run.
     if (/^TS(?!As|Satisfies|NonNull)/.test(node.type) || /^Import|^ExportAll/.test(node.type)) return
+    // Prose for readers of a schema, which no program reads.
+    if (node.type === 'Property' && (node.key as Node).name === 'description') return
     plant(node, parent)
     for (const key of visitorKeys[node.type] ?? []) {
       if (key === 'key' && node.computed !== true) continue

@@ -67,11 +67,13 @@ export async function openTests(places: readonly string[]): Promise<OpenTests> {
         const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
           files.flatMap((file) => all.get(file) ?? []),
         )
-        const failed = testModules.filter((one) => one.state() === 'failed').map(nameOf)[0]
+        // What earlier runs found is in the result as well.
+        const ran = testModules.filter((one) => files.includes(nameOf(one)))
+        const failed = ran.filter((one) => one.state() === 'failed').map(nameOf)[0]
         return {
           failed: failed ?? (unhandledErrors.length > 0 ? files[0] : undefined),
           took: Object.fromEntries(
-            testModules
+            ran
               .filter((one) => one.state() === 'passed')
               .map((one) => [nameOf(one), one.diagnostic().duration]),
           ),

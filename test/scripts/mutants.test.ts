@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { changedSources } from '../../scripts/mutants/changed.ts'
+import { openChild } from '../../scripts/mutants/child.ts'
 import { openImporters } from '../../scripts/mutants/importers.ts'
 import { mutantsOf } from '../../scripts/mutants/plant.ts'
 import { roomOf } from '../../scripts/mutants/rooms.ts'
@@ -46,7 +47,8 @@ test('a statement of SQL loses its locks, its order and its limits one at a time
   )
 })
 
-test('types, imports and the names of properties are left alone', () => {
+test('types, imports, the names of properties and descriptions are left alone', () => {
+  expect(planted("x = { description: 'a' }")).toEqual([])
   expect(planted(`import { a } from 'b'\ntype C = 'd' | 7\nexport const e: Record<'f', 1> = g`)).toEqual([])
 })
 
@@ -76,3 +78,21 @@ test('what has changed is told since a commit, and a history that is too short s
   expect(changedSources('HEAD')).toMatchObject({ since: 'HEAD' })
   expect(changedSources('0'.repeat(40))).toMatchObject({ why: expect.stringContaining('no commit 0000') })
 })
+
+test('a test that noticed one mutant is not taken for noticing the next, and each sees its own file changed', async () => {
+  const folder = 'test/support/mutants'
+  const child = openChild([folder])
+  onTestFinished(child.close)
+  const [one, two] = [`${folder}/one.test.ts`, `${folder}/two.test.ts`]
+  const run = async (tests: string[], planted?: string) => {
+    const ran = await child.run(
+      tests,
+      60_000,
+      planted ? { file: `${folder}/one.ts`, source: planted } : undefined,
+    )
+    return ran === 'late' ? ran : ran.failed
+  }
+  expect(await run([one, two], 'export const one = () => 0')).toBe(one)
+  expect(await run([two], 'export const one = () => 0')).toBeUndefined()
+  expect(await run([two, one])).toBeUndefined()
+}, 120_000)

@@ -1,0 +1,456 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { Settings } from '../../../src/core/env/settings.ts'
+import type { ProbeDefinition, ProbeParts, StoreProbe } from '../../../src/core/health/definition.ts'
+import { healthDocumentSchema } from '../../../src/core/health/document-schema.ts'
+import {
+  analyticsProbe,
+  datastoreProbe,
+  errortrackProbe,
+  mailProbe,
+  neighbourProbe,
+  paymentsProbe,
+  sharedStoreProbe,
+  storeProbe,
+} from '../../../src/core/health/engine-probes.ts'
+import { fold, httpStatus } from '../../../src/core/health/fold.ts'
+import { toHealthJson } from '../../../src/core/health/health-json.ts'
+import { heartbeatProbe } from '../../../src/core/health/heartbeat-probe.ts'
+import type { HealthReport, ProbeResult } from '../../../src/core/health/probe.ts'
+import { reachable, serviceState } from '../../../src/core/health/reach.ts'
+import { readReport } from '../../../src/core/health/remote-report.ts'
+import type { HeartbeatRecord } from '../../../src/core/heartbeats.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+
+const NOW = Date.UTC(2026, 10, 22, 9, 30)
+const signal = new AbortController().signal
+const store = (kind: 'memory' | 'sqlite', ping: StoreProbe['ping'] = async () => {}): StoreProbe => ({
+  kind: async () => kind,
+  ping,
+})
+
+/** What a probe finds in a process with these parts. */
+function look(
+  { open }: ProbeDefinition,
+  {
+    settings = {},
+    deep = true,
+    ...parts
+  }: Omit<Partial<ProbeParts>, 'settings'> & { settings?: object; deep?: boolean },
+  on = signal,
+): Promise<ProbeResult> {
+  return open({
+    // A probe reads its own group only.
+    settings: { groups: new Map(), addresses: new Map(), ...settings } as unknown as Settings,
+    random: systemRandom,
+    clock: { ...systemClock, now: () => NOW },
+    counting: () => 'local',
+    store: store('sqlite'),
+    jobStore: store('sqlite'),
+    pingAnalytics: async () => {},
+    verifyMail: async () => {},
+    hasPackage: () => true,
+    ...parts,
+  })({ deep, signal: on })
+}
+const state = (result: ProbeResult) => [result.state, result.checked, result.reason]
+const fails = () => Promise.reject(new Error('a host of ours'))
+const half = (group: string) => ({ settings: { groups: new Map([[group, 'half-configured']]) } })
+
+test.each([
+  ['mail', mailProbe],
+  ['errortrack', errortrackProbe],
+  ['analytics', analyticsProbe],
+  ['datastore', datastoreProbe],
+  ['payments', paymentsProbe],
+  ['sharedstore', sharedStoreProbe],
+] as const)(
+  '%s is skipped where it is not configured, and degraded where it is by half',
+  async (group, probe) => {
+    expect(state(await look(probe, {}))).toEqual(['skipped', false, 'not configured'])
+    expect(state(await look(probe, half(group)))).toEqual([
+      'degraded',
+      false,
+      'half-configured, so it is off',
+    ])
+    expect(probe.group).toBe(group)
+  },
+)
+
+const MAIL = { settings: { mail: {} } }
+test('mail is asked with deep alone, and says why it fails, that courses are paused, and that a budget is used up', async () => {
+  expect(state(await look(mailProbe, { ...MAIL, verifyMail: fails, deep: false }))).toEqual([
+    'ok',
+    false,
+    undefined,
+  ])
+  expect(state(await look(mailProbe, MAIL))).toEqual(['ok', true, undefined])
+  expect(state(await look(mailProbe, { ...MAIL, verifyMail: fails }))).toEqual([
+    'failing',
+    true,
+    'its server cannot be reached, or refuses',
+  ])
+  expect(state(await look(mailProbe, { ...MAIL, verifyMail: fails }, AbortSignal.abort()))).toEqual([
+    'failing',
+    true,
+    'its server did not answer in time',
+  ])
+  const paused = { mailPause: async () => ({ reason: 'many bounced' }), confirmationsExhausted: () => true }
+  expect(state(await look(mailProbe, { ...MAIL, ...paused }))).toEqual([
+    'degraded',
+    true,
+    'courses are paused: many bounced',
+  ])
+  expect((await look(mailProbe, { ...MAIL, ...paused, verifyMail: fails })).state).toBe('failing')
+  expect(
+    state(await look(mailProbe, { ...MAIL, mailPause: fails, confirmationsExhausted: () => true })),
+  ).toEqual(['degraded', true, expect.stringContaining('used up')])
+  expect((await look(mailProbe, { confirmationsExhausted: () => true })).state).toBe('skipped')
+})
+
+test('the store is written with deep alone, and says that it is in memory, and nothing of why it fails', async () => {
+  const pinged: unknown[] = []
+  const ping: StoreProbe['ping'] = async (options) => void pinged.push(options)
+  expect(state(await look(storeProbe, { store: store('sqlite', ping), deep: false }))).toEqual([
+    'ok',
+    false,
+    undefined,
+  ])
+  expect(pinged).toEqual([])
+  expect(state(await look(storeProbe, { store: store('sqlite', ping) }))).toEqual(['ok', true, undefined])
+  expect(pinged).toEqual([{ pages: true }])
+  for (const deep of [true, false])
+    expect(state(await look(storeProbe, { store: store('memory'), deep }))).toEqual([
+      'degraded',
+      deep,
+      'in memory: subscriptions end with the process',
+    ])
+  const failed = await look(storeProbe, { store: store('sqlite', fails) })
+  expect([failed.state, failed.checked]).toEqual(['failing', true])
+  expect(failed.reason).not.toContain('a host of ours')
+})
+
+test('error reporting needs its package, and the shared store and a proxy are known and never asked', async () => {
+  const sdk = { settings: { errortrack: {} } }
+  expect(state(await look(errortrackProbe, sdk))).toEqual(['ok', false, undefined])
+  expect(
+    state(await look(errortrackProbe, { ...sdk, hasPackage: (name) => name !== '@sentry/node' })),
+  ).toEqual(['degraded', false, 'its SDK is not installed'])
+  expect((await look(errortrackProbe, { hasPackage: () => false })).state).toBe('skipped')
+  const shared = { settings: { sharedStore: {} } }
+  expect(state(await look(sharedStoreProbe, { ...shared, counting: () => 'shared' }))).toEqual([
+    'ok',
+    false,
+    undefined,
+  ])
+  expect(
+    state(
+      await look(sharedStoreProbe, { ...shared, counting: () => 'fallback', untrustedProxy: () => true }),
+    ),
+  ).toEqual(['degraded', true, expect.stringContaining('does not answer')])
+  expect(state(await look(sharedStoreProbe, { untrustedProxy: () => true }))).toEqual([
+    'degraded',
+    true,
+    expect.stringContaining('TRUST_PROXY'),
+  ])
+})
+
+const ANALYTICS = { settings: { groups: new Map([['analytics', 'configured']]) } }
+test('analytics is never failing: what cannot be read, and what is full, is degraded', async () => {
+  expect(state(await look(analyticsProbe, ANALYTICS))).toEqual(['ok', true, undefined])
+  expect(state(await look(analyticsProbe, { ...ANALYTICS, pingAnalytics: fails }))).toEqual([
+    'degraded',
+    true,
+    'its store cannot be read',
+  ])
+  const full = { ...ANALYTICS, analyticsFull: () => 'full' }
+  expect(state(await look(analyticsProbe, full))).toEqual(['degraded', true, 'full'])
+  expect(state(await look(analyticsProbe, { ...full, deep: false }))).toEqual(['degraded', false, 'full'])
+  expect((await look(analyticsProbe, { ...full, pingAnalytics: fails })).reason).toBe(
+    'its store cannot be read',
+  )
+  expect((await look(analyticsProbe, { analyticsFull: () => 'full' })).state).toBe('skipped')
+})
+
+/** A server whose answer is told, by its path. */
+async function server(answers: Record<string, [number, unknown]>) {
+  const asked: string[] = []
+  const it = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    const [status, body] = answers[request.url ?? ''] ?? [404, '']
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => it.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    it.closeAllConnections()
+    it.close()
+  })
+  return { asked, url: `http://127.0.0.1:${(it.address() as AddressInfo).port}` }
+}
+const report = (parts: Partial<HealthReport> = {}): HealthReport => ({
+  service: 'api',
+  state: 'ok',
+  build: 'abc',
+  startedAt: 's',
+  time: 't',
+  latencyMs: 5,
+  probes: {},
+  ...parts,
+})
+const API = { name: 'api', health: '/healthz' } as const
+
+test('a neighbour is asked with deep alone where the asker is web, and its state and build are told on', async () => {
+  const { url, asked } = await server({
+    '/healthz': [200, report({ build: 'x'.repeat(101) })],
+    '/degraded': [200, report({ state: 'degraded', build: null })],
+    '/failing': [503, report({ state: 'failing' })],
+    '/broken': [200, { service: 'api' }],
+  })
+  const builds: unknown[] = []
+  const at = (path: string, address: string | undefined, { service = 'web', deep = true } = {}) =>
+    look(neighbourProbe({ ...API, health: path } as never, { service }), {
+      settings: { addresses: new Map(address === undefined ? [] : [['api', address]]) },
+      noteBuild: (...told) => void builds.push(told),
+      deep,
+    })
+  expect(state(await at('/healthz', undefined))).toEqual(['skipped', false, 'its address is not set'])
+  expect(state(await at('/healthz', url, { deep: false }))).toEqual(['ok', false, undefined])
+  expect(asked).toEqual([])
+  expect(state(await at('/healthz', url))).toEqual(['ok', true, undefined])
+  expect(state(await at('/healthz', url, { service: 'agent', deep: false }))).toEqual(['ok', true, undefined])
+  expect(state(await at('/degraded', url))).toEqual(['degraded', true, 'is degraded'])
+  expect(state(await at('/failing', url))).toEqual(['failing', true, 'is failing'])
+  expect(state(await at('/broken', url))).toEqual([
+    'failing',
+    true,
+    expect.stringContaining('no health to be had: '),
+  ])
+  expect(builds).toEqual([
+    ['api', 'x'.repeat(100)],
+    ['api', 'x'.repeat(100)],
+    ['api', null],
+    ['api', 'abc'],
+  ])
+  const probe = neighbourProbe(API as never)
+  expect([probe.name, probe.service, probe.deadlineMs]).toEqual(['api', 'web', 1300])
+})
+
+test('another program has a state and no build of ours, and a server is reachable below 500', async () => {
+  const { url } = await server({
+    '/healthz': [200, { status: 'warn' }],
+    '/499': [499, ''],
+    '/500': [500, ''],
+  })
+  const builds: unknown[] = []
+  const options = { url, clock: systemClock, noteBuild: (...told: unknown[]) => void builds.push(told) }
+  const foreign = await serviceState({ ...API, format: 'health+json' }, options, { deep: true, signal })
+  expect([foreign.state, builds]).toEqual(['degraded', []])
+  const at = (path: string, of = url) =>
+    reachable({ ...options, url: `${of}${path}` }, { deep: true, signal })
+  expect(state(await at('/499'))).toEqual(['ok', true, undefined])
+  expect(state(await at('/500'))).toEqual(['failing', true, 'answers with an error of its own'])
+  expect(state(await at('/', 'http://127.0.0.1:1'))).toEqual([
+    'failing',
+    true,
+    expect.stringContaining('cannot be reached: '),
+  ])
+})
+
+const record = (parts: Partial<HeartbeatRecord> = {}): HeartbeatRecord => ({
+  name: 'backup',
+  since: NOW - 1000,
+  beatAt: undefined,
+  failedAt: undefined,
+  exitCode: undefined,
+  ...parts,
+})
+test('a heartbeat is late from the millisecond after its grace, and says since when, or that it failed', async () => {
+  const beat = (parts: Partial<HeartbeatRecord>, deep = true) => {
+    const probe = heartbeatProbe({ name: 'backup', everyMs: 900, graceMs: 100 })
+    return look(probe, { heartbeat: async () => record(parts), deep })
+  }
+  expect(state(await beat({}))).toEqual(['ok', true, undefined])
+  expect(state(await beat({ since: NOW - 1001 }))).toEqual([
+    'failing',
+    true,
+    'it has never reported, and is expected since 2026-11-22 09:29 UTC',
+  ])
+  expect((await beat({ since: NOW - 5000, beatAt: NOW - 1000 })).state).toBe('ok')
+  expect(state(await beat({ since: NOW - 9000, beatAt: NOW - 1001 }))).toEqual([
+    'failing',
+    true,
+    'it last reported at 2026-11-22 09:29 UTC',
+  ])
+  expect((await beat({ failedAt: NOW, exitCode: 0 })).reason).toBe(
+    'it reported a failure (exit code 0) at 2026-11-22 09:30 UTC',
+  )
+  expect((await beat({ failedAt: NOW })).reason).toBe('it reported a failure at 2026-11-22 09:30 UTC')
+  expect(state(await beat({ failedAt: NOW }, false))).toEqual(['ok', false, undefined])
+  const probe = heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1 })
+  expect(state(await look(probe, { heartbeat: fails }))).toEqual([
+    'skipped',
+    false,
+    'the store cannot be read',
+  ])
+  expect((await look(probe, {})).checked).toBe(false)
+  expect([probe.name, probe.label, probe.service]).toEqual(['heartbeat-backup', 'Heartbeat backup', 'web'])
+  expect(heartbeatProbe({ name: 'backup', everyMs: 1, graceMs: 1, label: 'Backup' }).label).toBe('Backup')
+})
+
+test('a service is as its worst probe, and only failing answers 503', () => {
+  const of = (...states: ProbeResult['state'][]) => fold(states.map((one) => ({ state: one, checked: true })))
+  expect([of(), of('skipped', 'ok'), of('ok', 'degraded', 'ok'), of('degraded', 'failing', 'ok')]).toEqual([
+    'ok',
+    'ok',
+    'degraded',
+    'failing',
+  ])
+  expect((['ok', 'degraded', 'failing'] as const).map(httpStatus)).toEqual([200, 200, 503])
+})
+
+test('health+json has every fact, and an output only where something is wrong', () => {
+  const json = toHealthJson(
+    report({
+      state: 'degraded',
+      probes: {
+        a: { state: 'skipped', checked: false, reason: 'not configured' },
+        b: { state: 'degraded', checked: true, reason: 'slow', latencyMs: 0 },
+        c: { state: 'failing', checked: true },
+      },
+    }),
+  )
+  const check = (name: string, parts: object) => [
+    { componentId: name, componentType: 'component', time: 't', ...parts },
+  ]
+  expect(json).toEqual({
+    status: 'warn',
+    releaseId: 'abc',
+    serviceId: 'api',
+    description: 'health of api',
+    startedAt: 's',
+    time: 't',
+    latencyMs: 5,
+    checks: {
+      a: check('a', { status: 'pass', state: 'skipped', checked: false, reason: 'not configured' }),
+      b: check('b', {
+        status: 'warn',
+        state: 'degraded',
+        checked: true,
+        output: 'slow',
+        observedValue: 0,
+        observedUnit: 'ms',
+      }),
+      c: check('c', { status: 'fail', state: 'failing', checked: true }),
+    },
+  })
+  expect(toHealthJson(report({ build: null }))).not.toHaveProperty('releaseId')
+})
+
+test('a report of a hundred probes is read with all that it says, and one of more is none', () => {
+  const read = (value: unknown, status = 200) => readReport({ status, body: JSON.stringify(value) }, 'api')
+  const probe = { state: 'ok', checked: true, reason: 'r', latencyMs: 5 }
+  const full = report({ probes: { a: probe as ProbeResult } })
+  expect(read(full)).toEqual({ report: full })
+  expect(read({ service: 'api', state: 'ok', probes: {} })).toEqual({
+    report: report({ build: null, startedAt: '', time: '', latencyMs: 0 }),
+  })
+  const many = (count: number) => ({
+    ...report(),
+    probes: Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, { state: 'ok' }])),
+  })
+  expect(read(many(100))).toHaveProperty('report')
+  expect(read(many(101))).toEqual({ cause: 'not_health' })
+  expect(read(many(101), 500)).toEqual({ cause: 'server_error' })
+  expect(read({ ...report(), service: 'web' })).toEqual({ cause: 'wrong_service' })
+  expect(read({ ...report(), probes: { [`p${'x'.repeat(63)}`]: probe } })).toHaveProperty('report')
+  expect(read({ ...report(), probes: { [`p${'x'.repeat(64)}`]: probe } })).toEqual({ cause: 'not_health' })
+  const latency = (latencyMs: unknown) => {
+    const found = read({ ...report(), latencyMs, probes: { a: { state: 'ok', latencyMs } } })
+    return 'report' in found ? [found.report.latencyMs, found.report.probes.a?.latencyMs] : undefined
+  }
+  expect([latency(0), latency(-1), latency(1e9 - 1), latency(1e9), latency('5')]).toEqual([
+    [0, 0],
+    [0, undefined],
+    [1e9 - 1, 1e9 - 1],
+    [0, undefined],
+    [0, undefined],
+  ])
+  expect([301, 399].map((status) => read(full, status))).toEqual(Array(2).fill({ cause: 'redirect' }))
+  expect([401, 403, 404, 405, 410, 429].map((status) => read(full, status))).toEqual(
+    ['unauthorised', 'forbidden', 'not_found', 'not_found', 'not_found', 'rate_limited'].map((cause) => ({
+      cause,
+    })),
+  )
+  expect(readReport({ status: 499, body: '<' }, 'api')).toEqual({ cause: 'bad_json' })
+  expect(readReport({ status: 500, body: '<' }, 'api')).toEqual({ cause: 'server_error' })
+})
+
+test('the schema of health asks for a report of what was reached and for a cause of what was not, and takes nothing else', () => {
+  const ajv = new Ajv2020({ strict: false })
+  ;(addFormats as unknown as (one: Ajv2020) => void)(ajv)
+  const isValid = ajv.compile(healthDocumentSchema(['api']))
+  const reached = {
+    service: 'api',
+    state: 'ok',
+    because: [],
+    url: 'https://a.example/',
+    phases: { total: 1 },
+    reached: true,
+    report: report({ probes: { a: { state: 'skipped', checked: false, reason: 'r', latencyMs: 0 } } }),
+  }
+  const { report: _, ...rest } = reached
+  const unreached = {
+    ...rest,
+    reached: false,
+    state: 'unreached',
+    cause: 'connect_refused',
+    reason: 'r',
+    fix: 'f',
+  }
+  const document = (service: object, parts: object = {}) => ({
+    version: 1,
+    passed: true,
+    outcome: 'passed',
+    sentence: 's',
+    time: '2026-11-22T09:30:00.000Z',
+    services: [service],
+    rootCauses: [{ services: ['api'], state: 'failing', reason: 'r', probe: 'a' }],
+    builds: { api: null },
+    skew: false,
+    warnings: [],
+    ...parts,
+  })
+  for (const good of [
+    document(reached),
+    document({ ...reached, foreign: true, certificate: { validTo: '2026-11-22T09:30:00Z', daysLeft: 5 } }),
+    document(unreached),
+  ])
+    expect(isValid(good), JSON.stringify(isValid.errors)).toBe(true)
+  const { cause: _c, ...causeless } = unreached
+  const { fix: _f, ...fixless } = unreached
+  for (const bad of [
+    document(rest),
+    document({ ...reached, cause: 'connect_refused' }),
+    document({ ...unreached, report: report() }),
+    document({ ...unreached, cause: 'no such cause' }),
+    document(causeless),
+    document(fixless),
+    document({ ...reached, foreign: false }),
+    document({ ...reached, more: 1 }),
+    document({ ...reached, url: 'no address' }),
+    document({ ...reached, phases: {} }),
+    document({ ...reached, report: { ...report(), state: 'skipped' } }),
+    document({ ...reached, certificate: { validTo: 'x', daysLeft: 5 } }),
+    document({ ...reached, certificate: { validTo: '2026-11-22T09:30:00Z', daysLeft: 0.5 } }),
+    document(reached, { version: 2 }),
+    document(reached, { outcome: 'well' }),
+    document(reached, { warnings: [''] }),
+    document(reached, { skew: undefined }),
+    document(reached, { rootCauses: [{ services: ['api'], state: 'ok', reason: 'r' }] }),
+  ])
+    expect(isValid(JSON.parse(JSON.stringify(bad))), JSON.stringify(bad)).toBe(false)
+})
