@@ -12,14 +12,17 @@ const USAGE = `npm run mutants -- ROOM … [--sample N] [--minutes M] [--seed S]
 npm run mutants -- --changed [--since COMMIT] [--sample N] [--minutes M]
   Plants small bugs into the sources of a room, one at a time, and runs the room's tests that import the file: a mutant
   that no test notices has survived. A room is a folder of src/core, or daemon, cli, platform; or a file in one.
-  Exits with 1 when a score is under its goal by more than chance explains: 85 % for course, store, mail, env, access
-  and reporting, 75 % for the others, and for all that has changed.
+  Exits with 1 when the score of 20 mutants or more is under its goal by more than chance explains: 85 % for course,
+  store, mail, env, access and reporting, 75 % for the others, and for all that has changed.
   --changed   the files that have changed since this branch left main, or in the last 20 commits of main
   --since     or since this commit
   --sample N  plants N of them in each room (or of all that has changed), drawn by --seed, instead of all
   --minutes M ends after that, with what it has
   --seed S    draws others; without it, the same ones for the same commit
   --fresh     runs again what has a result; otherwise one counts until the file or the room's tests change`
+
+/** Fewer say nothing of a score. */
+const FEWEST = 20
 
 const { values, positionals } = optionsOf(USAGE, {
   allowPositionals: true,
@@ -98,7 +101,7 @@ function report(): void {
       : results
     const score = { noticed: of.filter(({ noticed }) => noticed).length, planted: of.length }
     const judged = name === 'all that changed' || !values.changed
-    const isUnder = judged && highestPlausible(score) < goal
+    const isUnder = judged && score.planted >= FEWEST && highestPlausible(score) < goal
     if (isUnder) process.exitCode = 1
     console.log(
       `${name.padEnd(width)}  ${score.noticed} of ${score.planted} noticed, ${percent(score).toFixed(1)} %${judged ? `; the goal is ${goal} %${isUnder ? ': TOO FEW' : ''}` : ''}`,
