@@ -5,6 +5,7 @@ import type { ErrorCode } from '../core/errors.ts'
 import type { Handler } from './embedding.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
+import { once } from './once.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
 const LIMITS = {
@@ -192,14 +193,6 @@ interface Connection {
 }
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
-}
 
 const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
