@@ -26,7 +26,7 @@ export async function writePages(): Promise<void> {
   const proof = globSync('proof-*.md', { cwd: RESULTS }).sort().at(-1)
   await writeFile(
     `${docs}performance.md`,
-    page(measured, { proof: proof && `../bench/results/${proof}` }) +
+    page(measured, { proof: proof && `bench/results/${proof}` }) +
       growthSection(growths) +
       whereSection(await readResult<Where>(WHERE)),
   )

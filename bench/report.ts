@@ -1,8 +1,8 @@
 import { type Ratio, type Result, type Series, spread } from './harness.ts'
 
-/** Other results that the page links to, where they exist. */
+/** Other results that the page names, where they exist. */
 interface Links {
-  /** The newest report of `npm run proof`, relative to the page. */
+  /** The newest report of `npm run proof`: a file of the repository, not of the package. */
   readonly proof?: string | undefined
 }
 
@@ -24,7 +24,7 @@ npm run bench:peers
 npm run bench
 \`\`\`
 
-\`npm run proof\` also runs what takes hours: simulation, kills, fuzz, restarts, soak and backups under load${proof === undefined ? '' : ` ([newest report](${proof}))`}.
+\`npm run proof\` also runs what takes hours: simulation, kills, fuzz, restarts, soak and backups under load${proof === undefined ? '' : ` (newest report: \`${proof}\`)`}.
 
 ## Promises
 
@@ -36,7 +36,7 @@ ${rows.map(({ cells }) => `| ${cells.join(' | ')} |`).join('\n')}
 
 ## How each was measured
 
-\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. [The lock file](../bench/peers/package-lock.json) pins what we compare with.
+\`npm run bench -- NAME\` repeats one. Each name links to a chart of all medians. \`bench/peers/package-lock.json\` pins what we compare with.
 
 ${results.map(measurement).join('\n')}
 `

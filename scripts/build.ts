@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type OutputBundle, rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
+import { pruneDeclarations } from './declarations.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { thirdPartyNotices } from './notices.ts'
 
@@ -214,4 +215,8 @@ if (process.argv.includes('--types')) {
       shell: process.platform === 'win32',
     })
   }
+  const entries = Object.values(packageJson.exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : [`${root}${entry.types}`],
+  )
+  pruneDeclarations(`${root}dist/types`, entries)
 }

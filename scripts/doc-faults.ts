@@ -18,15 +18,17 @@ const LIMITS = [
 
 /**
  * Dead links and anchors, commands and options that do not exist, scripts that package.json does not have, runbooks of
- * another form than the rest, and more words than the limits allow: a sentence each. `files` are relative to `root`, with slashes.
+ * another form than the rest, and more words than the limits allow: a sentence each. `files` are relative to `root`, with slashes, and
+ * `packed` are those of the package: a page of it may link only to others of it.
  */
 export function docFaults(input: {
   readonly root: string
   readonly files: readonly string[]
+  readonly packed?: readonly string[]
   readonly commands: readonly DocumentedCommand[]
   readonly scripts: Readonly<Record<string, string>>
 }): readonly string[] {
-  const { root, scripts } = input
+  const { root, scripts, packed = [] } = input
   const commands = new Map(input.commands.map((command) => [command.path.join(' '), command]))
   const files = input.files.filter((file) => existsSync(path.join(root, file)))
   const faults: string[] = []
@@ -64,8 +66,11 @@ export function docFaults(input: {
     if (/^[a-z]+:/.test(target)) return
     const [name = '', anchor] = target.split('#')
     const full = name === '' ? file : path.posix.join(path.posix.dirname(file), decodeURI(name))
-    const exists = files.includes(full) || files.some((one) => one.startsWith(`${full.replace(/\/$/, '')}/`))
-    if (!exists) faults.push(`${file}:${line} links to ${target}, which does not exist`)
+    const isIn = (list: readonly string[]) =>
+      list.includes(full) || list.some((one) => one.startsWith(`${full.replace(/\/$/, '')}/`))
+    if (packed.includes(file) && !isIn(packed))
+      faults.push(`${file}:${line} links to ${target}, which is not in the package`)
+    if (!isIn(files)) faults.push(`${file}:${line} links to ${target}, which does not exist`)
     else if (
       anchor &&
       full.endsWith('.md') &&

@@ -6,8 +6,18 @@ import { docFaults } from './doc-faults.ts'
 
 /** Holds every page of the repository to what is there: `npm run check` runs it. */
 const root = fileURLToPath(new URL('..', import.meta.url))
+// As npm decides it; what the package's scripts would build is not looked at.
+const packed = JSON.parse(
+  execFileSync('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    shell: process.platform === 'win32',
+  }),
+) as readonly [{ readonly files: readonly { readonly path: string }[] }]
 const faults = docFaults({
   root,
+  packed: packed[0].files.map(({ path }) => path),
   files: execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',

@@ -84,3 +84,17 @@ test('pages with more words than the limit are a fault, the contract aside', asy
     'docs and runbooks: 30001 words, and at most 30000 are allowed. Say the same in fewer.',
   ])
 })
+
+test('a page of the package that links to what is not in it is a fault', async () => {
+  const root = await emptyFolder()
+  await writeFile(path.join(root, 'README.md'), '[a](NOTES.md) and [b](OTHER.md)')
+  await writeFile(path.join(root, 'OTHER.md'), '[a](NOTES.md)')
+  await writeFile(path.join(root, 'NOTES.md'), '')
+  const files = ['README.md', 'OTHER.md', 'NOTES.md']
+  const packed = ['README.md', 'OTHER.md']
+  expect(docFaults({ root, files, packed: packed.slice(0, 1), commands, scripts: {} })).toEqual([
+    'README.md:1 links to NOTES.md, which is not in the package',
+    'README.md:1 links to OTHER.md, which is not in the package',
+  ])
+  expect(docFaults({ root, files, packed: files, commands, scripts: {} })).toEqual([])
+})
