@@ -40,7 +40,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const live =
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
-    throw new CommandError(EXIT.failed, 'the live checks were interrupted, so nothing is said of them.')
+    throw new CommandError(EXIT.failed, 'the live checks were interrupted, so they have no result.')
   // A secret's file that only other services read is their concern.
   const shown = loaded.findings.filter(
     ({ severity, services: readers }) =>

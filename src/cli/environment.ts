@@ -145,11 +145,7 @@ function shadowed(context: Context, loser: Assignment, winner: string): Finding 
 
 /** A file is read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
 export async function readText(context: Context, file: string): Promise<string> {
-  if (file === '')
-    throw new CommandError(
-      EXIT.usage,
-      'the name of a file is empty: was a variable of the shell meant that is not set?',
-    )
+  if (file === '') throw new CommandError(EXIT.usage, 'the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {
     const stats = statSync(full)

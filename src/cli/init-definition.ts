@@ -26,7 +26,7 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
   if (there !== undefined)
     throw new CommandError(
       EXIT.usage,
-      `${there} is there already, and nothing is overwritten: edit it, or move it away.`,
+      `${there} already exists and was not overwritten: edit it, or move it away.`,
     )
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
   const sketch = sketchDefinition(source === undefined ? '' : await readText(context, source), baseGroups)

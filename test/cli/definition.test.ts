@@ -124,7 +124,7 @@ describe('with a definition', () => {
     expect(await run(['init'])).toMatchObject({
       exitCode: 2,
       stderr:
-        'platformctl: platform.config.ts is there already, and nothing is overwritten: edit it, or move it away.\n'.trim(),
+        'platformctl: platform.config.ts already exists and was not overwritten: edit it, or move it away.\n'.trim(),
     })
     expect(await readFile(path.join(folder, 'platform.config.ts'), 'utf8')).toBe(KILN)
   })

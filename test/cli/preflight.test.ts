@@ -110,7 +110,7 @@ test.each([
 })
 
 test.each([
-  ['--env-file', 'the name of a file is empty'],
+  ['--env-file', 'the file name is empty'],
   ['--baseline', 'the name of the baseline is empty'],
 ])(
   'an empty name after %s, as an unset variable of a shell leaves it, is told so',

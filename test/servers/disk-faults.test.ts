@@ -194,7 +194,7 @@ describe.skipIf(!here)('a disk that does not confirm a write', () => {
     const { exitCode, stderr } = await it.daemon.ended
     expect(exitCode).toBe(70)
     expect(stderr).toBe(
-      'platformctl: the disk did not confirm a write, so the daemon ended for its files to be opened anew: look at the disk, then start it again.',
+      'platformctl: the disk did not confirm a write, so the daemon ended: check the disk, then start it again.',
     )
     expect(it.daemon.lines.filter(({ event }) => event === 'store_lost')).toMatchObject([
       { level: 'error', fault: 'SQLITE_IOERR_FSYNC' },

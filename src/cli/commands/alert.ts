@@ -50,7 +50,7 @@ export const configure: Configure = (command, context, settle) => {
           if (!(await incidents.acknowledge({ id, now: context.clock.now(), by })))
             throw new CommandError(
               EXIT.usage,
-              `there is no open incident ${id} that is not acknowledged yet: platformctl alert list shows them.`,
+              `no open incident ${id} waits to be acknowledged: platformctl alert list shows them.`,
             )
           context.stdout.write(`acknowledged ${id} by ${by}\n`)
           return EXIT.passed

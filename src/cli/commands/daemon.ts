@@ -140,7 +140,7 @@ Examples:
         if (lost)
           throw new CommandError(
             EXIT.internal,
-            'the disk did not confirm a write, so the daemon ended for its files to be opened anew: look at the disk, then start it again.',
+            'the disk did not confirm a write, so the daemon ended: check the disk, then start it again.',
           )
       } finally {
         await reporting.close(REPORT_MS)
@@ -194,7 +194,7 @@ async function explain(
         ? `is in use: stop what listens there, or choose another with ${flag} (0 takes a free one)`
         : code === 'EACCES'
           ? `needs more rights: choose one above 1023 with ${flag}`
-          : `cannot be taken on this address (${code}): check --host`
+          : `cannot be used on this address (${code}): check --host`
     throw new CommandError(EXIT.usage, `port ${error.port} of ${error.service} ${why}.`)
   }
   if (error instanceof Error && error.name === 'StoreOpenError') {

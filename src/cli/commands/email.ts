@@ -198,7 +198,7 @@ async function preview(
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       throw new CommandError(
         EXIT.usage,
-        `port ${options.port} cannot be taken (${code}): choose another with --port (0 takes a free one).`,
+        `port ${options.port} cannot be used (${code}): choose another with --port (0 takes a free one).`,
       )
     })
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)

@@ -123,7 +123,7 @@ function withdraw(context: Context, id: string, options: Options): Promise<ExitC
     if (!(await incidents.withdraw({ id, now: context.clock.now() })))
       throw new CommandError(
         EXIT.usage,
-        `there is no announcement ${id} that is not over: /status.json lists them.`,
+        `no announcement ${id} is current or planned: /status.json lists them.`,
       )
     context.stdout.write(`withdrawn ${id}\n`)
     return EXIT.passed

@@ -88,6 +88,6 @@ async function compared(
   if (same) return EXIT.passed
   throw new CommandError(
     EXIT.failed,
-    'the stores differ, and nothing was changed: where a daemon already runs on the new store, that is its work; otherwise empty the new database and copy again.',
+    'the stores differ, and nothing was changed: a daemon that already runs on the new store explains it; otherwise empty the new database and copy again.',
   )
 }

@@ -5,17 +5,17 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'placeholder-value':
     'The value looks like one that was left behind from an example (changeme, xxx, <your-key>). Set the real one, or remove the line.',
   'wrong-prefix':
-    'Keys of this kind start with a known prefix, and this one does not: it may be another key, pasted into the wrong line.',
+    'Keys of this kind start with a known prefix, and this one does not. It may be another key, pasted into the wrong line.',
   'test-key-in-production':
-    'DEPLOY_ENVIRONMENT is production, and this key belongs to the provider’s test mode: nothing would really happen.',
+    'DEPLOY_ENVIRONMENT is production, and this key belongs to the provider’s test mode: it has no real effect.',
   'live-key-outside-production':
     'This key belongs to the provider’s live mode, and DEPLOY_ENVIRONMENT is not production: a test would move real money.',
   'public-secret':
     'Variables named NEXT_PUBLIC_… are sent to every browser, and this one holds a secret key. Revoke the key at the provider.',
   'weak-secret':
-    'A secret that can be guessed by trying. Make a new one, for example with: openssl rand -base64 32; of a provider’s key, check that the whole of it was copied.',
+    'This secret is easy to guess. Make a new one, for example with: openssl rand -base64 32. For a provider’s key, check that you copied all of it.',
   'trusts-everybody':
-    'X-Forwarded-For is believed of every address, so each request can name a client of its own and no limit holds.',
+    'X-Forwarded-For is trusted from any address, so each request can pretend to be another client and no rate limit holds.',
   'plain-http':
     'The address begins with http:// and its host is not on a private network: keys, tokens and addresses of people travel unencrypted.',
   'store-without-tls':
@@ -26,7 +26,7 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'duplicate-name':
     'The same name is set twice in one file; the later line wins in most readers, and the earlier in some.',
   'shadowed-value':
-    'Another source sets the same name and wins: the process environment over files, a later file over an earlier one.',
+    'Another source sets the same name and wins: the process environment wins over files, a later file over an earlier one.',
   'runtime-variable':
     'The file sets a NODE_… variable. platformctl never obeys one from a file, but other readers pass it to Node, and NODE_OPTIONS makes Node run any code. Set it where the program is started.',
   'unreadable-line':
@@ -37,13 +37,13 @@ export const WARNINGS: Readonly<Record<string, string>> = {
     'A key of several lines (PEM) has no quotes. Readers take its first line as the value and the others as lines of their own.',
   'text-after-quote': 'Text follows a closing quote. Readers disagree whether it belongs to the value.',
   'reader-difference':
-    'Readers of env files understand this line differently, so the value depends on who starts the program. platformctl env dialects shows who sees what.',
+    'Readers of env files understand this line differently, so the value depends on what starts the program. platformctl env dialects compares them.',
   'refused-by-reader':
     'One of the readers that a deployment uses refuses the whole file, so the program would not start there.',
   'package-missing':
-    'The environment asks for something that needs an optional package, and that package is not installed where this ran. It is off until it is.',
+    'A configured feature needs an optional package that is not installed here. The feature is off until you install it.',
   'names-not-read':
-    'The files hold names that no group of this platform has. Other programs may read them; the notice counts them, so that a misspelt one is not overlooked.',
+    'The files hold names that no group of this platform has. Other programs may read them; the notice counts them so that you can spot a misspelled one.',
   'secret-set-twice':
     'A secret is set both by value and by file (NAME and NAME_FILE), so it is unclear which of the two is meant. Keep one.',
   'unreadable-secret-file':
@@ -60,9 +60,8 @@ export const WARNINGS: Readonly<Record<string, string>> = {
 /** What `preflight --deep` finds outside: what each means, and the fix that every finding of that id names. */
 export const LIVE_FINDINGS = {
   'live-name': {
-    meaning:
-      'The host that this variable names is not known to the system’s name resolution on this machine.',
-    fix: 'Check the spelling, and whether the name is published where this machine looks.',
+    meaning: 'This machine cannot resolve the host that this variable names.',
+    fix: 'Check the spelling, and whether the name is in the DNS that this machine uses.',
   },
   'live-name-server': {
     meaning: 'No name server gave an answer, so nothing can be said about the name itself.',
@@ -70,7 +69,7 @@ export const LIVE_FINDINGS = {
   },
   'live-certificate': {
     meaning:
-      'The server presents a certificate that programs refuse: expired, made out to another name, or signed by nobody they trust.',
+      'The server’s certificate is expired, is for another name, or is signed by an untrusted authority.',
     fix: 'Renew or replace the certificate; for an authority of your own, name its file in NODE_EXTRA_CA_CERTS.',
   },
   'live-certificate-expiring': {
@@ -93,7 +92,7 @@ export const LIVE_FINDINGS = {
   },
   'live-unhealthy': {
     meaning:
-      'The other side answers, but with an error, as failing or degraded, or not as what was expected there.',
+      'The other side answers with an error, reports itself as failing or degraded, or is not the service expected there.',
     fix: 'Check that the address leads to the right service, and look at its own health.',
   },
   'live-store': {

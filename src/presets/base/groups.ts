@@ -376,7 +376,7 @@ const feedback = {
       id: 'feedback-pair',
       allOrNone: ['MAILER_FEEDBACK_PROVIDER', 'MAILER_FEEDBACK_SECRET'],
       cause: 'Feedback of the mail provider needs its name and its secret together.',
-      fix: 'Set both, or neither to hear nothing from the provider.',
+      fix: 'Set both, or neither to ignore the provider’s reports.',
     },
   ],
 } as const satisfies GroupDefinition
@@ -590,7 +590,7 @@ const alerts = {
       id: 'alerts-secret-without-webhook',
       requires: ['ALERT_WEBHOOK_URL'],
       when: ['ALERT_WEBHOOK_SECRET'],
-      cause: 'Alerts have a secret to sign with, but no address to be posted to.',
+      cause: 'Alerts have a signing secret, but no webhook to sign for.',
       fix: 'Set ALERT_WEBHOOK_URL, or remove ALERT_WEBHOOK_SECRET.',
     },
   ],
