@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type OutputBundle, rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
 import { pruneDeclarations } from './declarations.ts'
+import { compiledOnLoad } from './eager.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { thirdPartyNotices } from './notices.ts'
 
@@ -48,6 +49,20 @@ const ascii = {
   },
 }
 
+/** What a command that is started often loads: preflight with and without a definition, and a HEALTHCHECK. */
+const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health)-[\w-]{8})\.js$/
+const eager = {
+  name: 'functions of a cold start in the compile cache',
+  // After minifying, which takes the brackets away. Their maps no longer fit.
+  generateBundle(_: unknown, bundle: OutputBundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.type !== 'chunk' || !STARTED_OFTEN.test(file.fileName)) continue
+      file.code = compiledOnLoad(file.code)
+      delete bundle[`${file.fileName}.map`]
+    }
+  },
+}
+
 function escaped(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
@@ -84,6 +99,7 @@ const build = await rolldown({
     },
     withoutFacade,
     ascii,
+    eager,
     {
       name: 'MJML without what only its command line and its options load',
       // It loads a minifier, a beautifier, a downloader and a reader of other encodings than UTF-8, which bring 150

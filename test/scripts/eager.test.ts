@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { compiledOnLoad } from '../../scripts/eager.ts'
+
+/** What a module exports as its default. */
+const valueOf = async (code: string) =>
+  (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default as unknown
+
+test('each function at the top of a chunk is put in brackets, and no other', () => {
+  expect(compiledOnLoad('const a=1;function b(){return()=>a}const c=x=>x,d=2;class E{f(){}}')).toBe(
+    'const b=(function b(){return()=>a});const a=1;const c=(x=>x),d=2;class E{f(){}}',
+  )
+  expect(compiledOnLoad('async function a(){}function*b(){}export{a,b};')).toBe(
+    'const a=(async function a(){}),b=(function*b(){});export{a,b};',
+  )
+  expect(compiledOnLoad('const a=1;')).toBe('const a=1;')
+})
+
+test('a function may still be called above the line that declares it, keeps its name, and calls itself', async () => {
+  const code =
+    'const first=sum(3);function sum(n){return n===0?0:n+sum(n-1)}const twice=n=>n*2;export default [first,twice(2),sum.name,twice.name]'
+  expect(await valueOf(compiledOnLoad(code))).toEqual(await valueOf(code))
+  expect(await valueOf(compiledOnLoad(code))).toEqual([6, 4, 'sum', 'twice'])
+})
