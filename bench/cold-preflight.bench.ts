@@ -12,8 +12,9 @@ const bin = path.join(here, '../bin/platformctl.js')
 const peers = path.join(here, 'peers')
 const modules = path.join(peers, 'node_modules')
 
-/** Both exclusive pairs cannot be set at once: a file that every tool accepts leaves one of each out. */
-const LEFT_OUT = new Set(['MAILER_API_URL', 'DATASTORE_JWKS_URL'])
+/** Exclusive pairs cannot be set at once, and no made-up value is a DKIM key: a file without faults leaves these out. */
+const LEFT_OUT = /^(?:MAILER_API_URL|DATASTORE_JWKS_URL|MAILER_DKIM_.*)$/
+const SOUND = VARIABLES.filter(({ name }) => !LEFT_OUT.test(name)).length
 const lines = (kept: (name: string) => boolean) =>
   VARIABLES.filter(({ name }) => kept(name)).map(
     ({ name, example, prefixes }) =>
@@ -22,19 +23,18 @@ const lines = (kept: (name: string) => boolean) =>
 
 export const benchmark: Benchmark = {
   name: 'cold-preflight',
-  title: 'Cold start: platformctl preflight on 66 variables',
+  title: `Cold start: platformctl preflight on ${VARIABLES.length} variables`,
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 1.9 }],
   rounds: 20,
-  notes:
-    'All 66 are set, which breaks two rules and makes the report longest; “all well” sets 64. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema.',
+  notes: `All are set, which breaks rules and makes the report longest; “all well” sets ${SOUND}. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema.`,
   open: async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'bench-preflight-'))
     const file = path.join(folder, 'all.env')
     const sound = path.join(folder, 'sound.env')
     await writeFile(file, lines(() => true).join('\n'))
-    await writeFile(sound, lines((name) => !LEFT_OUT.has(name)).join('\n'))
+    await writeFile(sound, lines((name) => !LEFT_OUT.test(name)).join('\n'))
     const process = (
       name: string,
       role: Contender['role'],
@@ -47,7 +47,7 @@ export const benchmark: Benchmark = {
     })
     return {
       contenders: [
-        // Exit code 1 is the right answer to two broken rules.
+        // Exit code 1 is the right answer to broken rules.
         process('platformctl preflight', 'ours', [bin, 'preflight', '--env-file', file], { codes: [1] }),
         process('platformctl preflight, all well', 'peer', [bin, 'preflight', '--env-file', sound]),
         process('node -e 0', 'floor', ['-e', '0']),

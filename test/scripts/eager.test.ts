@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { compiledOnLoad } from '../../scripts/eager.ts'
 
 /** What a module exports as its default. */
-const valueOf = async (code: string) =>
+const exported = async (code: string) =>
   (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default as unknown
 
 test('each function at the top of a chunk is put in brackets, and no other', () => {
@@ -18,6 +18,6 @@ test('each function at the top of a chunk is put in brackets, and no other', () 
 test('a function may still be called above the line that declares it, keeps its name, and calls itself', async () => {
   const code =
     'const first=sum(3);function sum(n){return n===0?0:n+sum(n-1)}const twice=n=>n*2;export default [first,twice(2),sum.name,twice.name]'
-  expect(await valueOf(compiledOnLoad(code))).toEqual(await valueOf(code))
-  expect(await valueOf(compiledOnLoad(code))).toEqual([6, 4, 'sum', 'twice'])
+  expect(await exported(compiledOnLoad(code))).toEqual(await exported(code))
+  expect(await exported(compiledOnLoad(code))).toEqual([6, 4, 'sum', 'twice'])
 })
