@@ -1,0 +1,330 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createBounceAddresses } from '../../../../src/core/mail/feedback/bounce-address.ts'
+import { matchReports } from '../../../../src/core/mail/feedback/match.ts'
+import type { ReportedMessage } from '../../../../src/core/mail/feedback/message.ts'
+import { createPacer } from '../../../../src/core/mail/feedback/pacer.ts'
+import { dailyMail, firstOfDays } from '../../../../src/core/mail/feedback/rates.ts'
+import {
+  type CountedKind,
+  countedDomain,
+  countRows,
+  type DayCount,
+  type MailCount,
+} from '../../../../src/core/mail/feedback/sending.ts'
+import { bounceKind, bounceReason, enhancedCode } from '../../../../src/core/mail/feedback/status.ts'
+import {
+  importSuppressions,
+  releaseAddress,
+  suppressAddress,
+  suppressedAddresses,
+} from '../../../../src/core/mail/feedback/suppressions.ts'
+import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
+import { systemRandom } from '../../../../src/core/random.ts'
+import { openTestStore } from '../../../support/stores.ts'
+
+const NOW = Date.parse('2026-11-22T08:00:30Z')
+const DAY = 24 * 60 * 60 * 1000
+
+async function opened() {
+  const store = await openTestStore(undefined)
+  const list = {
+    store: store.feedback,
+    sending: store.sending,
+    erasureHashes: (identity: string) => [`hash of ${identity}`],
+    bounceAddresses: undefined,
+    wasSent: async () => false,
+  }
+  const by = { operator: { name: 'op', place: 'here' }, clock: { now: () => NOW }, random: systemRandom }
+  return { store, list, by }
+}
+
+test('an operator’s word puts an address on the list and takes it off, each with a line of the audit', async () => {
+  const { store, list, by } = await opened()
+  const ada = { identity: 'ada@example.com', ...by }
+  const suppress = () => suppressAddress(list, { ...ada, cause: 'manual', reason: 'asked to' })
+  expect([await suppress(), await suppress()]).toEqual(['added', 'known'])
+  expect(await releaseAddress(list, { ...ada, reason: 'asked back' })).toBe(true)
+  expect(await releaseAddress(list, { ...ada, reason: 'asked back' })).toBe(false)
+  expect(await releaseAddress(list, { ...ada, identity: 'nobody@example.com', reason: 'r' })).toBe(false)
+  const line = { at: NOW, who: 'op', place: 'here', subject: 'hash of ada@example.com' }
+  const lines = await store.audit.list(9)
+  expect(lines).toHaveLength(3)
+  expect(lines).toContainEqual({
+    ...line,
+    id: expect.any(String),
+    action: 'unsuppress',
+    details: 'asked back',
+  })
+  expect(lines).toContainEqual({
+    ...line,
+    id: expect.any(String),
+    action: 'suppress',
+    details: 'manual: asked to',
+  })
+})
+
+test('an export is imported in commits of 500 with one line of the audit, dated no later than now, and twice changes nothing', async () => {
+  const { store, list, by } = await opened()
+  const row = (address: string, at?: number) => ({ address, cause: 'complaint', at, reason: 'r' }) as const
+  const rows = [
+    row('no address'),
+    row('late@example.com', NOW + DAY),
+    row('undated@example.com'),
+    ...Array.from({ length: 1000 }, (_, n) => row(`p${n}@example.com`, NOW - DAY)),
+  ]
+  const commits: number[] = []
+  const counting = {
+    ...list,
+    store: {
+      ...store.feedback,
+      apply: (...args: Parameters<typeof store.feedback.apply>) => {
+        commits.push(args[0].length)
+        return store.feedback.apply(...args)
+      },
+    },
+  }
+  const load = () => importSuppressions(counting, { rows, file: 'export.csv', ...by })
+  expect(await load()).toEqual({ added: 1002, known: 0, skipped: 1 })
+  expect(commits).toEqual([500, 500, 2])
+  expect(await store.audit.list(9)).toMatchObject([
+    { action: 'suppress', subject: undefined, details: 'import of 1002 addresses from export.csv' },
+  ])
+  expect(await load()).toEqual({ added: 0, known: 1002, skipped: 1 })
+  for (const name of ['late', 'undated'])
+    expect((await store.feedback.find(`${name}@example.com`))?.suppression).toMatchObject({
+      at: NOW,
+      source: 'import',
+    })
+  const listed = []
+  for await (const { identity } of suppressedAddresses(store.feedback)) listed.push(identity)
+  expect([listed.length, new Set(listed).size]).toEqual([1002, 1002])
+})
+
+const reported = (parts: Partial<ReportedMessage> = {}): ReportedMessage => ({
+  kind: 'hard-bounce',
+  address: 'Ada@example.com',
+  messageId: 'm-1',
+  reason: 'r',
+  ...parts,
+})
+
+test('a report is believed only of a recipient that its envelope sender or its Message-ID proves', async () => {
+  const asked: unknown[] = []
+  const match = (reports: ReportedMessage[], { raw = 'raw', recipients = [] as string[], sent = '' } = {}) =>
+    matchReports({ kind: 'report', reports, recipients } as never, raw, {
+      bounceAddresses: createBounceAddresses('bounce@example.com', 'key'),
+      wasSent: async (input) => {
+        asked.push(input)
+        return input.identity === sent
+      },
+      now: NOW,
+    })
+  const event = {
+    id: 'm-1/ada@example.com/hard-bounce',
+    kind: 'hard-bounce',
+    address: 'ada@example.com',
+    messageId: 'm-1',
+    at: NOW,
+    reason: 'r',
+  }
+  expect(await match([reported()])).toEqual({ events: [], unmatched: [reported()] })
+  expect(await match([reported()], { sent: 'ada@example.com' })).toEqual({ events: [event], unmatched: [] })
+  const sender = createBounceAddresses('bounce@example.com', 'key').senderFor('ada@example.com')
+  asked.length = 0
+  const named = { raw: `To: ${sender.toUpperCase()}` }
+  expect((await match([reported()], named)).events).toEqual([event])
+  // The envelope sender proves it: nobody is asked.
+  expect(asked).toEqual([])
+  const digest = createHash('sha256').update(named.raw).digest('base64url')
+  expect((await match([reported({ messageId: undefined })], named)).events).toMatchObject([
+    { id: `${digest}/ada@example.com/hard-bounce`, messageId: undefined },
+  ])
+  expect((await match([reported({ messageId: undefined })])).unmatched).toHaveLength(1)
+  expect(asked).toEqual([])
+  // Where one report names nobody, or who it was forwarded to, the returned message says it; not where there are several.
+  const elsewhere = { recipients: ['ada@example.com'], sent: 'ada@example.com' }
+  expect((await match([reported({ address: undefined })], elsewhere)).events).toEqual([event])
+  expect((await match([reported({ address: 'x@other.example' })], elsewhere)).events).toEqual([event])
+  const two = [reported({ address: undefined }), reported({ address: 'not an address' })]
+  expect(await match(two, elsewhere)).toEqual({ events: [], unmatched: two })
+})
+
+test.each([
+  ['550 5.1.1 no such user', '5.1.1'],
+  ['4.02.010', '4.2.10'],
+  ['15.1.1', undefined],
+  ['5.1.1.1', undefined],
+  ['3.1.1', undefined],
+  ['5.1.1234', undefined],
+  ['2.0.0 ok, then 5.1.1', '2.0.0'],
+  ['none', undefined],
+])('the status code in %j is %s', (text, code) => {
+  expect(enhancedCode(text)).toBe(code)
+})
+
+test('only a mailbox or domain that does not exist is a hard bounce, and the reason is a sentence of ours', () => {
+  const hard = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.1.4', '5.1.11', '4.1.1', '5.2.1', undefined]
+  expect(hard.map((code) => bounceKind(code) === 'hard-bounce')).toEqual([
+    ...Array(5).fill(true),
+    ...Array(5).fill(false),
+  ])
+  expect(
+    ['5.1.1', '5.1.8', '5.2.2', '4.3.0', '5.4.1', '5.5.0', '5.6.0', '5.7.1', '5.9.1'].map((one) =>
+      bounceReason(one),
+    ),
+  ).toEqual([
+    'the address does not exist (5.1.1)',
+    'the address was refused (5.1.8)',
+    'the mailbox does not accept mail (5.2.2)',
+    'the receiving mail system could not take the message (4.3.0)',
+    'the message could not be routed or timed out (5.4.1)',
+    'the mail servers did not understand each other (5.5.0)',
+    'the content could not be converted (5.6.0)',
+    'a policy of the receiver refused the message (5.7.1)',
+    'the message was returned (5.9.1)',
+  ])
+  expect([bounceReason(undefined), bounceReason(undefined, 'hard-bounce')]).toEqual([
+    'the message was returned',
+    'the address does not exist',
+  ])
+})
+
+const count = (kind: CountedKind, parts: Partial<MailCount> = {}): MailCount => ({
+  at: NOW,
+  kind,
+  source: 'ses',
+  domain: 'gmail.com',
+  count: 1,
+  ...parts,
+})
+
+test('counts are summed by minute for what the breaker looks at and by day for everything, in one order', () => {
+  const minute = Math.floor(NOW / 60_000)
+  const rows = countRows([
+    count('sent', { count: 2 }),
+    count('soft-bounce'),
+    count('sent', { at: NOW + 29_999, count: 3 }),
+    count('sent', { at: NOW + 30_000 }),
+    count('complaint'),
+    count('hard-bounce', { domain: 'other', source: 'pipe' }),
+    count('delivered'),
+  ])
+  expect(rows.minutes).toEqual([
+    { minute, kind: 'complaint', count: 1 },
+    { minute, kind: 'hard-bounce', count: 1 },
+    { minute, kind: 'sent', count: 5 },
+    { minute: minute + 1, kind: 'sent', count: 1 },
+  ])
+  const day = { day: '2026-11-22', source: 'ses', domain: 'gmail.com' }
+  expect(rows.days).toEqual([
+    { ...day, source: 'pipe', domain: 'other', kind: 'hard-bounce', count: 1 },
+    { ...day, kind: 'complaint', count: 1 },
+    { ...day, kind: 'delivered', count: 1 },
+    { ...day, kind: 'sent', count: 6 },
+    { ...day, kind: 'soft-bounce', count: 1 },
+  ])
+  expect(['a@gmail.com', '"x@gmail.com"@small.example', 'a@qq.com'].map(countedDomain)).toEqual([
+    'gmail.com',
+    'other',
+    'qq.com',
+  ])
+})
+
+test('the days of mail are all there, oldest first, summed over sources and recipients', () => {
+  const of = (day: string, kind: DayCount['kind'], number: number, source = 'ses'): DayCount => ({
+    day,
+    kind,
+    source,
+    domain: 'other',
+    count: number,
+  })
+  const counts = [
+    of('2026-11-22', 'sent', 2),
+    of('2026-11-22', 'sent', 3, 'pipe'),
+    of('2026-11-20', 'hard-bounce', 1),
+    of('2026-11-20', 'soft-bounce', 4),
+    of('2026-11-20', 'complaint', 5),
+    of('2026-11-19', 'sent', 9),
+  ]
+  const none = { sent: 0, hardBounces: 0, softBounces: 0, complaints: 0 }
+  expect(dailyMail(counts, { days: 3, now: NOW })).toEqual([
+    { day: '2026-11-20', ...none, hardBounces: 1, softBounces: 4, complaints: 5 },
+    { day: '2026-11-21', ...none },
+    { day: '2026-11-22', ...none, sent: 5 },
+  ])
+  expect(firstOfDays(1, NOW)).toBe(NOW)
+})
+
+test('a tally is written at a thousand counts or after a second, and what could not be written is not written twice', async () => {
+  const written: number[] = []
+  let now = 0
+  let fails = false
+  const tally = createTally(
+    async () => ({
+      count: async (counts: readonly MailCount[]) => {
+        if (fails) throw new Error('the store is away')
+        written.push(counts.length)
+      },
+    }),
+    { monotonic: () => now },
+  )
+  for (let n = 0; n < 999; n += 1) await tally.add(count('sent'))
+  expect(written).toEqual([])
+  await tally.add(count('sent'))
+  expect(written).toEqual([1000])
+  now = 999
+  await tally.add(count('sent'))
+  expect(written).toEqual([1000])
+  now = 1000
+  await tally.add(count('sent'))
+  expect(written).toEqual([1000, 2])
+  now = 1999
+  await tally.add(count('sent'))
+  await tally.flush()
+  await tally.flush()
+  expect(written).toEqual([1000, 2, 1])
+  fails = true
+  now = 9999
+  await expect(tally.add(count('sent'))).rejects.toThrow('the store is away')
+  fails = false
+  await tally.flush()
+  expect(written).toEqual([1000, 2, 1])
+})
+
+test('places are reserved for a tenth of a second together, handed out in turn, and a failed reservation is tried anew', async () => {
+  let now = 0
+  let fails = false
+  const reserved: unknown[] = []
+  const slept: number[] = []
+  const pacer = createPacer({
+    perSecond: 20,
+    store: async () => ({
+      reserve: async (asked: unknown) => {
+        if (fails) throw new Error('the store is away')
+        reserved.push(asked)
+        return 30_000
+      },
+    }),
+    timer: {
+      monotonic: () => now,
+      sleep: async (ms) => void slept.push(ms),
+    },
+  })
+  await Promise.all([pacer.turn(undefined), pacer.turn(undefined)])
+  expect(reserved).toEqual([{ messages: 2, intervalUs: 50_000 }])
+  expect(slept.splice(0)).toEqual([30, 80])
+  fails = true
+  await expect(pacer.turn(undefined)).rejects.toThrow('the store is away')
+  fails = false
+  now = 100
+  await pacer.turn(undefined)
+  expect(slept.splice(0)).toEqual([30])
+  // A place whose time has come needs no wait, and one that is given up is refused with its reason.
+  now = 200
+  await pacer.turn(undefined)
+  expect(slept).toEqual([])
+  await expect(pacer.turn(AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
+  await pacer.passed()
+  expect(reserved.at(-1)).toEqual({ messages: 1, intervalUs: 50_000 })
+})
