@@ -1,4 +1,5 @@
 import { parseAddress } from '../core/address.ts'
+import type { Operator } from '../core/audit.ts'
 import type { Course } from '../core/course/course.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
 import { nextDay } from '../core/course/schedule.ts'
@@ -43,8 +44,8 @@ export interface Courses {
   list(request: { readonly email: string }): Promise<readonly CourseEnrolment[]>
 }
 
-/** Rejects with `bad_request` for an address, time zone, language or key that is none. */
-export function openCourses(course: () => Promise<Course>): Courses {
+/** With an `operator`, the audit log has what was changed. Rejects with `bad_request` for an address, time zone, language or key that is none. */
+export function openCourses(course: () => Promise<Course>, operator?: Operator): Courses {
   return {
     async enrol({ email, timeZone, language, idempotencyKey: key, ...request }) {
       const person = personOf(email)
@@ -56,11 +57,11 @@ export function openCourses(course: () => Promise<Course>): Courses {
         (text) => /^[\x21-\x7e]{1,200}$/.test(text),
         '1 to 200 visible ASCII characters',
       )
-      return (await course()).enrol({ ...person, ...request, timeZone, language, key })
+      return (await course()).enrol({ ...person, ...request, timeZone, language, key }, operator)
     },
     async cancel({ email, ...request }) {
       const { identity } = personOf(email)
-      return { cancelled: await (await course()).cancel({ identity, ...request }) }
+      return { cancelled: await (await course()).cancel({ identity, ...request }, operator) }
     },
     async list({ email }) {
       const found = await (await course()).findPerson(personOf(email).identity)

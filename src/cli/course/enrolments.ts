@@ -1,5 +1,4 @@
 import { parseAddress } from '../../core/address.ts'
-import { auditEntry } from '../../core/audit.ts'
 import type { Course } from '../../core/course/course.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
@@ -18,7 +17,7 @@ export interface EnrolOptions {
   readonly key?: string
 }
 
-type Opened = Pick<OpenedPlatform, 'course' | 'store'>
+type Opened = Pick<OpenedPlatform, 'course'>
 
 /** The courses of the platform with how many are in each, or those of one person. */
 export async function listCourses(
@@ -79,7 +78,7 @@ export async function enrolPerson(
 ): Promise<ExitCode> {
   const { course, timeZone, language, key } = options
   const answer = await asked(
-    openCourses(platform.course).enrol({
+    openCourses(platform.course, operatorOf(context)).enrol({
       email: address,
       ...(course !== undefined && { course }),
       ...(timeZone !== undefined && { timeZone }),
@@ -89,7 +88,6 @@ export async function enrolPerson(
   )
   if (!answer.enrolled)
     throw new CommandError(EXIT.failed, refusalText(answer.reason, await platform.course()))
-  await note(context, platform, 'enrol', answer.id)
   if (options.format === 'json') return print(context, jsonText({ version: 1, ...answer }))
   return print(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
 }
@@ -101,15 +99,12 @@ export async function cancelEnrolment(
   address: string,
   { course: id, format }: EnrolOptions,
 ): Promise<ExitCode> {
-  const opened = await platform.course()
-  const before = await asked(openCourses(platform.course).list({ email: address }))
-  const { cancelled } = await openCourses(platform.course).cancel({
-    email: address,
-    ...(id !== undefined && { course: id }),
-  })
-  const wanted = id ?? opened.courses[0]?.id
-  if (cancelled)
-    await note(context, platform, 'cancel', before.find(({ course }) => course === wanted)?.id ?? '')
+  const { cancelled } = await asked(
+    openCourses(platform.course, operatorOf(context)).cancel({
+      email: address,
+      ...(id !== undefined && { course: id }),
+    }),
+  )
   if (format === 'json') return print(context, jsonText({ version: 1, cancelled }))
   return print(
     context,
@@ -132,17 +127,6 @@ export async function resendConfirmation(
   if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
   if (format === 'json') return print(context, jsonText({ version: 1, sent: true, id: answer.id }))
   return print(context, 'a confirmation with a new link was sent\n')
-}
-
-async function note(
-  context: Context,
-  platform: Opened,
-  action: 'enrol' | 'cancel',
-  subject: string,
-): Promise<void> {
-  const { audit } = await platform.store()
-  const { clock, random } = context
-  await audit.record(auditEntry({ action, subject, operator: operatorOf(context), now: clock.now(), random }))
 }
 
 /** A value that has the wrong form is wrong usage. */

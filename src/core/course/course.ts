@@ -55,18 +55,24 @@ export interface Course {
   >
   /**
    * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `key` again answers
-   * the same and changes nothing.
+   * the same and changes nothing. With an `operator`, the audit log has it, here and in `cancel`.
    */
-  enrol(request: {
-    readonly spelling: string
-    readonly identity: string
-    readonly course?: string | undefined
-    readonly timeZone?: string | undefined
-    readonly language?: string | undefined
-    readonly key?: string | undefined
-  }): Promise<EnrolAnswer>
+  enrol(
+    request: {
+      readonly spelling: string
+      readonly identity: string
+      readonly course?: string | undefined
+      readonly timeZone?: string | undefined
+      readonly language?: string | undefined
+      readonly key?: string | undefined
+    },
+    operator?: Operator,
+  ): Promise<EnrolAnswer>
   /** Ends a course for a person, as an unsubscribe does; false: there was nothing to end. */
-  cancel(request: { readonly identity: string; readonly course?: string | undefined }): Promise<boolean>
+  cancel(
+    request: { readonly identity: string; readonly course?: string | undefined },
+    operator?: Operator,
+  ): Promise<boolean>
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** The courses of the platform. */
   readonly courses: readonly CourseDefinition[]

@@ -261,7 +261,7 @@ export function openCourse({
         : { kind: 'not_sent', reason: outcome.reason }
     },
     courses: catalog.courses,
-    async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }) {
+    async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }, operator) {
       if (catalog.find(course) === undefined) return { enrolled: false, reason: 'no_such_course' }
       if (await isSuppressed(identity)) return { enrolled: false, reason: 'erased' }
       return store.enrol({
@@ -275,12 +275,18 @@ export function openCourse({
         id: newId(random),
         now: clock.now(),
         key,
+        audit: operator && ((subject) => audit('enrol', subject, operator)),
       })
     },
-    async cancel({ identity, course = firstCourse }) {
+    async cancel({ identity, course = firstCourse }, operator) {
       const found = await store.find(await storedForm(identity), course)
       if (found?.state !== 'confirmed' || nextDay(found.sentDays, found.lessons) === undefined) return false
-      await store.unsubscribe({ id: found.id, enrolment: found.enrolment, now: clock.now() })
+      await store.unsubscribe({
+        id: found.id,
+        enrolment: found.enrolment,
+        now: clock.now(),
+        audit: operator && audit('cancel', found.id, operator),
+      })
       return true
     },
     confirm: async (token) =>

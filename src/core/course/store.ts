@@ -226,8 +226,16 @@ export interface CourseStore {
     readonly id: string
     readonly now: number
     readonly key?: string | undefined
+    /** Written in the same transaction, if somebody is enrolled; `subject` is the subscription. */
+    readonly audit?: ((subject: string) => AuditEntry) | undefined
   }): Promise<EnrolAnswer>
-  unsubscribe(input: { readonly id: string; readonly enrolment: number; readonly now: number }): Promise<void>
+  unsubscribe(input: {
+    readonly id: string
+    readonly enrolment: number
+    readonly now: number
+    /** Written in the same transaction, if it changes anything. */
+    readonly audit?: AuditEntry | undefined
+  }): Promise<void>
   undoUnsubscribe(input: {
     readonly id: string
     readonly enrolment: number

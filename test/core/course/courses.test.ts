@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
+import type { AuditEntry } from '../../../src/core/audit.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseDefinition } from '../../../src/core/course/definition.ts'
 import { DAY_MS } from '../../../src/core/course/schedule.ts'
@@ -134,6 +135,76 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       nextAttemptAt: undefined,
     })
     expect(second).not.toBe(first)
+  })
+
+  test('what an operator enrols or cancels is in the audit log in the same transaction, and only what changed', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
+    const operator = { name: 'ops', place: 'box-1' }
+    const request = { ...ADA, course: 'pottery', key: 'order-1' }
+    const entries = async () =>
+      (await it.store.audit.list(10)).map(({ action, who, subject }) => [action, who, subject])
+    // The entry cannot be written, so nothing is.
+    const broken = it.open({
+      ...it.store.course,
+      enrol: (input) =>
+        it.store.course.enrol({
+          ...input,
+          audit: () => {
+            throw new Error('no entry')
+          },
+        }),
+      unsubscribe: ({ audit, ...input }) =>
+        it.store.course.unsubscribe({ ...input, audit: { ...audit, at: [] as unknown } as AuditEntry }),
+    })
+    await expect(broken.enrol(request, operator)).rejects.toThrow()
+    expect([await it.course.find(ADA.identity), await entries()]).toEqual([undefined, []])
+    const answer = await it.course.enrol(request, operator)
+    expect(await it.course.enrol(request, operator)).toEqual(answer)
+    const id = answer.enrolled ? answer.id : ''
+    expect(await entries()).toEqual([['enrol', 'ops', id]])
+    await expect(broken.cancel(request, operator)).rejects.toThrow()
+    expect(await it.course.find(ADA.identity, 'pottery')).toMatchObject({ state: 'confirmed' })
+    it.pass(1000)
+    expect(await it.course.cancel(request, operator)).toBe(true)
+    expect(await it.course.cancel(request, operator)).toBe(false)
+    expect(await entries()).toEqual([
+      ['cancel', 'ops', id],
+      ['enrol', 'ops', id],
+    ])
+  })
+
+  test('a confirmation that is mailed again keeps the language and the time zone, or takes those of the newer request', async () => {
+    const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
+    const tokens = () =>
+      it.messages.map(({ text }) => /token=([\w-]+)/.exec(text)?.[1] ?? '').filter((token) => token !== '')
+    const subscribe = async (identity: string, more: { language?: string; timeZone?: string }) => {
+      await it.course.subscribe({ spelling: identity, identity, course: 'pottery', ...more })
+      await it.course.close()
+    }
+    const confirmed = async (identity: string) => {
+      expect(await it.course.confirm(tokens().at(-1) ?? '')).toBe('confirmed')
+      const { language, timeZone } = (await it.course.find(identity, 'pottery')) ?? {}
+      return { language, timeZone }
+    }
+    const again = 'again@example.com'
+    await subscribe(again, { language: 'de', timeZone: 'Asia/Kolkata' })
+    it.pass(HOUR_MS + 1)
+    expect(await it.course.confirmAgain(again)).toMatchObject({ kind: 'sent' })
+    expect(await confirmed(again)).toEqual({ language: 'de', timeZone: 'Asia/Kolkata' })
+
+    const newer = 'newer@example.com'
+    await subscribe(newer, { language: 'de', timeZone: 'Asia/Kolkata' })
+    it.pass(HOUR_MS + 1)
+    await subscribe(newer, { language: 'fr' })
+    expect(await confirmed(newer)).toEqual({ language: 'fr', timeZone: 'Asia/Kolkata' })
+
+    const failing = 'failing@example.com'
+    it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'busy' }))
+    await subscribe(failing, { language: 'de', timeZone: 'Pacific/Chatham' })
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    it.pass(11 * 60_000)
+    expect(await it.course.retryConfirmations()).toBe(1)
+    expect(await confirmed(failing)).toEqual({ language: 'de', timeZone: 'Pacific/Chatham' })
   })
 
   test('with spacing, a backlog of days is not caught up in a minute', async () => {

@@ -305,7 +305,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         ])
         return 'confirmed'
       }),
-    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key }) =>
+    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key, audit }) =>
       write(async (on): Promise<EnrolAnswer> => {
         // One at a time for a mailbox, and for a key: the second of two calls finds what the first did.
         await on.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [mailboxKey])
@@ -352,9 +352,10 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         await remember(on, [
           [enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 }],
         ])
+        await addAudit(on, audit?.(enrolled.id))
         return { enrolled: true, id: enrolled.id, enrolment: enrolled.enrolment }
       }),
-    unsubscribe: async ({ id, enrolment, now }) => {
+    unsubscribe: async ({ id, enrolment, now, audit }) => {
       await change(
         id,
         (current) => unsubscribe(current, enrolment, now),
@@ -364,6 +365,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           enrolment: before.enrolment,
           day: 0,
         }),
+        audit,
       )
     },
     undoUnsubscribe: async ({ id, enrolment, now }) => {

@@ -362,7 +362,7 @@ export function sqliteCourse(
         history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
         return 'confirmed'
       }),
-    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key }) =>
+    enrol: ({ begin, identity, mailboxKey, address, course, timeZone, language, id, now, key, audit }) =>
       write((): EnrolAnswer => {
         const before = key === undefined ? undefined : sql.requested.get(key)
         if (before !== undefined) return { enrolled: true, ...(before as { id: string; enrolment: number }) }
@@ -386,15 +386,17 @@ export function sqliteCourse(
         sql.replaceConfirmations.run(enrolled.id)
         if (key !== undefined) sql.keepRequest.run(key, enrolled.id, enrolled.enrolment)
         history.add(enrolled.id, { at: now, kind: 'confirmed', enrolment: enrolled.enrolment, day: 0 })
+        addAudit(database, journal, audit?.(enrolled.id))
         return { enrolled: true, id: enrolled.id, enrolment: enrolled.enrolment }
       }),
-    unsubscribe: async ({ id, enrolment, now }) => {
+    unsubscribe: async ({ id, enrolment, now, audit }) => {
       await change(id, (current) => {
         const ended = unsubscribe(current, enrolment, now)
         if (ended) {
           // Before the commit: better a line too many than an unsubscribe that a restore forgets.
           journal.add({ what: 'unsubscribed', at: now, id, enrolment: ended.enrolment })
           history.add(id, { at: now, kind: 'unsubscribed', enrolment: ended.enrolment, day: 0 })
+          addAudit(database, journal, audit)
         }
         return ended
       })
