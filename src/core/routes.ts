@@ -20,7 +20,7 @@ export const ROUTES = {
   metrics: { methods: ['GET'], path: '/metrics' },
   badge: { methods: ['GET'], path: '/badge.svg' },
   lesson: { methods: ['GET'], path: '/lessons/:day', course: true },
-  subscribe: { methods: ['POST'], path: '/api/email/subscribe', group: 'mail', course: true },
+  subscribe: { methods: ['POST'], path: '/api/email/subscribe', group: 'mail' },
   confirm: { methods: ['GET', 'POST'], path: '/api/email/confirm', group: 'mail' },
   unsubscribe: { methods: ['GET', 'POST'], path: '/api/email/unsubscribe', group: 'mail' },
   email: { methods: ['POST'], path: '/api/email', group: 'mail' },

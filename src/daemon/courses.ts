@@ -2,8 +2,8 @@ import { parseAddress } from '../core/address.ts'
 import type { Operator } from '../core/audit.ts'
 import type { Course } from '../core/course/course.ts'
 import { isLanguage, isTimeZone } from '../core/course/definition.ts'
-import { nextDay } from '../core/course/schedule.ts'
 import type { EnrolAnswer, SubscriptionState } from '../core/course/store.ts'
+import { isUnderWay } from '../core/course/subscription.ts'
 import { type Issue, PlatformError } from '../core/errors.ts'
 
 /** One course that a person is or was in. */
@@ -65,14 +65,14 @@ export function openCourses(course: () => Promise<Course>, operator?: Operator):
     },
     async list({ email }) {
       const found = await (await course()).findPerson(personOf(email).identity)
-      return found.map(({ id, course, state, enrolment, sentDays, lessons, nextAttemptAt }) => ({
-        id,
-        course,
-        state: state === 'confirmed' && nextDay(sentDays, lessons) === undefined ? 'finished' : state,
-        enrolment,
-        sent: sentDays.length,
-        lessons,
-        nextAt: nextAttemptAt,
+      return found.map((one) => ({
+        id: one.id,
+        course: one.course,
+        state: one.state === 'confirmed' && !isUnderWay(one) ? 'finished' : one.state,
+        enrolment: one.enrolment,
+        sent: one.sentDays.length,
+        lessons: one.lessons,
+        nextAt: one.nextAttemptAt,
       }))
     },
   }

@@ -25,6 +25,7 @@ import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
 import type { watchCertificates } from './certificates.ts'
 import { type ConditionsOptions, createConditions } from './conditions.ts'
 import { type Listener, listen } from './listen.ts'
+import { createNoticeSender, subscribersChannel } from './notices.ts'
 import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
@@ -188,19 +189,24 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           freeSpace: options.freeSpace,
         })
       : undefined
+    const settings = readSettings(definition, options.env)
+    const mailsNotices = settings.mail !== undefined && services.includes(WEB)
     const alerts = startAlerts({
       store,
-      channels: alertChannels({
-        platform: definition,
-        settings: readSettings(definition, options.env),
-        clock,
-      }),
+      channels: [
+        ...alertChannels({ platform: definition, settings, clock }),
+        ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
+      ],
       clock,
       random,
       log,
     })
+    const notices = createNoticeSender({ store, course: platform.course, clock, log })
     // Before the store: what is being told is recorded first.
-    opened.splice(1, 0, () => alerts.stop())
+    opened.splice(1, 0, async () => {
+      await alerts.stop()
+      await notices.sent()
+    })
     recorder = startRecorder({
       health: served.map(({ health }) => health),
       neighbours: platform.neighbours,
@@ -208,7 +214,12 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       clock,
       log,
       onRecorded: platform.metrics.recorded,
-      follow: async (reports) => alerts.follow(looks ? [...reports, await looks()] : reports),
+      async follow(reports) {
+        const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
+        // After the operators, and waited for by nobody.
+        if (mailsNotices) void alerts.told().then(notices.send)
+        return again
+      },
     })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
@@ -245,6 +256,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
             keep: INCIDENTS_KEPT.most,
           })
           await (await platform.course()).prunePlans()
+          await store.notices.prune(clock.now() - INCIDENTS_KEPT.ms)
           await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
           return 'done'
         },

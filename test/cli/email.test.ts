@@ -33,11 +33,11 @@ const shouting = {
   'welcome.md': (text: string) => text.replace('subject: Welcome', 'subject: WELCOME TO YOU'),
 }
 
-test('lint passes on the mails of the package, also with --strict, and lists all twelve', async () => {
+test('lint passes on the mails of the package, also with --strict, and lists all fourteen', async () => {
   const { code, stdout, stderr } = await run([...LINT, '--strict'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  expect(stdout.match(/^✔ /gm)).toHaveLength(13)
-  expect(stdout).toMatch(/✔ passed: 0 errors, 0 warnings in 12 mails\n$/)
+  expect(stdout.match(/^✔ /gm)).toHaveLength(15)
+  expect(stdout).toMatch(/✔ passed: 0 errors, 0 warnings in 14 mails\n$/)
 })
 
 test('a template that does not compile is a finding at its line, exit 1, and the others are still checked', async () => {
@@ -45,7 +45,7 @@ test('a template that does not compile is a finding at its line, exit 1, and the
   expect(code).toBe(1)
   const report = JSON.parse(stdout) as { ok: boolean; mails: unknown[]; findings: { id: string }[] }
   expect(report).toMatchObject({ version: 1, ok: false })
-  expect(report.mails).toHaveLength(12)
+  expect(report.mails).toHaveLength(14)
   expect(report.findings.filter(({ id }) => id === 'template-broken')).toEqual([
     expect.objectContaining({
       severity: 'error',
@@ -93,7 +93,7 @@ test.each(['lint', 'preview'])('email %s of a folder without a layout is wrong u
   expect(stderr).toMatch(/^platformctl: nowhere is not a folder of templates: .*\.\n$/)
 })
 
-test('list names the twelve mails with their subjects and slots', async () => {
+test('list names the fourteen mails with their subjects and slots', async () => {
   const { code, stdout } = await run(['email', 'list', '--format', 'json'])
   expect(code).toBe(0)
   const { version, mails } = JSON.parse(stdout) as {
@@ -101,7 +101,7 @@ test('list names the twelve mails with their subjects and slots', async () => {
     mails: { name: string; slots: object }[]
   }
   expect(version).toBe(1)
-  expect(mails).toHaveLength(12)
+  expect(mails).toHaveLength(14)
   expect(mails[4]).toMatchObject({ name: 'exam-passed', subject: 'Passed: Gates and measurement' })
   expect((await run(['email', 'list'])).stdout).toContain('slots: exam, score, resultUrl\n')
 })
@@ -188,7 +188,7 @@ test('a template that is missing, or there twice, is a finding, and so is a layo
   await rm(path.join(cwd, 'mails', 'welcome.md'))
   await cp(path.join(cwd, 'mails', 'magic-link.md'), path.join(cwd, 'mails', 'magic-link.mjml'))
   const { mails, findings } = await lintFolder(path.join(cwd, 'mails'))
-  expect(mails).toHaveLength(12)
+  expect(mails).toHaveLength(14)
   expect(findings.filter(({ id }) => id === 'template-broken')).toMatchObject([
     {
       location: { file: 'mails/magic-link.mjml' },

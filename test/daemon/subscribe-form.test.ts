@@ -1,15 +1,26 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
+import type { History } from '../../src/core/status/history.ts'
+import { openHistory } from '../../src/core/store/open.ts'
+import type { PlatformOptions } from '../../src/daemon/index.ts'
+import { openLearning } from '../support/learning.ts'
 
-function open({ mail = true, ...options }: Partial<PlatformOptions> & { readonly mail?: boolean } = {}) {
+function open({
+  mail = true,
+  ...options
+}: Partial<Omit<PlatformOptions, 'platform'>> & {
+  readonly mail?: boolean
+  readonly history?: History
+} = {}) {
   const recipients: string[] = []
-  const platform = openPlatform({
+  const texts: string[] = []
+  const platform = openLearning({
     env: {},
     ...(mail && {
       mailer: {
         kind: 'test',
         send: async (message) => {
           recipients.push(message.to.address)
+          texts.push(message.text)
           return { kind: 'sent', id: message.key }
         },
         verify: async () => {},
@@ -32,8 +43,9 @@ function open({ mail = true, ...options }: Partial<PlatformOptions> & { readonly
       headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
       body,
     })
-  const page = async (target: string) => (await ask(target)).text()
-  return { page, submit, recipients }
+  const page = async (target: string, headers: Record<string, string> = {}) =>
+    (await ask(target, { headers })).text()
+  return { page, submit, recipients, texts }
 }
 
 const FORM = '<form class="subscribe" method="post" action="/api/email/subscribe">'
@@ -100,4 +112,37 @@ test('a form gets JSON if the client does not ask for a page', async () => {
     'email',
     'name',
   ])
+})
+
+test('the status page of a process that watches mails incidents, beside the course and in words of its own', async () => {
+  const history = await openHistory(undefined)
+  onTestFinished(() => history.close())
+  const { page, submit, recipients, texts } = open({ history })
+  const status = await page('/')
+  expect(status).toContain('<summary>Get incidents by mail</summary>')
+  expect(status).toContain('<input type="hidden" name="course" value="status">')
+  expect(new Set(status.match(/ id="[^"]*"/g)).size).toBe(status.match(/ id="[^"]*"/g)?.length)
+  expect(await page('/lessons/3')).not.toContain('value="status"')
+  const answer = await submit('email=ada%40example.com&course=status')
+  expect([answer.status, await answer.text()]).toEqual([202, expect.stringContaining('not subscribed yet')])
+  await expect.poll(() => recipients).toEqual(['ada@example.com'])
+  const link = /\/api\/email\/confirm\?\S+/.exec(texts[0] ?? '')?.[0] ?? ''
+  expect(link).toContain('course=status')
+  expect(texts[0]).toContain('when something fails here')
+  // A scanner that opens the link confirms nothing.
+  expect(await page(link, { 'User-Agent': 'Slackbot-LinkExpanding 1.0' })).toContain(
+    'subscribes it to incidents',
+  )
+  expect(await page(link)).toContain('You will hear of incidents')
+})
+
+test.each([
+  ['nothing watches here', async () => ({})],
+  ['mail is not configured', async () => ({ history: await openHistory(undefined), mail: false })],
+])('nobody is invited to hear of incidents if %s', async (_, options) => {
+  expect(await open(await options()).page('/')).not.toContain('value="status"')
+})
+
+test('who asks for incidents where nothing watches is told that this is no course', async () => {
+  expect((await open().submit('email=ada%40example.com&course=status')).status).toBe(400)
 })

@@ -495,6 +495,13 @@ const FAULTS: readonly SpoiledRow[] = [
     /first-firing/,
   ],
   ['courses', { intro: { lessons: './x' } }, 'courses.intro', /preset has a course intro/, /another id/],
+  [
+    'courses',
+    { status: { lessons: './x' } },
+    'courses.status',
+    /incidents go by the name status/,
+    /another id/,
+  ],
   ['courses', { firing: {} }, 'courses.firing.lessons', /no lessons/, /lessons:/],
   [
     'courses',

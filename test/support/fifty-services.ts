@@ -29,6 +29,7 @@ export function fiftyServices(now: number): string {
     labels: LABELS,
     invitation: undefined,
     signUp: undefined,
+    signUpForNotices: undefined,
     summary: {
       now: now,
       state: 'failing',

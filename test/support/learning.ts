@@ -45,6 +45,8 @@ type LearningMail =
   | 'magic-link'
   | 'welcome'
   | 'subscription-confirmation'
+  | 'status-confirmation'
+  | 'status-notice'
   | 'exam-passed'
   | `course-day-${1 | 2 | 3 | 4 | 5 | 6 | 7}`
 // The default platform has exactly these.

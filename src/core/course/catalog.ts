@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Log } from '../log.ts'
 import type { LessonText, LessonTexts, LessonTranslations } from '../mail/lesson-text.ts'
-import { type CourseDefinition, type CoursePlan, planOf } from './definition.ts'
+import { type CourseDefinition, type CoursePlan, type Plan, planOf } from './definition.ts'
+import { baseOf, NOTICES, type Notices } from './notices.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
 import { dueAt, type Enrolment, nextLesson, type Zones } from './schedule.ts'
 import type { Begin, Claim, CourseStore, Next, PinnedPlan, Subscription } from './store.ts'
@@ -10,21 +11,23 @@ import type { Begin, Claim, CourseStore, Next, PinnedPlan, Subscription } from '
 export interface Catalog {
   readonly courses: readonly CourseDefinition[]
   find(id: string): CourseDefinition | undefined
+  /** Undefined: the platform sends no notices. */
+  readonly notices: Notices | undefined
   /** How enrolments begin, with the courses and texts as they are. */
   begin(): Promise<Begin>
   /** What an enrolment follows; undefined: the platform no longer has its course. */
   plan(
     enrolment: Pick<Subscription, 'course' | 'courseVersion'>,
     store: Pick<CourseStore, 'pinnedPlan'>,
-  ): Promise<CoursePlan | undefined>
+  ): Promise<Plan | undefined>
   /** The text that an enrolment gets of a lesson. */
   text(
-    plan: CoursePlan,
+    plan: Plan,
     lesson: Pick<Claim, 'course' | 'day' | 'language'>,
     store: Pick<CourseStore, 'lessonText'>,
   ): Promise<LessonMail>
   /** The lesson after one that was sent; undefined: that was the last. */
-  next(plan: CoursePlan, enrolment: Enrolment, sent: number): Next | undefined
+  next(plan: Plan, enrolment: Enrolment, sent: number): Next | undefined
   /** The versions that enrolments begin with now. */
   versions(): Promise<readonly string[]>
 }
@@ -34,6 +37,8 @@ export interface CatalogOptions {
   /** The texts of the lessons, for enrolments to keep; without them everybody gets the newest. */
   readonly texts?: (() => Promise<LessonTexts>) | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
+  /** What subscribers of incidents follow. */
+  readonly notices?: Notices | undefined
 }
 
 /** Opens the courses of a platform; time zones are loaded only where a course goes by local time. */
@@ -47,7 +52,7 @@ export async function openCatalog(
 
 export function createCatalog(
   courses: readonly CourseDefinition[],
-  { zones, texts: readTexts, log }: CatalogOptions = {},
+  { zones, texts: readTexts, log, notices }: CatalogOptions = {},
 ): Catalog {
   const byId = new Map(courses.map((course) => [course.id, course]))
   /** Asked for once, also by many at once. */
@@ -75,9 +80,16 @@ export function createCatalog(
   return {
     courses,
     find: (id) => byId.get(id),
+    notices,
     async begin() {
       const { pinned } = await load()
       return ({ course: id, ...enrolment }) => {
+        if (id === NOTICES && notices !== undefined)
+          return {
+            lessons: 0,
+            dueAt: undefined,
+            pinned: { version: String(notices.head()), plan: '{}', texts: [] },
+          }
         const course = byId.get(id)
         if (course === undefined) return undefined
         const { length: lessons } = course.lessons
@@ -85,6 +97,7 @@ export function createCatalog(
       }
     },
     async plan({ course: id, courseVersion: version }, store) {
+      if (id === NOTICES && notices !== undefined) return notices.plan(baseOf(version))
       const course = byId.get(id)
       if (course === undefined || course.follow === 'latest' || version === undefined) return course
       if ((await load()).pinned.get(id)?.version === version) return course
@@ -103,6 +116,7 @@ export function createCatalog(
       return (await asked) ?? course
     },
     async text(plan, { course: id, day, language }, store) {
+      if (id === NOTICES) return { kind: 'running', language }
       const { texts } = await load()
       const lesson = plan.lessons[day - 1] ?? ''
       const like = byId.get(id)?.lessons[0] ?? ''

@@ -87,9 +87,13 @@ export interface Course {
     readonly limit: number
     /** Calls of one run together send at most one message per subscription; default: a run of its own. */
     readonly run?: string
+    /** Notices alone, past the lessons that wait; without it, both. */
+    readonly notices?: boolean
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
+  /** Makes due the notices that subscribers have not had; whether one is to be sent now. */
+  noticesDue(): Promise<boolean>
   /**
    * Mails confirmations again that could not be handed over, with a link of their own, and gives how many went out.
    * Stops at the first that fails again.

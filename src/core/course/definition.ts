@@ -13,15 +13,26 @@ export type Cadence =
       readonly weekdays: readonly number[]
     }
 
+/** Each lesson at a moment of its own, in UTC milliseconds: when there was something to say. */
+interface Published {
+  readonly kind: 'published'
+  readonly at: readonly number[]
+}
+
 /** What an enrolment follows: its lessons and when they are due. */
-export interface CoursePlan {
+export interface Plan {
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
-  readonly cadence: Cadence
+  readonly cadence: Cadence | Published
   /** The least time between two lessons to one subscriber. */
   readonly spacingMs: number
   /** Of each lesson, the hashes of its texts by language, the original's under an empty one; undefined: the newest texts. */
   readonly texts?: readonly Readonly<Record<string, string>>[]
+}
+
+/** As a definition says it. */
+export interface CoursePlan extends Plan {
+  readonly cadence: Cadence
 }
 
 /** A course by mail: lessons in order, one at a time. */

@@ -6,12 +6,12 @@ import type { Outcome, Recorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
 import type { Course, DispatchResult } from './course.ts'
-import { type CoursePlan, FIRST_COURSE } from './definition.ts'
+import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createMarker } from './marker.ts'
 import type { LessonMail } from './pinned-texts.ts'
 import { type About, createRefusals } from './refusals.ts'
-import { finish, KEY_LIFE_MS, release, settle } from './schedule.ts'
+import { finish, KEY_LIFE_MS, pass, release, settle } from './schedule.ts'
 import { createSemaphore } from './semaphore.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
@@ -34,11 +34,13 @@ export interface DispatcherOptions {
   readonly random: Random
   readonly log: Log
   readonly catalog: Catalog
-  /** What a lesson's mail needs besides its template. */
   /** Waits for a place within the pace that all dispatchers of the store share. */
   readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
   /** Are courses paused? Asked before the first lesson and every few seconds. */
   readonly isPaused?: () => Promise<boolean>
+  /** Asked just before a lesson is handed over. `over`: it is left out; held: it waits until that moment. */
+  readonly standing?: (claim: Claim) => Promise<'send' | 'over' | { readonly heldUntil: number }>
+  /** What a lesson's mail needs besides its template. */
   readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
 }
 
@@ -48,8 +50,8 @@ export interface DispatcherOptions {
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, catalog, mailFor } = options
-  const { turn = async () => {}, isPaused = async () => false } = options
-  return async ({ limit, run, signal, onProgress }) => {
+  const { turn = async () => {}, isPaused = async () => false, standing } = options
+  return async ({ limit, run, notices, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const left = async () => {
@@ -74,6 +76,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       random,
       limit,
       run,
+      notices,
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
     })
@@ -118,7 +121,18 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         await mark(taken, release(claim, clock.now(), false))
         feed.giveBack({ stale: true })
       } else if (outcome === 'gone') feed.giveBack({ stale: false })
-      else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
+      else if (outcome === 'over') {
+        const now = clock.now()
+        await mark(taken, pass(claim, now, following(plan, claim, now)))
+        feed.giveBack({ stale: false })
+      } else if ('heldUntil' in outcome) {
+        const now = clock.now()
+        await mark(taken, {
+          ...release(claim, now, true),
+          nextAttemptAt: Math.max(now, claim.dueAt, outcome.heldUntil),
+        })
+        feed.giveBack({ stale: false })
+      } else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed') {
         unheard ??= outcome.reason
         await mark(taken, release(claim, clock.now(), true))
         tell(claim, outcome)
@@ -127,10 +141,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
 
     /** The lesson after a claim's, when that is sent now. */
-    const following = (plan: CoursePlan, claim: Claim, now: number) =>
+    const following = (plan: Plan, claim: Claim, now: number) =>
       catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
 
-    async function record(taken: Taken, plan: CoursePlan | undefined, outcome: Outcome): Promise<void> {
+    async function record(taken: Taken, plan: Plan | undefined, outcome: Outcome): Promise<void> {
       const { claim } = taken
       const now = clock.now()
       const next = plan && following(plan, claim, now)
@@ -140,7 +154,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
 
     /** What a refusal is about shows in what becomes of the others; its slot does not wait for that. */
-    async function refused(taken: Taken, plan: CoursePlan, outcome: Refusal): Promise<void> {
+    async function refused(taken: Taken, plan: Plan, outcome: Refusal): Promise<void> {
       const { claim, lease } = taken
       const { reason } = outcome
       const unclear = aboutOf(outcome)
@@ -161,9 +175,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 
     async function handOver(
       { claim, lease }: Taken,
-      plan: CoursePlan,
+      plan: Plan,
       text: LessonTextToSend,
-    ): Promise<SendOutcome | 'untried' | 'gone'> {
+    ): Promise<SendOutcome | 'untried' | 'gone' | 'over' | { readonly heldUntil: number }> {
       if (stopped()) return 'untried'
       try {
         await turn(signal)
@@ -175,6 +189,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       // A lesson that was claimed under a clock that was ahead waits until it is due.
       const early = clock.now() < claim.dueAt
       if (stopped() || early || !lease.mayBegin()) return 'untried'
+      const stands = await standing?.(claim)
+      if (stands !== undefined && stands !== 'send') return stands
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return 'gone'
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
@@ -216,7 +232,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       recorded,
     }: {
       readonly claim: Claim
-      readonly plan: CoursePlan
+      readonly plan: Plan
       readonly text: LessonTextToSend
       readonly signal: AbortSignal
       readonly recorded: Recorded
@@ -307,7 +323,7 @@ const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answe
 
 /** Which mail a lesson is, and the key that all its attempts share, whatever becomes of its template meanwhile. */
 export function lessonOf(
-  { lessons }: Pick<CoursePlan, 'lessons'>,
+  { lessons }: Pick<Plan, 'lessons'>,
   { course, subscription, enrolment, day }: Pick<Claim, 'course' | 'subscription' | 'enrolment' | 'day'>,
 ): Pick<Mail, 'template' | 'label' | 'about'> {
   const template = lessons[day - 1]

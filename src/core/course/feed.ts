@@ -32,11 +32,12 @@ export function createFeed(input: {
   readonly random: Random
   readonly limit: number
   readonly run: string | undefined
+  readonly notices: boolean | undefined
   readonly patienceMs: number
   /** So many claims are kept ready. */
   readonly ahead: number
 }): Feed {
-  const { store, clock, timer, random, patienceMs, ahead } = input
+  const { store, clock, timer, random, notices, patienceMs, ahead } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
   const leases: Lease[] = []
@@ -53,7 +54,7 @@ export function createFeed(input: {
       const now = clock.now()
       const since = timer.monotonic()
       const retries = Math.floor(limit / RETRY_SHARE + random.fraction())
-      const claims = await store.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call })
+      const claims = await store.claimDue({ now, limit, retries, leaseMs: LEASE_MS, call, notices })
       left -= claims.length
       dry = claims.length === 0
       if (dry) return

@@ -22,15 +22,16 @@ export function confirmUrl(siteUrl: string, token: string, course?: string): str
   return `${siteUrl}${ROUTES.confirm.path}?token=${token}${course === undefined ? '' : `&course=${course}`}`
 }
 
-/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. */
+/** `s` names subscription and enrolment, `t` is their HMAC: nothing about it is stored. `course` only chooses the words of the page. */
 export function unsubscribeUrl(
   siteUrl: string,
   key: string,
   subscription: string,
   enrolment: number,
+  course?: string,
 ): string {
   const s = `${subscription}.${enrolment}`
-  return `${siteUrl}${ROUTES.unsubscribe.path}?s=${s}&t=${sign(key, s)}`
+  return `${siteUrl}${ROUTES.unsubscribe.path}?s=${s}&t=${sign(key, s)}${course === undefined ? '' : `&course=${course}`}`
 }
 
 /** The subscription that a link names, or undefined for a link that we did not make. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
@@ -22,8 +23,10 @@ import {
   unicodeDomain,
   unsubscribeUrl,
 } from './links.ts'
-import { nextDay } from './schedule.ts'
+import { baseOf, NOTICE_CONFIRMATION_MAIL, NOTICES, type Notice, type NoticeStore } from './notices.ts'
+import { KEY_LIFE_MS, nextDay } from './schedule.ts'
 import type { Claim, ConfirmationMail, CourseStore, Erased, Subscription } from './store.ts'
+import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
@@ -40,6 +43,9 @@ function newId(random: Random): string {
   return id.startsWith('-') ? `0${id.slice(1)}` : id
 }
 const RESOLVE_AT_ONCE = 500
+const WAKE_AT_ONCE = 500
+/** What a silence holds back is looked at again after this, as it may be ended early. */
+const HELD_MS = 10 * 60 * 1000
 
 export interface CourseOptions {
   readonly store: CourseStore
@@ -61,6 +67,14 @@ export interface CourseOptions {
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
   readonly oldLinkKeys?: readonly Secret[]
+  /** What mails subscribers of incidents; undefined: this platform sends no notices. */
+  readonly notices?: {
+    readonly store: NoticeStore
+    /** The end of the silence in which nothing is to be sent. */
+    readonly silentUntil: () => Promise<number | undefined>
+    /** What a notice says, in a language. */
+    readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
+  }
   /** Recognizes an erased address: kept in the store, so that no change of a secret forgets it. Default: `linkKey`. */
   readonly addressKey?: Secret
 }
@@ -82,11 +96,18 @@ export function openCourse({
   oldLinkKeys = [],
   turn,
   isPaused,
+  notices,
   addressKey = linkKey,
 }: CourseOptions): Course {
   const pending = new Set<Promise<void>>()
-  const unsubscribe = (subscription: string, enrolment: number) =>
-    unsubscribeUrl(siteUrl, linkKey.reveal(), subscription, enrolment)
+  const unsubscribe = ({ subscription, enrolment, course }: Claim) =>
+    unsubscribeUrl(
+      siteUrl,
+      linkKey.reveal(),
+      subscription,
+      enrolment,
+      course === NOTICES ? course : undefined,
+    )
   const readLink = (link: { readonly s: string; readonly t: string }) =>
     // Each is tried whatever the one before gave, so that the time does not tell which of them it was.
     [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
@@ -106,7 +127,10 @@ export function openCourse({
   const lessonUrl = ({ course, day }: Claim) =>
     `${siteUrl}${ROUTES.lesson.path.replace(':day', String(day))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
   const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
+  /** Before anything that depends on which notices there are. */
+  const refreshed = async () => catalog.notices?.refresh()
   const resolveOne = async (enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) => {
+    await refreshed()
     const plan = await catalog.plan(enrolment, store)
     return store.resolve({
       id: enrolment.id,
@@ -116,6 +140,19 @@ export function openCourse({
       next: ({ confirmedAt = 0, ...known }, day) =>
         plan && catalog.next(plan, { ...known, confirmedAt }, day),
     })
+  }
+  const noticeOf = ({ course, courseVersion, day }: Claim) =>
+    course === NOTICES ? catalog.notices?.find(baseOf(courseVersion) + day) : undefined
+  async function noticeStanding(claim: Claim): Promise<'send' | 'over' | { readonly heldUntil: number }> {
+    const { course, courseVersion, day, problem } = claim
+    if (course !== NOTICES) return 'send'
+    const now = clock.now()
+    // A later notice has come: nobody waits for an operator to decide about this one.
+    const isGivenUp =
+      problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
+    if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
+    const until = await notices?.silentUntil()
+    return until === undefined ? 'send' : { heldUntil: Math.min(until, now + HELD_MS) }
   }
   const calls = new Set<Promise<void>>()
   const closing = new AbortController()
@@ -130,8 +167,15 @@ export function openCourse({
     catalog,
     ...(turn && { turn }),
     ...(isPaused && { isPaused }),
+    ...(notices && { standing: noticeStanding }),
     mailFor: (claim) => {
-      const link = unsubscribe(claim.subscription, claim.enrolment)
+      const link = unsubscribe(claim)
+      const notice = noticeOf(claim)
+      if (notice && notices)
+        return {
+          slots: { ...notices.slots(notice, claim.language), unsubscribeUrl: link },
+          unsubscribeUrl: link,
+        }
       return {
         slots: {
           lessonUrl: lessonUrl(claim),
@@ -143,10 +187,8 @@ export function openCourse({
   })
 
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
-    const running = run({
-      ...options,
-      signal: AbortSignal.any([closing.signal, ...(signal ? [signal] : [])]),
-    })
+    const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
+    const running = refreshed().then(() => run({ ...options, signal: both }))
     const ended = running.then(
       () => {},
       () => {},
@@ -163,8 +205,9 @@ export function openCourse({
     { address: to, id, course, language }: ConfirmationMail & Pick<Subscription, 'course'>,
     { token, hash }: ReturnType<typeof newToken>,
   ): Promise<SendOutcome> {
+    const template = course === NOTICES ? NOTICE_CONFIRMATION_MAIL : 'subscription-confirmation'
     const outcome = await mailer.send({
-      template: 'subscription-confirmation',
+      template,
       language,
       slots: { confirmUrl: confirmUrl(siteUrl, token, course === firstCourse ? undefined : course) },
       to: { name: undefined, address: to },
@@ -179,7 +222,7 @@ export function openCourse({
           enrolment: 0,
           day: 0,
           messageId: mailer.messageId({
-            template: 'subscription-confirmation',
+            template,
             about: `confirmation.${hash}`,
           }),
           ...outcomeFields(outcome),
@@ -262,8 +305,10 @@ export function openCourse({
     },
     courses: catalog.courses,
     async enrol({ spelling, identity, course = firstCourse, timeZone, language, key }, operator) {
-      if (catalog.find(course) === undefined) return { enrolled: false, reason: 'no_such_course' }
+      if (catalog.find(course) === undefined && !(course === NOTICES && catalog.notices))
+        return { enrolled: false, reason: 'no_such_course' }
       if (await isSuppressed(identity)) return { enrolled: false, reason: 'erased' }
+      await refreshed()
       return store.enrol({
         begin: await catalog.begin(),
         identity: await storedForm(identity),
@@ -280,7 +325,7 @@ export function openCourse({
     },
     async cancel({ identity, course = firstCourse }, operator) {
       const found = await store.find(await storedForm(identity), course)
-      if (found?.state !== 'confirmed' || nextDay(found.sentDays, found.lessons) === undefined) return false
+      if (found === undefined || !isUnderWay(found)) return false
       await store.unsubscribe({
         id: found.id,
         enrolment: found.enrolment,
@@ -289,10 +334,11 @@ export function openCourse({
       })
       return true
     },
-    confirm: async (token) =>
-      TOKEN.test(token)
-        ? store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
-        : 'invalid',
+    async confirm(token) {
+      if (!TOKEN.test(token)) return 'invalid'
+      await refreshed()
+      return store.confirm({ begin: await catalog.begin(), tokenHash: hashToken(token), now: clock.now() })
+    },
     checkToken: (token) =>
       TOKEN.test(token)
         ? store.checkToken({ tokenHash: hashToken(token), now: clock.now() })
@@ -306,6 +352,14 @@ export function openCourse({
       if (named) await store.undoUnsubscribe({ ...named, now: clock.now() })
     },
     dispatch,
+    async noticesDue() {
+      if (notices === undefined) return false
+      await refreshed()
+      if (catalog.notices?.head() === 0) return false
+      const now = clock.now()
+      while ((await notices.store.wake({ now, limit: WAKE_AT_ONCE })) === WAKE_AT_ONCE) await nextTurn()
+      return notices.store.isDue(now)
+    },
     async retryConfirmations(signal) {
       const now = clock.now()
       const failed = mailer.configured
@@ -360,6 +414,7 @@ export function openCourse({
     findById: (id) => store.findById(id),
     async messageIdOf({ id, course, courseVersion, enrolment, sentDays, lessons }) {
       const day = nextDay(sentDays, lessons)
+      await refreshed()
       const plan = await catalog.plan({ course, courseVersion }, store)
       if (plan === undefined || day === undefined || day > plan.lessons.length) return undefined
       return mailer.messageId(lessonOf(plan, { course, subscription: id, enrolment, day }))

@@ -1,5 +1,5 @@
 import type { Outcome } from '../mail/transport.ts'
-import type { Cadence, CoursePlan } from './definition.ts'
+import type { Cadence, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
 import type { Claim, Next, Settlement } from './store.ts'
 
@@ -44,7 +44,7 @@ export interface Enrolment {
  * `every`, no calendar is asked: confirmation + (day − 1) × every. With `at`, it is the day-th slot from confirmation on.
  */
 export function dueAt(
-  { cadence, spacingMs }: Pick<CoursePlan, 'cadence' | 'spacingMs'>,
+  { cadence, spacingMs }: Pick<Plan, 'cadence' | 'spacingMs'>,
   enrolment: Enrolment,
   day: number,
   zones: Zones | undefined,
@@ -52,7 +52,9 @@ export function dueAt(
   const due =
     cadence.kind === 'every'
       ? enrolment.confirmedAt + (day - 1) * cadence.ms
-      : slotAt(cadence, enrolment, day, zones)
+      : cadence.kind === 'published'
+        ? (cadence.at[day - 1] ?? enrolment.confirmedAt)
+        : slotAt(cadence, enrolment, day, zones)
   return enrolment.lastSentAt === undefined || spacingMs === 0
     ? due
     : Math.max(due, enrolment.lastSentAt + spacingMs)
@@ -86,7 +88,7 @@ function weekdayOf(day: number): number {
 
 /** What follows a lesson that was sent; undefined after the last one. */
 export function nextLesson(
-  plan: CoursePlan,
+  plan: Plan,
   enrolment: Enrolment,
   sent: number,
   zones: Zones | undefined,
@@ -149,6 +151,20 @@ export function settle(
   return {
     ...consequence(claim, outcome, { now, fraction, next }),
     attempt: { ...outcomeFields(outcome), ...(messageId === undefined ? {} : { messageId }) },
+  }
+}
+
+/** Leaves out a lesson that there is no reason to send any more, and goes on with the next. */
+export function pass(claim: Claim, now: number, next: Next | undefined): Settlement {
+  return {
+    claim,
+    now,
+    sent: true,
+    lessons: next?.lessons ?? claim.day,
+    nextAttemptAt: next?.dueAt,
+    failures: 0,
+    problem: undefined,
+    end: false,
   }
 }
 

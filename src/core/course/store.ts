@@ -59,7 +59,9 @@ export interface Next {
 }
 
 /** How an enrolment begins. */
-export interface Start extends Next {
+export interface Start extends Omit<Next, 'dueAt'> {
+  /** Of the first lesson; undefined: none is planned yet. */
+  readonly dueAt: number | undefined
   /** The plan that it keeps; undefined: it follows the newest. */
   readonly pinned?: PinnedPlan | undefined
 }
@@ -254,6 +256,8 @@ export interface CourseStore {
     readonly leaseMs: number
     /** Names the dispatch call: one message for each subscription a call. */
     readonly call: string
+    /** Notices alone, past the lessons that wait. */
+    readonly notices?: boolean | undefined
   }): Promise<readonly Claim[]>
   /**
    * Holds what `call` has in hand for `leaseMs` from now, also of a subscriber who left or came back meanwhile: the

@@ -1,5 +1,6 @@
 import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
+import { NOTICES } from './notices.ts'
 import { DAY_MS, KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type { Claim, EnrolRefusal, Next, Settlement, Start, Subscription } from './store.ts'
 
@@ -81,7 +82,7 @@ export function wantsConfirmation(
   now: number,
 ): boolean {
   if (isSuppressed(record)) return false
-  if (record.state === 'confirmed' && dayInHand(record) !== undefined) return false
+  if (isUnderWay(record)) return false
   return (
     recent.count < CONFIRMATIONS_A_DAY && (recent.newestAt === undefined || recent.newestAt <= now - HOUR_MS)
   )
@@ -91,8 +92,18 @@ export function wantsConfirmation(
 export function enrolRefusal(record: SubscriptionRecord): EnrolRefusal | undefined {
   if (isSuppressed(record)) return 'suppressed'
   if (record.state === 'unsubscribed') return 'unsubscribed'
-  if (record.state === 'confirmed' && dayInHand(record) !== undefined) return 'already_enrolled'
+  if (isUnderWay(record)) return 'already_enrolled'
   return undefined
+}
+
+/** In the middle of a course, or subscribed to notices, which have no end. */
+export function isUnderWay({
+  course,
+  state,
+  sentDays,
+  lessons,
+}: Pick<Subscription, 'course' | 'state' | 'sentDays' | 'lessons'>): boolean {
+  return state === 'confirmed' && (course === NOTICES || nextDay(sentDays, lessons) !== undefined)
 }
 
 export interface Confirmation {

@@ -11,6 +11,8 @@ export type TellOutcome =
 /** A way to tell somebody. `tell` never rejects, and sends under the same `id` for every attempt. */
 export interface Channel {
   readonly name: string
+  /** Which messages it is for; all when left out. */
+  readonly takes?: (kind: MessageKind, incident: StoredIncident) => boolean
   tell(message: {
     readonly id: string
     readonly kind: MessageKind
@@ -52,7 +54,9 @@ export async function tellDue({
     channels.map(async (channel) => {
       const due = dueMessages({ incidents, messages, channel: channel.name, silence, now: clock.now() })
       // In order: the end of an incident is not told before its beginning.
-      for (const { incident, kind } of due) await tellOne({ store, channel, incident, kind, clock, log })
+      for (const { incident, kind } of due)
+        if (channel.takes?.(kind, incident) ?? true)
+          await tellOne({ store, channel, incident, kind, clock, log })
     }),
   )
 }

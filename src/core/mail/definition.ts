@@ -110,3 +110,12 @@ export interface MailSet {
 
 /** What the dispatcher fills into every lesson. */
 export const LESSON_SLOTS = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const
+
+/** What the dispatcher fills into every notice of an incident or an announcement. */
+export const NOTICE_SLOTS = {
+  title: 'text',
+  text: 'text',
+  when: 'text',
+  statusUrl: 'url',
+  unsubscribeUrl: 'url',
+} as const

@@ -73,6 +73,38 @@ export const de: Messages = {
     invitation: (title, lessons) =>
       `${title}: ${lessons === 1 ? 'eine Lektion' : `${lessons} Lektionen`} per E-Mail. <a href="/lessons/1">Die erste gleich hier lesen</a>.`,
   },
+  notices: {
+    words: {
+      confirmedHeading: 'Sie erfahren von Störungen',
+      confirmed:
+        'Ihre Adresse ist bestätigt. Sie bekommen eine E-Mail, wenn hier etwas ausfällt und wenn es wieder funktioniert.',
+      confirmedEnd: 'In jeder E-Mail steht ein Link, der sie mit einem Klick abbestellt.',
+      confirm: 'Ein Klick bestätigt, dass diese Adresse Ihnen gehört, und abonniert Störungsmeldungen.',
+      confirmElse: 'Wenn Sie das nicht wollten, schließen Sie diese Seite; dann geschieht nichts.',
+      unsubscribed: 'Wenn der Link vollständig war, bekommen Sie keine weiteren Störungsmeldungen.',
+      undo: 'Rückgängig: Störungsmeldungen weiter schicken',
+      subscribeHeading: 'Störungen per E-Mail erfahren',
+      subscribeNote:
+        'Eine E-Mail, wenn etwas ausfällt, wenn es wieder funktioniert und wenn Wartungsarbeiten geplant sind. Zuerst bekommen Sie einen Link, der Ihre Adresse bestätigt; in jeder E-Mail steht ein Link zum Abbestellen.',
+      subscribed:
+        'Wenn diese Adresse noch nicht angemeldet ist, ist eine E-Mail mit einem Link zur Bestätigung unterwegs.',
+      resubscribed: 'Wenn der Link vollständig war, bekommen Sie wieder Störungsmeldungen.',
+    },
+    openedTitle: (platform, what) => `${platform}: ${what} gestört`,
+    opened: (what, means) => `Gestört ist zurzeit: ${what}. ${means}`,
+    means: {
+      datastore: 'Die Anmeldung kann fehlschlagen.',
+      payments: 'Käufe können fehlschlagen.',
+      mail: 'E-Mails können später kommen.',
+      store: 'Abonnieren kann fehlschlagen, und E-Mails können später kommen.',
+    },
+    meansOther: 'Was davon abhängt, kann ebenfalls ausfallen.',
+    since: (from) => `Seit ${from}.`,
+    closedTitle: (platform, what) => `${platform}: ${what} funktioniert wieder`,
+    closed: (what) => `Es funktioniert wieder: ${what}.`,
+    lasted: (from, to, ms) => `Die Störung dauerte ${duration(ms)}, von ${from} bis ${to}.`,
+    announcedTitle: (platform) => `${platform}: Ankündigung`,
+  },
   mail: {
     unsubscribe: 'Abmelden',
     readLesson: 'Im Browser lesen',

@@ -79,6 +79,40 @@ export const en = {
     invitation: (title: string, lessons: number) =>
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail. <a href="/lessons/1">Read the first one here</a>.`,
   },
+  /** Mails about incidents. The first words stand in place of those of a course. */
+  notices: {
+    words: {
+      confirmedHeading: 'You will hear of incidents',
+      confirmed:
+        'Your address is confirmed. You get a mail when something fails here, and when it works again.',
+      confirmedEnd: 'Every mail has a link that ends them with one click.',
+      confirm: 'One click confirms that this address is yours and subscribes it to incidents.',
+      confirmElse: 'If you did not ask for this, close this page and nothing happens.',
+      unsubscribed: 'If this link was complete, no further mails about incidents will come.',
+      undo: 'Undo: keep these mails coming',
+      subscribeHeading: 'Get incidents by mail',
+      subscribeNote:
+        'A mail when something fails, when it works again, and when maintenance is planned. You first get a link that confirms your address; every mail has a link that ends them.',
+      subscribed: 'If this address is not subscribed yet, a mail with a link to confirm it is on its way.',
+      resubscribed: 'If this link was complete, you get mails about incidents again.',
+    },
+    openedTitle: (platform: string, what: string) => `${platform}: ${what} is not working`,
+    opened: (what: string, means: string) => `${what} is not working at the moment. ${means}`,
+    /** What users miss while a probe of the engine fails. */
+    means: {
+      datastore: 'Signing in may fail.',
+      payments: 'Buying may fail.',
+      mail: 'Mails may come late.',
+      store: 'Subscribing may fail, and mails may come late.',
+    } as Readonly<Record<string, string>>,
+    meansOther: 'Whatever needs it may fail too.',
+    since: (from: string) => `Since ${from}.`,
+    closedTitle: (platform: string, what: string) => `${platform}: ${what} works again`,
+    closed: (what: string) => `${what} works again.`,
+    lasted: (from: string, to: string, ms: number) =>
+      `It was not working from ${from} to ${to}, for ${duration(ms)}.`,
+    announcedTitle: (platform: string) => `${platform}: announcement`,
+  },
   mail: {
     unsubscribe: 'Unsubscribe',
     readLesson: 'Read it in your browser',

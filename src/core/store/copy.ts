@@ -22,6 +22,7 @@ export const TABLES = [
   'silence',
   'heartbeat',
   'announcement',
+  'notice',
   'feedback_event',
   'mailbox',
   'mail_minute',

@@ -1,5 +1,6 @@
 import type { AuditLog } from '../audit.ts'
 import type { HourStore } from '../course/hours.ts'
+import type { NoticeStore } from '../course/notices.ts'
 import type { CourseStore } from '../course/store.ts'
 import type { HeartbeatStore } from '../heartbeats.ts'
 import type { IncidentStore } from '../incidents/incident.ts'
@@ -58,6 +59,8 @@ export interface Store extends HourStore {
   readonly audit: AuditLog
   /** What failed, and what was told of it. */
   readonly incidents: IncidentStore
+  /** What subscribers of incidents are told. */
+  readonly notices: NoticeStore
   readonly heartbeats: HeartbeatStore
   readonly feedback: FeedbackStore
   readonly sending: SendingStore

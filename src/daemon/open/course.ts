@@ -2,8 +2,11 @@ import { parseAddress } from '../../core/address.ts'
 import type { Clock } from '../../core/clock.ts'
 import { openCatalog } from '../../core/course/catalog.ts'
 import type { Course } from '../../core/course/course.ts'
+import { createNotices } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import type { Settings } from '../../core/env/settings.ts'
+import { isSilent } from '../../core/incidents/due.ts'
+import type { IncidentStore, Silence } from '../../core/incidents/incident.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
@@ -12,6 +15,7 @@ import { openTransactionalMail, type TransactionalMail } from '../../core/mail/t
 import type { Platform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { noticeSlots } from '../notice-text.ts'
 import { type Once, once } from '../once.ts'
 import type { Mail } from './mail.ts'
 import type { Stores } from './stores.ts'
@@ -56,7 +60,16 @@ export function openCoursePart({
   const course = once(async () => {
     const kept = await store()
     const opened = openCourse({
-      catalog: await openCatalog(platform.courses, { texts: textsOf(platform.mails), log }),
+      catalog: await openCatalog(platform.courses, {
+        texts: textsOf(platform.mails),
+        log,
+        notices: createNotices(kept.notices),
+      }),
+      notices: {
+        store: kept.notices,
+        silentUntil: openSilence(kept.incidents, clock),
+        slots: (notice, language) => noticeSlots(platform, siteUrl, notice, language),
+      },
       store: kept.course,
       persistent: kept.persistent,
       mailer,
@@ -103,4 +116,18 @@ export function openCoursePart({
     })
   })
   return { course, transactionalMail, confirmationsExhausted }
+}
+
+/** Asked before each notice, so that a fan-out asks the store once in a while only. */
+const SILENCE_ASKED_MS = 1000
+
+function openSilence(incidents: IncidentStore, clock: Clock): () => Promise<number | undefined> {
+  let asked: { readonly at: number; readonly silence: Promise<Silence | undefined> } | undefined
+  return async () => {
+    const at = clock.monotonic()
+    if (asked === undefined || at - asked.at >= SILENCE_ASKED_MS)
+      asked = { at, silence: incidents.lastSilence() }
+    const silence = await asked.silence
+    return isSilent(silence, clock.now()) ? silence?.until : undefined
+  }
 }

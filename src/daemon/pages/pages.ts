@@ -1,11 +1,24 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 import type { Cadence } from '../../core/course/definition.ts'
+import { NOTICES } from '../../core/course/notices.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
-import { SUBSCRIBE_STYLE } from './subscribe.ts'
+import { courseWords, SUBSCRIBE_STYLE } from './subscribe.ts'
+
+/** The stream of notices has a page of its own words. */
+export function confirmedNoticesPage(frame: Frame): Page {
+  const T = courseWords(frame, NOTICES)
+  return page({
+    frame,
+    title: T.confirmedTitle,
+    body: `<h1>${T.confirmedHeading}</h1>
+<p>${frame.messages.notices.words.confirmed}</p>
+<p class="quiet">${T.confirmedEnd}</p>`,
+  })
+}
 
 /** Says when the lessons come; nothing of it where the platform has no course any more. */
 export function confirmedPage(frame: Frame, cadence: Cadence | undefined): Page {
@@ -28,8 +41,8 @@ function cadenceText({ course, time }: Messages, cadence: Cadence): string {
 }
 
 /** The same link, by a button: whoever only looks at it confirms nothing. */
-export function confirmPage(frame: Frame, action: string): Page {
-  const T = frame.messages.course
+export function confirmPage(frame: Frame, action: string, course: string | null): Page {
+  const T = courseWords(frame, course)
   return page({
     frame,
     title: T.confirmTitle,
@@ -41,8 +54,8 @@ export function confirmPage(frame: Frame, action: string): Page {
 }
 
 /** Always says the same, for a genuine, a forged and an old link; the form undoes through the same link. */
-export function unsubscribedPage(frame: Frame, action: string): Page {
-  const T = frame.messages.course
+export function unsubscribedPage(frame: Frame, action: string, course: string | null): Page {
+  const T = courseWords(frame, course)
   return page({
     frame,
     title: T.unsubscribedTitle,
@@ -53,8 +66,8 @@ export function unsubscribedPage(frame: Frame, action: string): Page {
   })
 }
 
-export function resubscribedPage(frame: Frame): Page {
-  const T = frame.messages.course
+export function resubscribedPage(frame: Frame, course: string | null): Page {
+  const T = courseWords(frame, course)
   return page({
     frame,
     title: T.resubscribedTitle,

@@ -1,11 +1,17 @@
+import { NOTICES } from '../../core/course/notices.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { ROUTES } from '../../core/routes.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 
+/** What pages say of a course, or of the stream of notices, which is joined and left in the same way. */
+export function courseWords({ messages }: Pick<Frame, 'messages'>, course: string | null | undefined) {
+  return course === NOTICES ? { ...messages.course, ...messages.notices.words } : messages.course
+}
+
 /** The sign-up form of a course. It needs no script; the endpoint answers it with a page. */
 export function subscribeForm({
-  frame: { messages },
+  frame,
   course,
   refused,
 }: {
@@ -15,18 +21,19 @@ export function subscribeForm({
   /** What was typed, if it was not an address. */
   readonly refused?: string
 }): string {
-  const T = messages.course
+  const T = courseWords(frame, course)
+  const field = course === undefined ? 'subscribe' : `subscribe-${course}`
   const hidden =
     course === undefined ? '' : `<input type="hidden" name="course" value="${escapeHtml(course)}">`
   const invalid =
     refused === undefined
       ? ''
-      : ` value="${escapeHtml(refused)}" aria-invalid="true" aria-describedby="subscribe-refused" autofocus`
+      : ` value="${escapeHtml(refused)}" aria-invalid="true" aria-describedby="${field}-refused" autofocus`
   const why =
-    refused === undefined ? '' : `<p id="subscribe-refused" class="failing">${T.subscribeRefused}</p>`
+    refused === undefined ? '' : `<p id="${field}-refused" class="failing">${T.subscribeRefused}</p>`
   return `<form class="subscribe" method="post" action="${ROUTES.subscribe.path}">${hidden}
-<label for="subscribe-email">${T.subscribeLabel}</label>
-<div><input id="subscribe-email" name="email" type="email" autocomplete="email" required maxlength="254"${invalid}><button type="submit">${T.subscribeButton}</button></div>
+<label for="${field}-email">${T.subscribeLabel}</label>
+<div><input id="${field}-email" name="email" type="email" autocomplete="email" required maxlength="254"${invalid}><button type="submit">${T.subscribeButton}</button></div>
 ${why}<p class="quiet">${T.subscribeNote}</p>
 </form>`
 }
@@ -36,7 +43,7 @@ export function subscribeRefusedPage(
   frame: Frame,
   { course, refused }: { readonly course: string | undefined; readonly refused: string },
 ): Page {
-  const T = frame.messages.course
+  const T = courseWords(frame, course)
   return page({
     frame,
     title: T.subscribeRefusedTitle,
@@ -46,8 +53,8 @@ export function subscribeRefusedPage(
 }
 
 /** The same for every address, known or not; `sent` is false when the platform can mail nobody. */
-export function subscribedPage(frame: Frame, sent: boolean): Page {
-  const T = frame.messages.course
+export function subscribedPage(frame: Frame, sent: boolean, course: string | undefined): Page {
+  const T = courseWords(frame, course)
   const [title, text, end] = sent
     ? [T.subscribedTitle, T.subscribed, T.subscribedEnd]
     : [T.notMailedTitle, T.notMailed, T.notMailedEnd]

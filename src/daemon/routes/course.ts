@@ -4,6 +4,7 @@ import type { Challenge } from '../../core/access/challenge.ts'
 import { parseAddress } from '../../core/address.ts'
 import type { Course } from '../../core/course/course.ts'
 import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
+import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { fill } from '../../core/mail/render.ts'
 import type { Platform } from '../../core/platform.ts'
@@ -13,12 +14,19 @@ import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
 import type { Handler, RouteRequest } from '../http/route.ts'
 import { isScanner } from '../http/scanner.ts'
-import { confirmedPage, confirmPage, lessonPage, resubscribedPage, unsubscribedPage } from '../pages/pages.ts'
+import {
+  confirmedNoticesPage,
+  confirmedPage,
+  confirmPage,
+  lessonPage,
+  resubscribedPage,
+  unsubscribedPage,
+} from '../pages/pages.ts'
 import { subscribedPage, subscribeForm, subscribeRefusedPage } from '../pages/subscribe.ts'
 
 const SMALL_BODY_BYTES = 8 * 1024
 
-export const subscribeBody = (courses: readonly CourseDefinition[]) =>
+export const subscribeBody = (courses: readonly string[]) =>
   z.strictObject({
     email: z
       .string()
@@ -29,10 +37,10 @@ export const subscribeBody = (courses: readonly CourseDefinition[]) =>
         context.addIssue({ code: 'custom', message: parsed.reason })
         return z.NEVER
       }),
-    course: z
-      .enum(courses.map(({ id }) => id))
-      .optional()
-      .meta({ description: 'One of the platform’s courses; its first when left out.' }),
+    course: z.enum(courses).optional().meta({
+      description:
+        'One of the platform’s courses, its first when left out; or `status`, for mails about incidents.',
+    }),
     timeZone: z
       .string()
       .max(64)
@@ -51,20 +59,26 @@ export const subscribeBody = (courses: readonly CourseDefinition[]) =>
     challenge: z.string().max(4096).optional(),
   })
 
+/** What a visitor may subscribe to: the courses, and incidents where this process watches for them. */
+export function subscribable(courses: readonly CourseDefinition[], notices: boolean): readonly string[] {
+  return [...courses.map(({ id }) => id), ...(notices ? [NOTICES] : [])]
+}
+
 export function subscribeRoute(
   course: () => Promise<Course>,
-  courses: readonly CourseDefinition[],
+  courses: readonly string[],
   challenge?: Challenge,
 ): Handler {
   const body = subscribeBody(courses)
   return async (asked) => {
+    if (courses.length === 0) throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
     const fields = isOwnForm(asked.request) ? await readForm(asked, SMALL_BODY_BYTES) : undefined
     if (fields !== undefined && asked.wantsHtml && !body.shape.email.safeParse(fields.email).success)
       return htmlResponse({
         status: 400,
         requestId: asked.requestId,
         ...subscribeRefusedPage(asked.frame, {
-          course: courses.find(({ id }, index) => index > 0 && id === fields.course)?.id,
+          course: courses.find((id, index) => id === fields.course && (index > 0 || id === NOTICES)),
           refused: fields.email ?? '',
         }),
       })
@@ -75,10 +89,11 @@ export function subscribeRoute(
     } = fields === undefined ? await readJson(asked, body, SMALL_BODY_BYTES) : parseWith(body, fields)
     if (challenge && !(await challenge({ response, email: email.spelling, client: asked.client })))
       throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
-    const answer = await (await course()).subscribe({ ...email, ...wanted })
+    const to = wanted.course ?? courses[0]
+    const answer = await (await course()).subscribe({ ...email, ...wanted, course: to })
     const meta = { status: 202, requestId: asked.requestId }
     return fields !== undefined && asked.wantsHtml
-      ? htmlResponse({ ...meta, ...subscribedPage(asked.frame, answer.sent) })
+      ? htmlResponse({ ...meta, ...subscribedPage(asked.frame, answer.sent, to) })
       : jsonResponse(answer, meta)
   }
 }
@@ -109,11 +124,18 @@ export function confirmRoute(
       if (wantsJson(asked)) return jsonResponse({ status: 'unconfirmed' }, asked)
       return htmlResponse({
         requestId: asked.requestId,
-        ...confirmPage(asked.frame, `${asked.url.pathname}${asked.url.search}`),
+        ...confirmPage(
+          asked.frame,
+          `${asked.url.pathname}${asked.url.search}`,
+          asked.url.searchParams.get('course'),
+        ),
       })
     }
     if (wantsJson(asked)) return jsonResponse({ status: 'confirmed' }, asked)
-    const named = courses.find(({ id }) => id === asked.url.searchParams.get('course'))
+    const id = asked.url.searchParams.get('course')
+    if (id === NOTICES)
+      return htmlResponse({ requestId: asked.requestId, ...confirmedNoticesPage(asked.frame) })
+    const named = courses.find((one) => one.id === id)
     return htmlResponse({
       requestId: asked.requestId,
       ...confirmedPage(asked.frame, (named ?? courses[0])?.cadence),
@@ -132,13 +154,20 @@ export function unsubscribeRoute(course: () => Promise<Course>): Handler {
     if (undo) {
       // Whoever holds the link may undo: the token in it is what a forged form on another site cannot have.
       await (await course()).undoUnsubscribe(link)
-      return htmlResponse({ requestId: asked.requestId, ...resubscribedPage(asked.frame) })
+      return htmlResponse({
+        requestId: asked.requestId,
+        ...resubscribedPage(asked.frame, searchParams.get('course')),
+      })
     }
     await (await course()).unsubscribe(link)
     if (wantsJson(asked)) return jsonResponse({ status: 'unsubscribed' }, asked)
     return htmlResponse({
       requestId: asked.requestId,
-      ...unsubscribedPage(asked.frame, `${asked.url.pathname}${asked.url.search}`),
+      ...unsubscribedPage(
+        asked.frame,
+        `${asked.url.pathname}${asked.url.search}`,
+        searchParams.get('course'),
+      ),
     })
   }
 }

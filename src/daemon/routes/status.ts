@@ -1,4 +1,5 @@
 import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
+import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import type { Platform } from '../../core/platform.ts'
@@ -19,6 +20,8 @@ import { meaningOf, targetOf } from '../status.ts'
 type Needs = Pick<Parts, 'status' | 'mailReport' | 'settings' | 'clock' | 'platform' | 'labels'> & {
   /** The page of the course has the form to sign up. */
   readonly takesSubscribers: boolean
+  /** Incidents are mailed to who subscribes to them. */
+  readonly mailsIncidents: boolean
 }
 
 export function statusRoute(needs: Needs): Handler {
@@ -69,7 +72,7 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): Handler 
  * browser asks for on `?details`.
  */
 function answer(
-  { status, mailReport, settings, clock, platform, labels, takesSubscribers }: Needs,
+  { status, mailReport, settings, clock, platform, labels, takesSubscribers, mailsIncidents }: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
 ): Handler {
   const token = settings.health.deepToken
@@ -104,6 +107,7 @@ function answer(
         frame: asked.frame,
         invitation: invitationOf(platform, labels),
         signUp: takesSubscribers ? subscribeForm({ frame: asked.frame, course: undefined }) : undefined,
+        signUpForNotices: mailsIncidents ? subscribeForm({ frame: asked.frame, course: NOTICES }) : undefined,
         recorded: status.recorded,
         sampleUntil: status.sampleUntil,
         off: missedByVisitors(absent, platform, labels),

@@ -24,6 +24,11 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
   // The form has no answer to a host's own challenge.
   const takesSubscribers =
     parts.mailConfigured && parts.challenge === undefined && routesOf(parts.platform).includes('subscribe')
+  const watches = parts.status.recorded !== 'none'
+  const formsFor = {
+    takesSubscribers: takesSubscribers && parts.platform.courses.length > 0,
+    mailsIncidents: takesSubscribers && watches,
+  }
   /** A wrong secret is somebody guessing, or a caller that missed a rotation: both must be seen. */
   const refused = (name: 'dispatch' | 'health') => (given: 'wrong' | 'none') => {
     parts.metrics.secretRefused(name, given)
@@ -35,17 +40,16 @@ function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
       )
   }
   return {
-    status: lazyHandler(async () => (await statusRoutes()).statusRoute({ ...parts, takesSubscribers })),
-    statusJson: lazyHandler(async () =>
-      (await statusRoutes()).statusJsonRoute({ ...parts, takesSubscribers }),
-    ),
+    status: lazyHandler(async () => (await statusRoutes()).statusRoute({ ...parts, ...formsFor })),
+    statusJson: lazyHandler(async () => (await statusRoutes()).statusJsonRoute({ ...parts, ...formsFor })),
     statusFeed: lazyHandler(async () => (await statusRoutes()).statusFeedRoute(parts)),
     badge: lazyHandler(async () => (await statusRoutes()).badgeRoute(parts)),
     metrics: metricsRoute(parts.metrics, settings.health.deepToken),
     lesson: lazyHandler(async () => (await courseRoutes()).lessonRoute(parts.platform, takesSubscribers)),
-    subscribe: lazyHandler(async () =>
-      (await courseRoutes()).subscribeRoute(course, parts.platform.courses, parts.challenge),
-    ),
+    subscribe: lazyHandler(async () => {
+      const { subscribable, subscribeRoute } = await courseRoutes()
+      return subscribeRoute(course, subscribable(parts.platform.courses, watches), parts.challenge)
+    }),
     confirm: lazyHandler(async () =>
       (await courseRoutes()).confirmRoute(course, parts.confirmation, parts.platform.courses),
     ),

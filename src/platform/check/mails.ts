@@ -1,3 +1,4 @@
+import { NOTICES } from '../../core/course/notices.ts'
 import {
   fieldsAt,
   formAt,
@@ -77,6 +78,8 @@ export function checkCourses(place: Place, value: unknown, names: Names): void {
   for (const [id, course] of Object.entries(fieldsAt(place, value, 'courses') ?? {})) {
     const here = place.at(id)
     formAt(here, id, COURSE_NAME)
+    if (id === NOTICES)
+      here.fault('Mails about incidents go by the name status.', 'Choose another id for the course.')
     if (names.preset.courses.includes(id))
       here.fault(`The preset has a course ${id} already.`, 'Choose another id.')
     const fields = knownFieldsAt(here, course, 'a course', COURSE_FIELDS)

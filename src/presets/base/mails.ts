@@ -1,4 +1,4 @@
-import type { MailDefinition, MailSet } from '../../core/mail/definition.ts'
+import { type MailDefinition, type MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
 import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 
@@ -13,6 +13,8 @@ export const baseMails = [
       resolve: async (_, { asker, confirmAgain }) => ({ answer: await confirmAgain(asker.email) }),
     },
   },
+  { name: 'status-confirmation', slots: { confirmUrl: 'url' } },
+  { name: 'status-notice', slots: NOTICE_SLOTS },
   {
     name: 'magic-link',
     slots: { signInUrl: 'url' },

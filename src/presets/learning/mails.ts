@@ -3,7 +3,7 @@ import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
 import { baseMails } from '../base/mails.ts'
 
-const [confirmation, magicLink, welcome] = baseMails
+const [confirmation, statusConfirmation, statusNotice, magicLink, welcome] = baseMails
 
 /** In the order in which they are sent. */
 export const learningLessons = [
@@ -55,6 +55,8 @@ export const learningMails: readonly MailDefinition[] = [
       },
     },
   },
+  statusConfirmation,
+  statusNotice,
   ...learningLessons.map((name) => ({ name, slots: LESSON_SLOTS, lesson: true })),
 ]
 

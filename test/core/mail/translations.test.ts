@@ -90,6 +90,8 @@ test('the preset’s own translations are used in the languages of the platform,
   const names = () => platform().mails.definitions.map(({ name }) => name)
   expect(names().filter((name) => name.startsWith('de/'))).toEqual([
     'de/subscription-confirmation',
+    'de/status-confirmation',
+    'de/status-notice',
     'de/magic-link',
     'de/welcome',
     'de/firing-1-clay',

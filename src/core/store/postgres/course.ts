@@ -53,14 +53,19 @@ const bothHalves = (select: string, bounds: string) =>
     (half) => `(${select} FROM ${TABLE} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds})`,
   ).join(' UNION ALL ')
 
-const [FRESH = '', FAILED = ''] = HALVES.map(
-  (half) => `
+/** Of everything, or of notices alone, by the index that has only those. */
+const dueOf = (which: string) =>
+  HALVES.map(
+    (half) => `
   SELECT * FROM ${TABLE}
-  WHERE next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM $2
+  WHERE ${which} next_attempt_at IS NOT NULL AND ${half} AND next_attempt_at <= $1 AND claimed_at IS NULL AND claimed_by IS DISTINCT FROM $2
   ORDER BY next_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`,
-)
-const interrupted = (leaseNow: string) => `
-  SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM $2
+  )
+const ONLY_NOTICES = "course = 'status' AND"
+const [FRESH = '', FAILED = ''] = dueOf('')
+const [FRESH_NOTICES = '', FAILED_NOTICES = ''] = dueOf(ONLY_NOTICES)
+const interrupted = (leaseNow: string, which: string) => `
+  SELECT * FROM ${TABLE} WHERE ${which} claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM $2
     AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= $1 ELSE lease_until <= ${leaseNow} END
   ORDER BY first_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
 
@@ -380,8 +385,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         }),
       )
     },
-    claimDue: ({ now, limit, retries, leaseMs, call }) =>
+    claimDue: ({ now, limit, retries, leaseMs, call, notices = false }) =>
       write(async (on) => {
+        const [fresh, failed] = notices ? [FRESH_NOTICES, FAILED_NOTICES] : [FRESH, FAILED]
         const taken: SubscriptionRecord[] = []
         const at = leaseNow()
         const { rows: clocks } = await on.query<{ now: number }>(`SELECT ${at}::bigint AS now`)
@@ -406,10 +412,10 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           )
           taken.push(...records.filter((one) => one.unreadableDays === undefined))
         }
-        await takeDue(interrupted(at), limit)
-        await takeDue(FAILED, Math.min(retries, limit - taken.length))
-        await takeDue(FRESH, limit - taken.length)
-        await takeDue(FAILED, limit - taken.length)
+        await takeDue(interrupted(at, notices ? ONLY_NOTICES : ''), limit)
+        await takeDue(failed, Math.min(retries, limit - taken.length))
+        await takeDue(fresh, limit - taken.length)
+        await takeDue(failed, limit - taken.length)
         return taken.flatMap((one) => claimOf(one) ?? []).sort(inTurn)
       }),
     keep: ({ claims, call, now, leaseMs }) =>

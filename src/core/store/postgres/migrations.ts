@@ -221,4 +221,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE platformctl.course_text (hash text PRIMARY KEY, format text NOT NULL, language text NOT NULL, source text NOT NULL);
   ALTER TABLE platformctl.course_plan ADD COLUMN unused_since bigint;
   `,
+  // What is said of incidents to the visitors who subscribed to that.
+  `
+  CREATE TABLE platformctl.notice (seq bigint PRIMARY KEY, subject text NOT NULL, kind text NOT NULL, at bigint NOT NULL, facts text NOT NULL, UNIQUE (subject, kind));
+  CREATE INDEX subscription_notice ON platformctl.subscription (next_attempt_at) WHERE course = 'status';
+  `,
 ]

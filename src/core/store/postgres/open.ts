@@ -11,6 +11,7 @@ import { postgresHeartbeats } from './heartbeats.ts'
 import { postgresIncidents } from './incidents.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { postgresNotices } from './notices.ts'
 import { postgresSending } from './sending.ts'
 
 /** Whoever asks for health waits no longer. */
@@ -56,6 +57,7 @@ export async function openPostgres(input: {
     paymentEvents: postgresPaymentEvents(pool),
     audit: postgresAudit(pool),
     incidents: postgresIncidents(pool),
+    notices: postgresNotices(pool),
     heartbeats: postgresHeartbeats(pool),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),

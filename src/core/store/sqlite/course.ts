@@ -138,9 +138,14 @@ export function sqliteCourse(
       SELECT rowid, * FROM subscription INDEXED BY subscription_due
       WHERE (failures > 0) = @failed AND ${DUE} <= @now AND claimed_at IS NULL AND claimed_by IS NOT @call
       ORDER BY next_attempt_at LIMIT @limit`),
+    dueNotices: prepare(`
+      SELECT rowid, * FROM subscription INDEXED BY subscription_notice
+      WHERE course = 'status' AND (failures > 0) = @failed AND ${DUE} <= @now AND claimed_at IS NULL AND claimed_by IS NOT @call
+      ORDER BY next_attempt_at LIMIT @limit`),
     interrupted: prepare(`
       SELECT rowid, * FROM subscription INDEXED BY subscription_claimed
       WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS NOT @call
+        AND (@notices = 0 OR course = 'status')
         AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= @now
           ELSE lease_until <= @lease OR lease_until > @lease + @leaseMs END
       ORDER BY first_attempt_at LIMIT @limit`),
@@ -412,13 +417,14 @@ export function sqliteCourse(
       // Under the write lock again: an erasure elsewhere may be taking lines out.
       if (line) await write(() => journal.add(line))
     },
-    claimDue: async ({ now, limit, retries, leaseMs, call }) => {
+    claimDue: async ({ now, limit, retries, leaseMs, call, notices = false }) => {
+      const lines = notices ? sql.dueNotices : sql.due
       const due = (failed: 0 | 1, most: number) =>
-        most > 0 ? (sql.due.all({ now, call, failed, limit: most }) as DueRow[]) : []
+        most > 0 ? (lines.all({ now, call, failed, limit: most }) as DueRow[]) : []
       const lease = leaseNow()
       const leaseUntil = lease + leaseMs
       const interrupted = (most: number) =>
-        sql.interrupted.all({ now, call, lease, leaseMs, limit: most }) as DueRow[]
+        sql.interrupted.all({ now, call, lease, leaseMs, notices: Number(notices), limit: most }) as DueRow[]
       // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
       const nothing = () => interrupted(1).length === 0 && due(0, 1).length === 0 && due(1, 1).length === 0
       if (await read(nothing)) return []

@@ -225,4 +225,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE course_text (hash TEXT PRIMARY KEY, format TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL) STRICT;
   ALTER TABLE course_plan ADD COLUMN unused_since INTEGER;
   `,
+  // What is said of incidents to the visitors who subscribed to that.
+  `
+  CREATE TABLE notice (seq INTEGER PRIMARY KEY, subject TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL, facts TEXT NOT NULL, UNIQUE (subject, kind)) STRICT;
+  CREATE INDEX subscription_notice ON subscription (next_attempt_at) WHERE course = 'status';
+  `,
 ]

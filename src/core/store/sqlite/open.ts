@@ -13,6 +13,7 @@ import { sqliteHeartbeats } from './heartbeats.ts'
 import { sqliteIncidents } from './incidents.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { sqliteNotices } from './notices.ts'
 import { createPageCheck } from './page-check.ts'
 import { sqliteSending } from './sending.ts'
 
@@ -73,6 +74,7 @@ export function openSqlite(
     paymentEvents: sqlitePaymentEvents(database, guarded),
     audit: sqliteAudit(database, guarded, journal),
     incidents: sqliteIncidents(database, guarded),
+    notices: sqliteNotices(database, guarded),
     heartbeats: sqliteHeartbeats(database, guarded),
     claimHour: async (claim) =>
       guarded(() => {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { CourseDefinition } from '../../../core/course/definition.ts'
-import { DispatchBody, Limit, subscribeBody } from '../../routes/course.ts'
+import { DispatchBody, Limit, subscribable, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
 import type { Operation, Operations, Parameter } from '../operation.ts'
 import { JSON_BODY, page } from './common.ts'
@@ -76,7 +76,7 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
           type: 'application/json',
           also: 'application/x-www-form-urlencoded',
           name: 'SubscribeRequest',
-          schema: subscribeBody(courses),
+          schema: subscribeBody(subscribable(courses, true)),
           required: true,
           examples: { address: { email: 'ada@example.com' } },
         },

@@ -36,11 +36,25 @@ function inOneUnit({ p50, p95, p99 }: Latency): {
 }
 
 /** A moment that programs can read too: `21 Nov 2026, 07:26 UTC`. */
-export function moment({ time }: Messages, ms: number, { seconds = false, date = true } = {}): string {
+export function moment(messages: Messages, ms: number, options: MomentOptions = {}): string {
+  return `<time datetime="${new Date(ms).toISOString()}">${momentText(messages, ms, options)}</time>`
+}
+
+interface MomentOptions {
+  readonly seconds?: boolean
+  readonly date?: boolean
+}
+
+/** The same as plain text. */
+export function momentText(
+  { time }: Messages,
+  ms: number,
+  { seconds = false, date = true }: MomentOptions = {},
+): string {
   const iso = new Date(ms).toISOString()
   const month = time.months[Number(iso.slice(5, 7)) - 1] ?? ''
   const day = `${time.date(Number(iso.slice(8, 10)), month, iso.slice(0, 4))}, `
-  return `<time datetime="${iso}">${date ? day : ''}${iso.slice(11, seconds ? 19 : 16)} UTC</time>`
+  return `${date ? day : ''}${iso.slice(11, seconds ? 19 : 16)} UTC`
 }
 
 /** A build stamp can be a whole commit hash: enough of it to compare. */

@@ -22,6 +22,8 @@ export interface StatusPageInput {
   readonly invitation: string | undefined
   /** The form that subscribes to the course; undefined where nobody can. */
   readonly signUp: string | undefined
+  /** The form that subscribes to incidents; undefined where they are not mailed. */
+  readonly signUpForNotices: string | undefined
   readonly summary: Summary
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
@@ -59,7 +61,7 @@ export function statusPage(input: StatusPageInput): Page {
     title: `${verdict(summary, labels)} · ${T.title}`,
     wide: true,
     icon: stateIcon(summary.state),
-    style: STATUS_STYLE + (input.signUp === undefined ? '' : SUBSCRIBE_STYLE),
+    style: STATUS_STYLE + ((input.signUp ?? input.signUpForNotices) ? SUBSCRIBE_STYLE : ''),
     head: `<link rel="alternate" type="application/atom+xml" title="${T.incidents}" href="/status.atom">`,
     connects: true,
     script: input.script,
@@ -84,6 +86,11 @@ export function statusPage(input: StatusPageInput): Page {
             ...(hasOngoing(summary) ? [] : [incidents(input)]),
           ]),
       ...(input.details?.mail === undefined ? [] : [mailSection(input.details.mail, messages)]),
+      ...(input.signUpForNotices === undefined
+        ? []
+        : [
+            `<details class="by-mail"><summary>${messages.notices.words.subscribeHeading}</summary>${input.signUpForNotices}</details>`,
+          ]),
       off(input),
       ...(input.invitation === undefined
         ? []

@@ -1,0 +1,117 @@
+import type { Plan } from './definition.ts'
+
+/**
+ * The stream that visitors subscribe to as to a course: a mail when an incident begins, when it ends, and when something
+ * is announced. Its lessons are notices, due as soon as they are published. No course may have its name.
+ */
+export const NOTICES = 'status'
+
+/** The mail that every notice is sent by. */
+const NOTICE_MAIL = 'status-notice'
+/** The mail with the link that confirms an address for notices. */
+export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
+
+/** What is said to the subscribers of a platform. Times are UTC milliseconds. */
+export interface Notice {
+  /** Rises by one with each notice. */
+  readonly seq: number
+  /** The id of an incident or of an announcement. */
+  readonly subject: string
+  readonly kind: 'opened' | 'closed' | 'announced'
+  /** When it was published. */
+  readonly at: number
+  readonly facts: NoticeFacts
+}
+
+/** What a notice says; never reasons, addresses or commands, which are for operators. */
+export interface NoticeFacts {
+  /** What fails: a probe or a service. Undefined for an announcement. */
+  readonly cause?: string | undefined
+  readonly service?: string | undefined
+  readonly affected?: readonly string[] | undefined
+  /** The announcement; plain text. */
+  readonly text?: string | undefined
+  readonly from: number
+  readonly until?: number | undefined
+}
+
+/** The notices of a platform, and which of its subscribers are due one. */
+export interface NoticeStore {
+  /** Adds a notice; false if its subject has one of its kind. */
+  publish(notice: Omit<Notice, 'seq'>): Promise<boolean>
+  /** The number of the newest; 0 when there is none. */
+  head(): Promise<number>
+  /** Those after a number, oldest first; of very many, the newest. */
+  after(seq: number): Promise<readonly Notice[]>
+  /** Makes due up to `limit` subscribers who wait for nothing and have not had the newest notice; gives how many. */
+  wake(input: { readonly now: number; readonly limit: number }): Promise<number>
+  /** Whether a notice is to be sent now. */
+  isDue(now: number): Promise<boolean>
+  /** Forgets notices published before that moment, all but the newest. */
+  prune(before: number): Promise<void>
+}
+
+/** At most so many are kept in memory; who is further behind than this has missed the rest. */
+export const NOTICES_KEPT = 2000
+/** A notice that could not be sent for so long is no news. */
+const NEWS_MS = 3 * 24 * 60 * 60 * 1000
+
+/** The notices in memory, as far as they were read. */
+export interface Notices {
+  /** Reads what was published since. */
+  refresh(): Promise<void>
+  head(): number
+  /** What an enrolment that began after notice `base` follows. */
+  plan(base: number): Plan
+  find(seq: number): Notice | undefined
+  /** Whether there is nothing left to say: it is old, past, forgotten, or its incident has ended since. */
+  isOver(seq: number, now: number): boolean
+}
+
+export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
+  let head = 0
+  let known = new Map<number, Notice>()
+  let ended = new Set<string>()
+  let plans = new Map<number, Plan>()
+  const plan = (base: number): Plan => {
+    const seqs = Array.from({ length: Math.max(0, head - base) }, (_, index) => base + index + 1)
+    return {
+      lessons: seqs.map(() => NOTICE_MAIL),
+      cadence: { kind: 'published', at: seqs.map((seq) => known.get(seq)?.at ?? 0) },
+      spacingMs: 0,
+    }
+  }
+  return {
+    async refresh() {
+      const newer = await store.after(head)
+      const last = newer.at(-1)
+      if (last === undefined) return
+      head = last.seq
+      known = new Map(
+        [...known.values(), ...newer].slice(-NOTICES_KEPT).map((notice) => [notice.seq, notice]),
+      )
+      ended = new Set([...known.values()].flatMap(({ kind, subject }) => (kind === 'closed' ? subject : [])))
+      plans = new Map()
+    },
+    head: () => head,
+    plan(base) {
+      const found = plans.get(base) ?? plan(base)
+      plans.set(base, found)
+      return found
+    },
+    find: (seq) => known.get(seq),
+    isOver(seq, now) {
+      const notice = known.get(seq)
+      if (notice === undefined || now - notice.at >= NEWS_MS) return true
+      const { kind, subject, facts } = notice
+      if (kind === 'opened') return ended.has(subject)
+      return kind === 'announced' && facts.until !== undefined && facts.until <= now
+    },
+  }
+}
+
+/** The notice after which an enrolment began, as its version says. */
+export function baseOf(courseVersion: string | undefined): number {
+  const base = Number(courseVersion)
+  return Number.isSafeInteger(base) && base >= 0 ? base : Number.MAX_SAFE_INTEGER
+}

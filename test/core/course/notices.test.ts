@@ -1,0 +1,410 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { createNotices, NOTICES } from '../../../src/core/course/notices.ts'
+import { openCourse } from '../../../src/core/course/open.ts'
+import { isSilent } from '../../../src/core/incidents/due.ts'
+import { tellDue } from '../../../src/core/incidents/teller.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openStore } from '../../../src/core/store/open.ts'
+import { createNoticeSender, subscribersChannel } from '../../../src/daemon/notices.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { compiledMails } from '../../support/learning.ts'
+import { addressOf, type StoreKind } from '../../support/stores.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+/** What the default platform shows to visitors, one of each kind. */
+const CAUSES = ['mail', 'store', 'datastore', 'payments', 'models'] as const
+
+interface Arrived {
+  readonly to: string
+  readonly key: string
+  readonly says: string
+}
+
+type Answer = (message: Message) => Outcome | Promise<Outcome>
+const SENT: Answer = (message) => ({ kind: 'sent', id: message.key })
+const NEVER = new Promise<never>(() => {})
+
+/** A platform on a store of its own, with as many processes as are asked for and time that only the test lets pass. */
+async function world(kind: StoreKind) {
+  const address = await addressOf(kind)
+  let now = Date.UTC(2026, 10, 22, 9)
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    // What is short passes; a lease ends only when the test lets time pass.
+    sleep: (ms: number) => (ms < 1000 ? new Promise<void>((resolve) => setImmediate(resolve)) : NEVER),
+  }
+  const arrived: Arrived[] = []
+  const messages: Message[] = []
+  let answer: Answer = SENT
+  let count = 0
+
+  /** A process: what one daemon has open. */
+  async function open() {
+    const store = await openStore(address, { leaseClock: () => now })
+    onTestFinished(() => store.close())
+    const course = openCourse({
+      catalog: createCatalog(learning.courses, { notices: createNotices(store.notices) }),
+      store: store.course,
+      persistent: true,
+      mailer: openMailer({
+        compiled: compiledMails,
+        mail: undefined,
+        from: { name: undefined, address: 'status@example.com' },
+        transport: {
+          kind: 'test',
+          async send(message) {
+            const outcome = await answer(message)
+            messages.push(message)
+            arrived.push({ to: message.to.address, key: message.key, says: message.subject })
+            return outcome
+          },
+          verify: async () => {},
+          close: async () => {},
+        },
+      }),
+      clock,
+      timer: clock,
+      random: systemRandom,
+      log: silentLog,
+      siteUrl: 'https://www.example.com',
+      linkKey: secret('a key for links in tests only'),
+      notices: {
+        store: store.notices,
+        async silentUntil() {
+          const silence = await store.incidents.lastSilence()
+          return isSilent(silence, now) ? silence?.until : undefined
+        },
+        slots: ({ kind, subject }) => ({
+          title: `${kind} ${subject}`,
+          text: 'text',
+          when: 'when',
+          statusUrl: 'https://www.example.com/',
+        }),
+      },
+    })
+    const sender = createNoticeSender({ store, course: async () => course, clock, log: silentLog })
+    const channels = [subscribersChannel({ platform: learning, store, clock })]
+    return {
+      store,
+      course,
+      /** What the daemon does after a round of looks. */
+      async round() {
+        await tellDue({ store: store.incidents, channels, clock, log: silentLog })
+        sender.send()
+        await sender.sent()
+      },
+    }
+  }
+  const first = await open()
+  return {
+    ...first,
+    open,
+    arrived,
+    messages,
+    clock,
+    answer: (next: Answer) => {
+      answer = next
+    },
+    pass: (ms: number) => {
+      now += ms
+    },
+    async subscribe(address: string) {
+      const person = { spelling: address, identity: address, course: NOTICES }
+      return first.course.enrol(person)
+    },
+    async opens(cause: string) {
+      count += 1
+      const id = `${cause}-${count}`
+      const times = { openedAt: now, seenAt: now, closedAt: undefined }
+      const rest = { reason: 'connection refused 10.0.0.7', affected: ['web'], service: 'api' }
+      await first.store.incidents.open({
+        id,
+        cause,
+        ...rest,
+        ...times,
+        acknowledgedAt: undefined,
+        acknowledgedBy: undefined,
+      })
+      return id
+    },
+    closes: (cause: string) => first.store.incidents.close({ cause, now, unseenSince: now }),
+    says: () => arrived.map(({ to, says }) => `${to} ${says}`),
+  }
+}
+
+describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
+  test('a subscriber gets one mail when an incident opens and one when it closes, with one-click unsubscribe', async () => {
+    const { subscribe, opens, closes, round, says, messages, course } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    for (let look = 0; look < 3; look += 1) await round()
+    expect(says()).toEqual(['ada@example.com opened mail-1'])
+    expect(messages[0]?.headers).toMatchObject({
+      'List-Unsubscribe': expect.stringMatching(/^<https:\/\/www\.example\.com\/api\/email\/unsubscribe\?/),
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    })
+    await closes('mail')
+    for (let look = 0; look < 3; look += 1) await round()
+    expect(says()).toEqual(['ada@example.com opened mail-1', 'ada@example.com closed mail-1'])
+    // A stream has no end: whoever is in it is in it still.
+    expect(await course.find('ada@example.com', NOTICES)).toMatchObject({
+      state: 'confirmed',
+      sentDays: [1, 2],
+      nextAttemptAt: undefined,
+    })
+  })
+
+  test('who subscribes hears of what begins afterwards; the one-click link ends these mails and no course', async () => {
+    const { subscribe, opens, closes, round, says, messages, course } = await world(kind)
+    await opens('mail')
+    await round()
+    await subscribe('ada@example.com')
+    await course.enrol({ spelling: 'ada@example.com', identity: 'ada@example.com' })
+    await round()
+    await closes('mail')
+    await opens('store')
+    await round()
+    expect(says()).toEqual(['ada@example.com closed mail-1', 'ada@example.com opened store-2'])
+    const url = new URL(/<(.*)>/.exec(messages[0]?.headers['List-Unsubscribe'] ?? '')?.[1] ?? '')
+    await course.unsubscribe({ s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' })
+    await closes('store')
+    await round()
+    expect(says()).toHaveLength(2)
+    const states = (await course.findPerson('ada@example.com')).map((one) => [one.course, one.state])
+    expect(states).toEqual([
+      ['quantum', 'confirmed'],
+      [NOTICES, 'unsubscribed'],
+    ])
+  })
+
+  test('what is for operators alone is mailed to no visitor, and an announcement once', async () => {
+    const { subscribe, opens, round, says, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    for (const cause of ['certificate_expiring', 'disk_nearly_full', 'errortrack', 'lessons_late'])
+      await opens(cause)
+    const announcement = { id: 'a1', text: 'Maintenance', from: clock.now(), until: clock.now() + HOUR }
+    await store.incidents.announce({ ...announcement, by: 'ops' })
+    for (let look = 0; look < 2; look += 1) await round()
+    expect(says()).toEqual(['ada@example.com announced a1'])
+  })
+
+  test('nothing is mailed during a silence; what still fails afterwards is mailed then', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const silence = (ms: number) =>
+      store.incidents.silence({ from: clock.now(), until: clock.now() + ms, reason: 'deploy', by: 'ci' })
+    await silence(10 * MINUTE)
+    await opens('mail')
+    await opens('store')
+    await round()
+    await closes('mail')
+    await round()
+    expect(says()).toEqual([])
+    pass(11 * MINUTE)
+    await round()
+    expect(says()).toEqual(['ada@example.com opened store-2'])
+  })
+
+  test('a notice that was published before a silence waits for its end, whoever dispatches', async () => {
+    const { subscribe, opens, round, says, pass, store, clock, answer, course } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    answer(() => ({ kind: 'transient', scope: 'message', reason: 'try later' }))
+    await round()
+    answer(SENT)
+    pass(6 * MINUTE)
+    await store.incidents.silence({
+      from: clock.now(),
+      until: clock.now() + HOUR,
+      reason: 'deploy',
+      by: 'ci',
+    })
+    await course.dispatch({ limit: 10 })
+    await round()
+    expect(says()).toHaveLength(1)
+    pass(HOUR)
+    await round()
+    expect(says().slice(1)).toEqual(['ada@example.com opened mail-1'])
+  })
+
+  test('when an incident ends before its beginning could be mailed, its end alone is mailed', async () => {
+    const { subscribe, opens, closes, round, says, pass, answer, arrived } = await world(kind)
+    await subscribe('ada@example.com')
+    await opens('mail')
+    answer(() => ({ kind: 'transient', scope: 'message', reason: 'try later' }))
+    await round()
+    await closes('mail')
+    answer(SENT)
+    arrived.length = 0
+    pass(10 * MINUTE)
+    await round()
+    expect(says()).toEqual(['ada@example.com closed mail-1'])
+  })
+
+  test('a notice that is refused for good holds up none after it, and lessons that wait hold up no notice', async () => {
+    const { subscribe, opens, closes, round, says, answer, course, arrived } = await world(kind)
+    await subscribe('ada@example.com')
+    await subscribe('bob@example.com')
+    for (let n = 0; n < 20; n += 1)
+      await course.enrol({ spelling: `p${n}@example.com`, identity: `p${n}@example.com` })
+    await opens('mail')
+    answer((message) =>
+      message.to.address.startsWith('ada')
+        ? { kind: 'permanent', hardBounce: false, reason: 'no' }
+        : SENT(message),
+    )
+    await round()
+    expect(says()).toContain('bob@example.com opened mail-1')
+    answer(SENT)
+    arrived.length = 0
+    await closes('mail')
+    await round()
+    expect(says().sort()).toEqual(['ada@example.com closed mail-1', 'bob@example.com closed mail-1'])
+  })
+
+  test('a hard bounce ends the subscription, and asking again mails no second confirmation to who is subscribed', async () => {
+    const { subscribe, opens, closes, round, says, answer, course, arrived } = await world(kind)
+    await subscribe('ada@example.com')
+    await subscribe('bob@example.com')
+    expect(await subscribe('bob@example.com')).toEqual({ enrolled: false, reason: 'already_enrolled' })
+    const again = { spelling: 'bob@example.com', identity: 'bob@example.com', course: NOTICES }
+    expect(await course.subscribe(again)).toEqual({ status: 'pending', sent: true })
+    await new Promise((resolve) => setImmediate(resolve))
+    await course.close()
+    expect(says()).toEqual([])
+    await opens('mail')
+    answer((message) =>
+      message.to.address.startsWith('ada')
+        ? { kind: 'permanent', hardBounce: true, reason: 'no such mailbox' }
+        : SENT(message),
+    )
+    await round()
+    arrived.length = 0
+    await closes('mail')
+    await round()
+    expect(says()).toEqual(['bob@example.com closed mail-1'])
+    expect(await course.find('ada@example.com', NOTICES)).toMatchObject({ state: 'unsubscribed' })
+  })
+
+  test('old notices are forgotten, the newest stays, and numbers go on', async () => {
+    const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
+    await opens('mail')
+    await closes('mail')
+    await round()
+    await opens('store')
+    await round()
+    pass(HOUR)
+    await store.notices.prune(clock.now())
+    expect(await store.notices.after(0)).toMatchObject([{ subject: 'store-2', kind: 'opened' }])
+    await subscribe('ada@example.com')
+    await closes('store')
+    await round()
+    expect(says()).toEqual(['ada@example.com closed store-2'])
+  })
+})
+
+type Step =
+  | { readonly do: 'open' | 'close'; readonly cause: (typeof CAUSES)[number] }
+  | { readonly do: 'subscribe'; readonly who: number }
+  | { readonly do: 'pass'; readonly minutes: number }
+  | { readonly do: 'round'; readonly process: number }
+  /** The process is killed when it has handed over so many messages more, before it records the last. */
+  | { readonly do: 'kill'; readonly process: number; readonly after: number }
+
+const cause = fc.constantFrom(...CAUSES)
+const process = fc.nat({ max: 1 })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('open', 'close'), cause }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('subscribe'), who: fc.nat({ max: 5 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('pass'), minutes: fc.integer({ min: 1, max: 30 }) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('round'), process }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('kill'), process, after: fc.integer({ min: 1, max: 4 }) }),
+  },
+)
+
+test.each([
+  ['sqlite', 20],
+  ['postgres', 4],
+] as const)(
+  'on %s, processes killed between sending and recording lose no notice, and send none twice or out of order',
+  async (kind, numRuns) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        const { open, arrived, answer, pass, subscribe, opens, closes, store } = await world(kind)
+        const processes = [await open(), await open()]
+        const killed = new Set<string>()
+        const base = new Map<string, number>()
+        for (const one of steps)
+          switch (one.do) {
+            case 'open':
+              await opens(one.cause)
+              break
+            case 'close':
+              await closes(one.cause)
+              break
+            case 'subscribe': {
+              const who = `p${one.who}@example.com`
+              const seq = await store.notices.head()
+              if ((await subscribe(who)).enrolled) base.set(who, seq)
+              break
+            }
+            case 'pass':
+              pass(one.minutes * MINUTE)
+              break
+            case 'round':
+              await processes[one.process]?.round()
+              break
+            case 'kill': {
+              let left = one.after
+              const dead = new Promise<void>((resolve) =>
+                answer((message) => {
+                  left -= 1
+                  if (left > 0) return SENT(message)
+                  // Taken by the receiver, and nobody records it.
+                  killed.add(message.key)
+                  arrived.push({ to: message.to.address, key: message.key, says: message.subject })
+                  resolve()
+                  return NEVER
+                }),
+              )
+              await Promise.race([dead, processes[one.process]?.round()])
+              answer(SENT)
+              if (left <= 0) processes[one.process] = await open()
+            }
+          }
+        for (let look = 0; look < 12; look += 1) {
+          pass(2 * MINUTE)
+          await processes[0]?.round()
+        }
+        const notices = await store.notices.after(0)
+        const ended = new Set(notices.flatMap(({ kind, subject }) => (kind === 'closed' ? subject : [])))
+        for (const [who, since] of base) {
+          const own = arrived.filter(({ to }) => to === who)
+          // A key again only where its record was lost, and never two keys for one notice.
+          const keys = Map.groupBy(own, ({ key }) => key)
+          for (const [key, times] of keys) expect(times.length === 1 || killed.has(key)).toBe(true)
+          const heard = [...keys.values()].flatMap(([first]) => first?.says ?? [])
+          expect(new Set(heard).size).toBe(heard.length)
+          const expected = notices.filter(({ seq }) => seq > since)
+          const order = expected.map(({ kind, subject }) => `${kind} ${subject}`)
+          expect(heard).toEqual(order.filter((says) => heard.includes(says)))
+          // Only the beginning of what has ended since may be left out.
+          const missing = expected.filter(({ kind, subject }) => !heard.includes(`${kind} ${subject}`))
+          expect(missing.filter(({ kind, subject }) => kind !== 'opened' || !ended.has(subject))).toEqual([])
+        }
+      }),
+      { numRuns },
+    )
+  },
+  60_000,
+)
