@@ -61,7 +61,6 @@ export function alertChannels({
             open: (compiled) => openMailer({ mail, compiled: async () => ({ [ALERT]: compiled }) }),
             to: alerts.mailTo,
             textOf,
-            clock,
           }),
         ]),
   ]

@@ -8,7 +8,10 @@ import { systemClock } from '../../src/core/clock.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
+import { serve } from '../support/servers.ts'
 
+const SECRET = 'a-secret-of-the-dispatch-for-tests-only'
 const NOW = Date.UTC(2026, 10, 21, 9)
 
 async function folder() {
@@ -128,4 +131,53 @@ test('test sends on every channel without a store, and says what did not arrive'
     code: 1,
     stderr: expect.stringContaining('no channel for alerts'),
   })
+})
+
+test('silence reaches the running service from a machine without its store, and follows no redirect with the secret', async () => {
+  const { alert, store } = await folder()
+  const opened = openLearning({
+    env: { EMAIL_DISPATCH_SECRET: SECRET },
+    store,
+    clock: { ...systemClock, now: () => NOW },
+  })
+  onTestFinished(() => opened.close())
+  const asked: string[] = []
+  const service = async (handle: (request: Request) => Promise<Response>) =>
+    serve(async (request, response) => {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      asked.push(request.url ?? '')
+      const answer = await handle(
+        new Request(`http://web.example${request.url}`, {
+          method: 'POST',
+          headers: { authorization: request.headers.authorization ?? '', 'content-type': 'application/json' },
+          body: Buffer.concat(chunks),
+        }),
+      )
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    })
+  const url = await service((request) => opened.web.fetch(request))
+  const silence = (args: string[], env: Record<string, string> = { EMAIL_DISPATCH_SECRET: SECRET }) =>
+    alert(['silence', ...args, '--reason', 'deploy of 4.3'], env)
+  expect(await silence(['15m', '--url', url])).toEqual({
+    code: 0,
+    stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
+    stderr: '',
+  })
+  expect(await store.incidents.lastSilence()).toMatchObject({
+    until: NOW + 15 * 60_000,
+    reason: 'deploy of 4.3',
+    by: 'ada',
+  })
+  expect((await silence(['20h', '--url', url])).stdout).toBe('silent until 2026-11-22T05:00:00.000Z\n')
+  expect((await silence(['0', '--url', url])).stdout).toBe('no silence any more\n')
+  expect((await silence(['15m', '--url', url], { EMAIL_DISPATCH_SECRET: `${SECRET}x` })).code).toBe(3)
+  expect((await silence(['15m', '--url', url], {})).stderr).toContain('EMAIL_DISPATCH_SECRET is not set')
+  expect((await silence(['15m', '--url', url, '--data', 'x'])).code).toBe(2)
+  const before = asked.length
+  const elsewhere = await service(
+    async () => new Response(null, { status: 307, headers: { location: `${url}/x` } }),
+  )
+  expect(await silence(['15m', '--url', elsewhere])).toMatchObject({ code: 3, stdout: '' })
+  expect(asked.slice(before)).toEqual(['/api/alerts/silence'])
 })

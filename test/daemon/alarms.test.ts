@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Clock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -13,43 +12,12 @@ import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { healthBody, serve, serveTls } from '../support/servers.ts'
+import { standingClock } from '../support/standing-clock.ts'
 
 const START = Date.UTC(2026, 10, 21, 9, 30)
 const MINUTE_MS = 60_000
 const GB = 1024 ** 3
 const tls = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
-
-/** A clock that stands until the test lets time pass: sleepers wake when their time has come. */
-function standingClock() {
-  const sleepers = new Set<{ readonly due: number; readonly wake: () => void }>()
-  let now = START
-  const clock: Clock = {
-    now: () => now,
-    monotonic: () => now - START,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        const sleeper = { due: now + ms, wake: resolve }
-        sleepers.add(sleeper)
-        signal?.addEventListener('abort', () => {
-          sleepers.delete(sleeper)
-          reject(signal.reason)
-        })
-      }),
-  }
-  return {
-    clock,
-    /** The recorder has looked, and waits in steps of at most five seconds. */
-    waits: () => [...sleepers].some(({ due }) => due - now <= 5000),
-    pass(ms: number) {
-      now += ms
-      for (const sleeper of sleepers) {
-        if (sleeper.due > now) continue
-        sleepers.delete(sleeper)
-        sleeper.wake()
-      }
-    },
-  }
-}
 
 async function stoppable(body: () => string): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer((_, response) => response.end(body()))
@@ -89,7 +57,7 @@ test('each fault of a bare install is told within 90 seconds, with cause, time, 
     { cert: tls('loopback.crt'), key: tls('loopback.key') },
     (_, response) => response.end(),
   )
-  const { clock, waits, pass } = standingClock()
+  const { clock, waits, pass } = standingClock(START)
   const dataFolder = await emptyFolder()
   const file = path.join(dataFolder, 'platform.sqlite')
   const store = await openStore({ kind: 'sqlite', file })

@@ -6,139 +6,256 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { optionsOf, wholeNumber } from '../../scripts/options.ts'
+import pg from 'pg'
+import { optionsOf, refuse, wholeNumber } from '../../scripts/options.ts'
 import { progressOn } from '../../scripts/progress.ts'
+import { NOTICES } from '../../src/core/course/notices.ts'
+import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { seeded } from '../simulation/seeded.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { apiSink } from './sinks.ts'
 
-const USAGE = `npm run torture:alerts [-- --kills 100] [--seed 1]
-  The built daemon under SIGKILL while it tells incidents to a webhook: as a message arrives, after it is answered, and at
-  random. Exit 1 if a message was lost, or came twice to a receiver that knows its id.`
+const USAGE = `npm run torture:alerts [-- --kills 100] [--seed 1] [--store sqlite|postgres]
+  The built daemon under SIGKILL while it sends alerts to a webhook and to a mail API, and mails incidents to subscribers:
+  as a message arrives, after it is answered, and at random. Exit 1 if a message was lost, or came twice to a receiver
+  that knows its id.`
 const { values } = optionsOf(USAGE, {
-  options: { kills: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
+  options: {
+    kills: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    store: { type: 'string', multiple: true, default: ['sqlite', 'postgres'] },
+  },
 })
 const kills = wholeNumber(USAGE, '--kills', values.kills, 1)
-const random = seeded(wholeNumber(USAGE, '--seed', values.seed))
+const seed = wholeNumber(USAGE, '--seed', values.seed)
 
 const BIN = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 const AHEAD = new URL('ahead.mjs', import.meta.url).href
 /** Longer than a lease: what one life left claimed, the next may take at once. */
 const NEXT_LIFE_MS = 100_000
 const LIFE_MS = 10_000
-const BATCH = 50
+const BATCH = 20
+/** What visitors are mailed of; the daemon itself finds these well. */
+const PUBLIC = ['payments', 'datastore', 'models'] as const
+const SUBSCRIBERS = Array.from({ length: 5 }, (_, n) => `subscriber-${n}@example.com`)
 
-const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-alerts-'))
-const file = path.join(folder, 'platform.sqlite')
-/** What the receiver took, by message id; and what each message was about. */
-const taken = new Map<string, number>()
-const ids = new Map<string, Set<string>>()
-let onStep = (_step: 'arrived' | 'answered') => {}
-const receiver = createServer(async (request, response) => {
-  onStep('arrived')
-  const chunks: Uint8Array[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  const { type, data } = JSON.parse(Buffer.concat(chunks).toString()) as {
-    type: string
-    data: { incident: string }
-  }
-  const id = String(request.headers['webhook-id'])
-  taken.set(id, (taken.get(id) ?? 0) + 1)
-  const about = `${data.incident} ${type}`
-  ids.set(about, (ids.get(about) ?? new Set()).add(id))
-  response.end(() => onStep('answered'))
-}).listen(0, '127.0.0.1')
-await once(receiver, 'listening')
-const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+/** Kills one daemon after the other over a store of this kind; false if anything was lost or came twice. */
+async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
+  const random = seeded(seed)
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-alerts-'))
+  const server = kind === 'postgres' ? await startPostgres() : undefined
+  const databaseUrl = await server?.createDatabase()
+  const address =
+    databaseUrl === undefined
+      ? ({ kind: 'sqlite', file: path.join(folder, 'platform.sqlite') } as const)
+      : ({ kind: 'postgres', url: secret(databaseUrl) } as const)
 
-const wanted = new Set<string>()
-let batch: readonly string[] = []
-let life = 0
-const ahead = () => Date.now() + life * NEXT_LIFE_MS
-
-/** Fifty incidents open; once all were told they end, and once that was told, others open. */
-async function moreToTell(): Promise<void> {
-  if ([...wanted].some((about) => !ids.has(about))) return
-  const store = await openStore({ kind: 'sqlite', file })
-  const now = ahead()
-  const ends = batch.length > 0
-  if (!ends) batch = Array.from({ length: BATCH }, (_, index) => `${life}-${index}`)
-  for (const id of batch) {
-    if (ends) await store.incidents.close({ cause: id, now, unseenSince: now })
-    else
-      await store.incidents.open({
-        id,
-        cause: id,
-        service: 'web',
-        reason: 'no answer in time',
-        affected: [],
-        openedAt: now,
-        seenAt: now,
-        closedAt: undefined,
-        acknowledgedAt: undefined,
-        acknowledgedBy: undefined,
-      })
-    wanted.add(`${id} incident.${ends ? 'closed' : 'opened'}`)
-  }
-  if (ends) batch = []
-  await store.close()
-}
-
-function start(): ChildProcess {
-  const ports = ['--service', 'web', '--web-port', '0', '--no-schedule', '--data', folder]
-  return spawn(process.execPath, ['--import', AHEAD, BIN, 'daemon', ...ports], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: folder,
-      CLOCK_AHEAD_MS: String(life * NEXT_LIFE_MS),
-      LOG_LEVEL: 'error',
-      ALERT_WEBHOOK_URL: url,
-    },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-}
-
-const began = performance.now()
-const faults: string[] = []
-const at = { arrived: 0, answered: 0, random: 0 }
-const progress = progressOn()
-try {
-  for (let kill = 0; kill < kills; kill += 1, life += 1) {
-    await moreToTell()
-    const daemon = start()
-    const ended = once(daemon, 'close')
-    const where = random.pick(['arrived', 'answered', 'random'] as const)
-    let left = random.between(1, 20)
-    onStep = (step) => {
-      if (where === 'random') setTimeout(() => daemon.kill('SIGKILL'), random.between(0, 30))
-      else if (step === where) left -= 1
-      if (left === 0) daemon.kill('SIGKILL')
+  /** Which ids each message came under, by channel and what it was about; and how often the webhook got each id. */
+  const ids = new Map<string, Set<string>>()
+  const taken = new Map<string, number>()
+  const note = (about: string, id: string) => ids.set(about, (ids.get(about) ?? new Set()).add(id))
+  let onStep = (_step: 'arrived' | 'answered') => {}
+  const receiver = createServer(async (request, response) => {
+    onStep('arrived')
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { type, data } = JSON.parse(Buffer.concat(chunks).toString()) as {
+      type: string
+      data: { incident: string }
     }
-    const timer = setTimeout(() => daemon.kill('SIGKILL'), LIFE_MS)
-    const [code] = await ended
-    // One that ends by itself is no kill, and what it did is no proof.
-    if (code !== null) faults.push(`a daemon ended by itself with ${code}`)
-    clearTimeout(timer)
-    at[where] += 1
-    progress.tell(`${kill + 1} of ${kills} kills, ${taken.size} messages`)
+    const id = String(request.headers['webhook-id'])
+    taken.set(id, (taken.get(id) ?? 0) + 1)
+    note(`webhook ${data.incident} ${type.replace('incident.', '')}`, id)
+    response.end(() => onStep('answered'))
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  const mail = await apiSink()
+  mail.onStep = (step) => {
+    if (step !== 'taken') onStep(step)
   }
-  onStep = () => {}
-  const last = start()
-  const ended = once(last, 'close')
-  for (let waited = 0; [...wanted].some((about) => !ids.has(about)) && waited < 60_000; waited += 100)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  last.kill('SIGTERM')
-  await ended
-} finally {
-  receiver.closeAllConnections()
-  receiver.close()
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  /** `…: 3 17 (web) is failing` is of the incident 3-17. */
+  const noteMails = () => {
+    for (const { key, to, subject } of mail.deliveries) {
+      const alert = /: (\d+) (\d+) \(web\) (is failing|works again)$/.exec(subject)
+      if (to === 'ops@example.com' && alert)
+        note(`mail ${alert[1]}-${alert[2]} ${alert[3] === 'is failing' ? 'opened' : 'closed'}`, key)
+    }
+  }
+
+  const wanted = new Set<string>()
+  let batch: readonly string[] = []
+  let life = 0
+  const ahead = () => Date.now() + life * NEXT_LIFE_MS
+  const waiting = () => {
+    noteMails()
+    return [...wanted].filter((about) => !ids.has(about))
+  }
+
+  /** Some incidents open; once all were sent they end, and once that was sent, others open. */
+  async function moreToSend(): Promise<void> {
+    if (waiting().length > 0) return
+    const store = await openStore(address)
+    const now = ahead()
+    const ends = batch.length > 0
+    if (!ends) batch = Array.from({ length: BATCH }, (_, index) => `${life}-${index}`)
+    for (const id of [...batch, ...PUBLIC]) {
+      if (ends) await store.incidents.close({ cause: id, now, unseenSince: now })
+      else
+        await store.incidents.open({
+          id: batch.includes(id) ? id : `${id}-${life}`,
+          cause: id,
+          service: 'web',
+          reason: 'no answer in time',
+          affected: [],
+          openedAt: now,
+          seenAt: now,
+          closedAt: undefined,
+          acknowledgedAt: undefined,
+          acknowledgedBy: undefined,
+        })
+      if (batch.includes(id))
+        for (const channel of ['webhook', 'mail'])
+          wanted.add(`${channel} ${id} ${ends ? 'closed' : 'opened'}`)
+    }
+    if (ends) batch = []
+    await store.close()
+  }
+
+  async function subscribe(): Promise<void> {
+    const store = await openStore(address)
+    const begin = () => ({ lessons: 0, dueAt: undefined, pinned: { version: '0', plan: '{}', texts: [] } })
+    for (const [n, identity] of SUBSCRIBERS.entries())
+      await store.course.enrol({
+        begin,
+        identity,
+        mailboxKey: identity,
+        address: identity,
+        course: NOTICES,
+        id: `subscriber-${n}`,
+        now: ahead(),
+      })
+    await store.close()
+  }
+
+  /** PostgreSQL measures leases by its own clock: there, the time between two lives passes in the rows. */
+  async function passLeases(): Promise<void> {
+    if (databaseUrl === undefined) return
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    await client.query(`UPDATE platformctl.alert_message SET claimed_until = claimed_until - ${NEXT_LIFE_MS}`)
+    await client.query(`UPDATE platformctl.subscription SET lease_until = lease_until - ${NEXT_LIFE_MS}`)
+    await client.end()
+  }
+
+  function start(): ChildProcess {
+    const ports = ['--service', 'web', '--web-port', '0', '--no-schedule', '--data', folder]
+    return spawn(process.execPath, ['--import', AHEAD, BIN, 'daemon', ...ports], {
+      env: {
+        PATH: process.env.PATH,
+        HOME: folder,
+        CLOCK_AHEAD_MS: String(life * NEXT_LIFE_MS),
+        LOG_LEVEL: 'error',
+        ALERT_WEBHOOK_URL: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+        ALERT_EMAIL_TO: 'ops@example.com',
+        ...mail.env,
+        ...(databaseUrl !== undefined && { STORE_URL: databaseUrl }),
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+  }
+
+  /** What each subscriber was mailed, against what was published: each end once, and each beginning at most once. */
+  async function noticeFaults(): Promise<{ readonly faults: string[]; readonly sent: number }> {
+    const store = await openStore(address)
+    const notices = await store.notices.after(0)
+    await store.close()
+    const faults: string[] = []
+    let sent = 0
+    for (const who of SUBSCRIBERS) {
+      const own = mail.deliveries.filter(({ to }) => to === who)
+      sent += own.length
+      for (const cause of PUBLIC) {
+        const of = (kind: string) =>
+          notices.filter((notice) => notice.kind === kind && notice.facts.cause === cause).length
+        const got = (words: string) =>
+          new Set(
+            own.flatMap(({ key, subject }) =>
+              subject.toLowerCase().includes(`${TITLES[cause]} ${words}`) ? key : [],
+            ),
+          ).size
+        if (got('works again') !== of('closed'))
+          faults.push(`${who}: ${got('works again')} ends of ${cause} for ${of('closed')}`)
+        if (got('is not working') > of('opened'))
+          faults.push(`${who}: ${got('is not working')} beginnings of ${cause} for ${of('opened')}`)
+      }
+    }
+    return { faults, sent }
+  }
+
+  const began = performance.now()
+  const faults: string[] = []
+  const at = { arrived: 0, answered: 0, random: 0 }
+  const progress = progressOn()
+  try {
+    await subscribe()
+    for (let kill = 0; kill < kills; kill += 1, life += 1) {
+      await passLeases()
+      await moreToSend()
+      const daemon = start()
+      const ended = once(daemon, 'close')
+      const where = random.pick(['arrived', 'answered', 'random'] as const)
+      let left = random.between(1, 20)
+      onStep = (step) => {
+        if (where === 'random') setTimeout(() => daemon.kill('SIGKILL'), random.between(0, 30))
+        else if (step === where) left -= 1
+        if (left === 0) daemon.kill('SIGKILL')
+      }
+      const timer = setTimeout(() => daemon.kill('SIGKILL'), LIFE_MS)
+      const [code] = await ended
+      // One that ends by itself is no kill, and what it did is no proof.
+      if (code !== null) faults.push(`a daemon ended by itself with ${code}`)
+      clearTimeout(timer)
+      at[where] += 1
+      progress.tell(`${kind}: ${kill + 1} of ${kills} kills, ${taken.size + mail.deliveries.length} messages`)
+    }
+    onStep = () => {}
+    // Whatever the last life left claimed, and what a subscriber gets only after that.
+    for (let round = 0; round < 3; round += 1, life += 1) {
+      await passLeases()
+      const last = start()
+      const ended = once(last, 'close')
+      for (let waited = 0; waited < 60_000; waited += 500) {
+        await new Promise((resolve) => setTimeout(resolve, 500))
+        if (waited >= LIFE_MS && waiting().length === 0) break
+      }
+      last.kill('SIGTERM')
+      await ended
+    }
+    const notices = await noticeFaults()
+    faults.push(...mail.faults, ...notices.faults)
+    const lost = waiting()
+    const twice = [...ids].flatMap(([about, { size }]) => (size > 1 ? [about] : []))
+    const repeated = [...taken.values()].reduce((sum, times) => sum + times - 1, 0)
+    progress.end()
+    for (const about of [...lost, ...twice, ...faults].slice(0, 20)) process.stdout.write(`  ${about}\n`)
+    process.stdout.write(
+      `${kind}: ${kills} kills (${at.arrived} as a message arrived, ${at.answered} after its answer, ${at.random} at random), ${wanted.size} alerts by webhook and mail, ${notices.sent} mails to subscribers, ${lost.length} lost, ${twice.length} twice, ${repeated} repeated to the webhook under the same id, ${faults.length} faults, ${((performance.now() - began) / 1000).toFixed(0)} s\n`,
+    )
+    return lost.length + twice.length + faults.length === 0
+  } finally {
+    receiver.closeAllConnections()
+    receiver.close()
+    await mail.close()
+    await server?.stop()
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
 }
-const lost = [...wanted].filter((about) => !ids.has(about))
-const twice = [...ids].flatMap(([about, { size }]) => (size > 1 ? [about] : []))
-const repeated = [...taken.values()].reduce((sum, times) => sum + times - 1, 0)
-progress.end()
-for (const about of [...lost, ...twice, ...faults].slice(0, 20)) process.stdout.write(`  ${about}\n`)
-process.stdout.write(
-  `${kills} kills (${at.arrived} as a message arrived, ${at.answered} after its answer, ${at.random} at random), ${taken.size} messages, ${lost.length} lost, ${twice.length} twice, ${repeated} repeated under the same id, ${faults.length} faults, ${((performance.now() - began) / 1000).toFixed(0)} s\n`,
-)
-if (lost.length + twice.length + faults.length > 0) process.exitCode = 1
+
+/** As their mails name them. */
+const TITLES = { payments: 'payments', datastore: 'data store', models: 'models' } as const
+
+for (const store of values.store) {
+  if (store !== 'sqlite' && store !== 'postgres') throw refuse(USAGE, `there is no store ${store}`)
+  if (!(await torture(store))) process.exitCode = 1
+}

@@ -15,6 +15,11 @@ interface Options {
   readonly all?: true
 }
 
+interface SilenceOptions extends Options {
+  readonly reason: string
+  readonly url?: string
+}
+
 const SHOWN = 200
 const MESSAGES = 5000
 
@@ -60,22 +65,29 @@ export const configure: Configure = (command, context, settle) => {
   onStore('silence', 'send no alerts for a while, for a deploy; what still fails afterwards is sent then', [
     ' 15m --reason "deploy of 4.3"',
     ' 0 --reason "deploy is done"     ends a silence',
+    ' 15m --reason "deploy of 4.3" --url https://www.example.com',
   ])
     .argument('<duration>', 'how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
       /^0[smh]?$/.test(text) ? 0 : duration(text),
     )
     .requiredOption('--reason <text>', 'why; alert list shows it')
-    .action(async (length: number, options: Options & { readonly reason: string }) =>
+    .option('--url <url>', 'through the web service, as from CI; the secret is EMAIL_DISPATCH_SECRET')
+    .action(async (length: number, options: SilenceOptions) =>
       settle(
-        await withIncidents(context, options, async (incidents) => {
-          const now = context.clock.now()
-          const { reason } = options
-          await incidents.silence({ from: now, until: now + length, reason, by: operatorOf(context).name })
-          context.stdout.write(
-            length === 0 ? 'no silence any more\n' : `silent until ${new Date(now + length).toISOString()}\n`,
-          )
-          return EXIT.passed
-        }),
+        options.url !== undefined
+          ? await silenceByWeb(context, length, options)
+          : await withIncidents(context, options, async (incidents) => {
+              const now = context.clock.now()
+              const { reason } = options
+              await incidents.silence({
+                from: now,
+                until: now + length,
+                reason,
+                by: operatorOf(context).name,
+              })
+              context.stdout.write(silenceText(length, new Date(now + length).toISOString()))
+              return EXIT.passed
+            }),
       ),
     )
   command
@@ -90,6 +102,35 @@ export const configure: Configure = (command, context, settle) => {
       '\nExit codes: 0 each channel took it, 1 no channel is configured, 3 one did not take it.\n\nExamples:\n  platformctl alert test --env-file .env',
     )
     .action(async (options: Options) => settle(await test(context, options)))
+}
+
+async function silenceByWeb(
+  context: Context,
+  length: number,
+  { url, data, reason, envFile }: SilenceOptions,
+): Promise<ExitCode> {
+  if (data !== undefined) throw new CommandError(EXIT.usage, 'choose one of --data and --url.')
+  const { loadEnvironment } = await import('../environment.ts')
+  const { postToWeb, webEndpoint } = await import('../dispatch/web-endpoint.ts')
+  const { ROUTES } = await import('../../core/routes.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const by = operatorOf(context).name.slice(0, 100)
+  const body = { duration: durationText(length), reason, by }
+  const { until } = await postToWeb(context, { ...webEndpoint(env, url, ROUTES.silence.path), body })
+  context.stdout.write(silenceText(length, String(until)))
+  return EXIT.passed
+}
+
+/** As the endpoint reads it: a few digits and a unit, rounded up. */
+function durationText(ms: number): string {
+  const seconds = Math.ceil(ms / 1000)
+  if (seconds === 0) return '0'
+  if (seconds < 10_000) return `${seconds}s`
+  return seconds < 60_000 ? `${Math.ceil(seconds / 60)}m` : `${Math.ceil(seconds / 3600)}h`
+}
+
+function silenceText(length: number, until: string): string {
+  return length === 0 ? 'no silence any more\n' : `silent until ${until}\n`
 }
 
 async function channelsOf(context: Context, env: Environment): Promise<Channel[]> {

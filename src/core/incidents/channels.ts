@@ -4,6 +4,7 @@ import type { Mailer } from '../mail/mailer.ts'
 import { escapeHtml } from '../mail/render.ts'
 import type { CompiledMail } from '../mail/template.ts'
 import type { Secret } from '../secret.ts'
+import { REMINDER_MS } from './due.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 import type { Channel, TellOutcome } from './teller.ts'
 import type { AlertText } from './text.ts'
@@ -63,13 +64,11 @@ export function mailChannel({
   open,
   to,
   textOf,
-  clock,
 }: {
   /** Opens a mailer that sends this mail. */
   readonly open: (mail: CompiledMail) => Pick<Mailer, 'send' | 'close'>
   readonly to: Mailbox
   readonly textOf: TextOf
-  readonly clock: Pick<Clock, 'now'>
 }): Channel {
   return {
     name: 'mail',
@@ -81,7 +80,8 @@ export function mailChannel({
           slots: {},
           to,
           about: id,
-          date: new Date(clock.now()),
+          // The same for every attempt, as the text is: a provider refuses another message under a key that it knows.
+          date: new Date(dateOf(kind, incident)),
         })
         if (outcome.kind === 'sent') return { kind: 'sent' }
         const isFinal = outcome.kind === 'permanent' || outcome.kind === 'not_composed'
@@ -91,6 +91,14 @@ export function mailChannel({
       }
     },
   }
+}
+
+/** When what is said became so. */
+function dateOf(kind: MessageKind, { openedAt, closedAt, acknowledgedAt }: StoredIncident): number {
+  if (kind === 'closed') return closedAt ?? openedAt
+  if (kind === 'acknowledged') return acknowledgedAt ?? openedAt
+  const [, reminder = '0'] = /^reminder-(\d+)$/.exec(kind) ?? []
+  return openedAt + Number(reminder) * REMINDER_MS
 }
 
 /** The name under which the mailer finds the mail. */

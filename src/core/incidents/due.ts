@@ -1,6 +1,6 @@
 import type { MessageKind, MessageRecord, Silence, StoredIncident } from './incident.ts'
 
-const REMINDER_MS = 4 * 60 * 60 * 1000
+export const REMINDER_MS = 4 * 60 * 60 * 1000
 /** An incident that ended longer ago is no news: its end is no longer told. */
 const CLOSED_IS_NEWS_MS = 24 * 60 * 60 * 1000
 /** A cause that opened this often within the window flaps: it is told only once it has lasted. */

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../src/core/clock.ts'
 import { adviceFor } from '../../../src/core/incidents/advice.ts'
 import { ALERT, mailChannel, webhookChannel } from '../../../src/core/incidents/channels.ts'
 import { dueMessages, isSilent } from '../../../src/core/incidents/due.ts'
@@ -233,18 +232,46 @@ test.each<[SendOutcome | 'throws', TellOutcome | 'throws']>([
     }),
     to,
     textOf: () => ({ title: 'Mail <is> failing', lines: ['Cause: a & b', 'Next'] }),
-    clock: { ...systemClock, now: () => NOW },
   })
   const telling = channel.tell({ id: 'alert.one.opened', kind: 'opened', incident: incident() })
   if (told === 'throws') await expect(telling).rejects.toThrow('a fault')
   else expect(await telling).toEqual(told)
   expect([channel.name, closed]).toEqual(['mail', 1])
   const [mail, asked] = sent[0] ?? []
-  expect(asked).toEqual({ template: ALERT, slots: {}, to, about: 'alert.one.opened', date: new Date(NOW) })
+  expect(asked).toEqual({
+    template: ALERT,
+    slots: {},
+    to,
+    about: 'alert.one.opened',
+    date: new Date(incident().openedAt),
+  })
   expect(mail?.subject).toEqual(['Mail <is> failing'])
   expect(mail?.text).toEqual(['Mail <is> failing\n\nCause: a & b\nNext\n'])
   expect(mail?.html[0]).toContain('<h1>Mail &lt;is&gt; failing</h1><p>Cause: a &amp; b</p><p>Next</p>')
   expect(mail?.html[0]).toContain('<title>Mail &lt;is&gt; failing</title>')
+})
+
+test.each([
+  ['opened', 1000],
+  ['reminder-2', 1000 + 8 * 60 * 60 * 1000],
+  ['acknowledged', 2000],
+  ['closed', 3000],
+] as const)('every attempt of the %s mail has the same Date', async (kind, at) => {
+  const dates: number[] = []
+  const channel = mailChannel({
+    open: () => ({
+      send: async ({ date }) => {
+        dates.push(date.getTime())
+        return { kind: 'sent', id: 'x' }
+      },
+      close: async () => {},
+    }),
+    to: { name: undefined, address: 'ops@example.com' },
+    textOf: () => ({ title: 'T', lines: [] }),
+  })
+  const told = incident({ openedAt: 1000, acknowledgedAt: 2000, closedAt: 3000 })
+  await channel.tell({ id: 'alert.one', kind, incident: told })
+  expect(dates).toEqual([at])
 })
 
 const plain = { label: 'Pots', isService: false, isHeartbeat: false, absent: 'no pots' }
