@@ -428,6 +428,19 @@ test('the schema of health asks for a report of what was reached and for a cause
     document(reached),
     document({ ...reached, foreign: true, certificate: { validTo: '2026-11-22T09:30:00Z', daysLeft: 5 } }),
     document(unreached),
+    ...(['ok', 'degraded', 'failing', 'unreached'] as const).map((one) =>
+      document({ ...reached, state: one }),
+    ),
+    ...(['ok', 'degraded', 'failing'] as const).map((one) =>
+      document({
+        ...reached,
+        report: report({ state: one, probes: { a: { state: one, checked: true } } }),
+      }),
+    ),
+    ...['degraded', 'failing', 'unreached'].map((one) =>
+      document(reached, { rootCauses: [{ services: ['api'], state: one, reason: 'r' }] }),
+    ),
+    ...['passed', 'failed', 'unreached'].map((outcome) => document(reached, { outcome })),
   ])
     expect(isValid(good), JSON.stringify(isValid.errors)).toBe(true)
   const { cause: _c, ...causeless } = unreached

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { adviceFor } from '../../../src/core/incidents/advice.ts'
 import { ALERT, mailChannel, webhookChannel } from '../../../src/core/incidents/channels.ts'
+import { CONDITIONS } from '../../../src/core/incidents/conditions.ts'
 import { dueMessages, isSilent } from '../../../src/core/incidents/due.ts'
 import type { MessageKind, MessageRecord, StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { type Channel, messageId, type TellOutcome, tellDue } from '../../../src/core/incidents/teller.ts'
@@ -290,6 +292,21 @@ test('what is known of a cause takes the place of what holds for services, jobs 
   expect(adviceFor('pots', { ...plain, isHeartbeat: true }).runbook).toBe('runbooks/heartbeat-late.md')
 })
 
+test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...CONDITIONS])(
+  'what is advised about %s is a meaning, a command that there is, and a runbook that there is',
+  (cause) => {
+    const { label, means, command, runbook, words } = adviceFor(cause, plain)
+    expect(label).toMatch(/^[A-Z]/)
+    expect(means).toMatch(/^[a-z].{10}/)
+    expect(command).toMatch(/^platformctl (?:db status|preflight|billing smoke|health|course status)/)
+    expect(runbook).toMatch(/^runbooks\/.+\.md$/)
+    expect(existsSync(runbook)).toBe(true)
+    // A condition is of the platform: “is failing” would say nothing of it.
+    expect(words !== undefined).toBe((CONDITIONS as readonly string[]).includes(cause))
+    for (const one of Object.values(words ?? {})) expect(one).toMatch(/^[a-z].{3}/)
+  },
+)
+
 const advice = adviceFor('pots', plain)
 const said = (kind: MessageKind, parts: Partial<StoredIncident> = {}, cause = 'pots') =>
   alertText({
@@ -310,7 +327,12 @@ test('each kind of message says what is now so, and only an open incident asks f
     title: 'Kiln: Pots (web) works again',
     lines: [expect.stringMatching(/2 hours.*5 minutes.*2026-11-22 09:30 UTC/)],
   })
-  expect(said('closed', { seenAt: NOW + MINUTE }).lines[0]).toContain('1 minute')
+  const lasted = (ms: number) => said('closed', { seenAt: NOW + ms }).lines[0]
+  expect([1000, 2000, MINUTE, 24 * HOUR, 48 * HOUR, 0].map(lasted)).toEqual(
+    ['1 second', '2 seconds', '1 minute', '1 day', '2 days', 'less than a second'].map((length) =>
+      expect.stringContaining(` ${length},`),
+    ),
+  )
   expect(said('closed', closed, 'lessons_late').title).toBe('Kiln: Lessons go out again')
   expect(said('acknowledged', { acknowledgedBy: 'ada' }).title).toContain('by ada')
   expect(said('acknowledged').title).toContain('by somebody')
