@@ -57,7 +57,7 @@ export function openPlatform<const Definition extends PlatformDefinition = Platf
   return { ...opened, ...handlersOf(opened) } as unknown as Platform<ServedServices<Definition>>
 }
 
-/** Whether mails would be sent: the key is set, and with it a sender and one address to send by (CONTRACT §2). */
+/** Whether mails can be sent: the key, a sender and either the API or the SMTP address are set (CONTRACT §2). */
 export function isEmailConfigured(env: Environment): boolean {
   return readSettings(learning, env).mail !== undefined
 }

@@ -19,7 +19,7 @@ const LIMITS = {
   // The adapter refuses a request without Host, in the one error shape; Node would with an empty body.
   requireHostHeader: false,
 } as const
-/** Who sends requests without waiting for answers gets them a hundred times larger, into this process's memory. */
+/** A client that pipelines requests and reads no answers fills this process's memory: answers are larger than requests. */
 const MOST_AT_ONCE_A_CONNECTION = 32
 /** A connection on which nothing moved at two looks is ended: after 10 to 15 s. */
 const LOOK_MS = 5000
@@ -163,8 +163,8 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
 }
 
 /**
- * Node's own limits end who stops in a request. These end the two that it lets stay: who reads nothing of its answers,
- * and who keeps a connection without asking, by an empty line now and then.
+ * Ends connections that Node's own limits miss. Those end a client that stops within a request; this one ends a client
+ * that reads no answers, and one that keeps a connection open by an empty line now and then.
  */
 function endStalled(server: Server, connectionOf: (socket: Socket) => Connection | undefined): () => void {
   const seen = new Map<Socket, { left: number; requests: number; looks: number }>()

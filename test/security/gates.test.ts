@@ -115,7 +115,7 @@ test('a hundred right secrets at once all pass', async () => {
   expect(new Set(burst)).toEqual(new Set([503]))
 })
 
-test('behind a proxy that is not named, who guesses locks out neither the others nor the dispatch, and it is visible', async () => {
+test('behind a proxy that is not named, a guesser locks out neither other visitors nor the dispatch, and health shows it', async () => {
   const { platform, guess, warned } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
   const proxy = '10.0.0.7'
   for (let n = 0; n < 21; n += 1) await guess(`wrong-${n}`, proxy, { 'X-Forwarded-For': '198.51.100.1' })

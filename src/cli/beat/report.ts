@@ -27,7 +27,7 @@ export async function reportBeat(
     const known = context.platform.heartbeats.map((one) => one.name).join(', ')
     throw new CommandError(
       EXIT.usage,
-      `the definition has no heartbeat ${JSON.stringify(name)}${known === '' ? ', and no other: run it where platform.config.ts is, or name that with --config' : `; it has ${known}`}.`,
+      `the definition has no heartbeat ${JSON.stringify(name)}${known === '' ? ', nor any other: run this where platform.config.ts is, or name the file with --config' : `; it has ${known}`}.`,
     )
   }
   const { assertExists, storeAddress, storeFault } = await import('../local.ts')

@@ -286,7 +286,7 @@ async function erase(context: Context, course: Course, address: string, options:
   if (bytesGone) return EXIT.passed
   throw new CommandError(
     EXIT.failed,
-    'the rows are gone, but their bytes are still in the file, because another process reads it: run the same command again when it has ended.',
+    'the rows are deleted, but their bytes stay in the file while another process reads it: run this command again when that process has ended.',
   )
 }
 

@@ -66,7 +66,7 @@ Examples:
     )
   add(
     'restore',
-    'put a backup in the place of the store; it is verified first, and a store that is there is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions after the backup are done again from the journal beside the store. PostgreSQL is restored by its own tools',
+    'replace the store by a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are repeated from the journal beside the store. PostgreSQL is restored by its own tools',
     '  platformctl db restore platform.sqlite.zst --data /var/lib/platformctl\n  platformctl db restore platform.sqlite.zst --force    also when there is a store; stop the daemon first',
   )
     .argument('<file>', 'a backup; that of the events is taken from the file beside it, when it is there')

@@ -90,11 +90,11 @@ export interface IncidentStore {
   ): Promise<void>
   /** The newest first. */
   messages(limit: number): Promise<readonly MessageRecord[]>
-  /** Forgets incidents that closed before that moment, all but the newest `keep` closed ones, what was told of them, old silences and old announcements. */
+  /** Deletes incidents that closed before that moment, and of the rest all but the newest `keep`, with their messages; also old silences and announcements. */
   prune(input: { readonly before: number; readonly keep: number }): Promise<void>
   silence(silence: Silence): Promise<void>
   announce(announcement: Announcement): Promise<void>
-  /** Ends an announcement. False: there is none with this id that is not over. */
+  /** Ends an announcement. False if there is none with this id, or it is over already. */
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Those that are not over, planned ones too: the one that begins first comes first. */
   announcements(now: number): Promise<readonly Announcement[]>

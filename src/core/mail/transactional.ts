@@ -17,7 +17,7 @@ export interface MailRequest {
   readonly inputs: Readonly<Record<string, string>>
 }
 
-/** Sends what its asker may have sent, to the recipient and with the link of the server's own records (CONTRACT §4). */
+/** Sends a mail that the asker is allowed to request. Recipient and link come from the server's own records (CONTRACT §4). */
 export type TransactionalMail = (asker: Identity, asked: MailRequest) => Promise<MailAnswer>
 
 export interface TransactionalMailOptions {
