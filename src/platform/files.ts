@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
-import { type Fault, type Place, placeIn } from './check/fault.ts'
+import { type Fault, type Place, placeIn, quoted } from './check/fault.ts'
 import type { PlatformDefinition } from './definition.ts'
 
 /** What a definition's files hold, as far as the platform needs them at once. */
@@ -49,23 +49,23 @@ export function readDefinitionFiles(
   const root = placeIn(faults)
   const { brand, mails, courses = {} } = definition
   const logo =
-    brand?.logo === undefined
-      ? undefined
-      : readLogo(root.at('brand').at('logo'), path.resolve(folder, brand.logo))
+    brand?.logo === undefined ? undefined : readLogo(root.at('brand').at('logo'), brand.logo, folder)
   const folderOfMails = mails === undefined ? undefined : originalsIn(path.resolve(folder, mails), language)
-  const templates =
-    folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, 'mails') ?? [])
+  const templates = folderOfMails === undefined ? [] : (namesIn(root.at('mails'), folderOfMails, mails) ?? [])
   const lessonFolders = new Map(
     Object.entries(courses).map(([id, course]) => [
       id,
       originalsIn(path.resolve(folder, course.lessons), language),
     ]),
   )
-  const lessons = Object.keys(courses).map((id) => {
+  const lessons = Object.entries(courses).map(([id, { lessons: written }]) => {
     const place = root.at('courses').at(id).at('lessons')
-    const names = namesIn(place, lessonFolders.get(id) ?? '', 'lessons')
+    const names = namesIn(place, lessonFolders.get(id) ?? '', written)
     if (names?.length === 0)
-      place.fault('The folder holds no lessons.', 'Add one, as 1-first-steps.md, or remove the course.')
+      place.fault(
+        `The folder ${quoted(written)} holds no lessons.`,
+        'Add one, as 1-first-steps.md, or remove the course.',
+      )
     if (names && names.length > MOST_LESSONS)
       place.fault(
         `The course has ${names.length} lessons, and ${MOST_LESSONS} are the most.`,
@@ -88,10 +88,14 @@ export function readDefinitionFiles(
   }
 }
 
-function readLogo(place: Place, file: string): string | undefined {
+function readLogo(place: Place, written: string, folder: string): string | undefined {
+  const file = path.resolve(folder, written)
   const stats = statSync(file, { throwIfNoEntry: false })
   if (!stats?.isFile())
-    return place.fault('There is no such file.', 'Check the path: it starts at the folder of the definition.')
+    return place.fault(
+      `There is no file ${quoted(written)}.`,
+      'Check the path: it starts at the folder of the definition.',
+    )
   if (stats.size > LARGEST_LOGO_BYTES)
     return place.fault(
       `The logo is larger than ${LARGEST_LOGO_BYTES / 1024} KB, and every page carries it.`,
@@ -102,10 +106,10 @@ function readLogo(place: Place, file: string): string | undefined {
 }
 
 /** Names of the Markdown and MJML files of a folder in the order in which people count: 2 before 10. */
-function namesIn(place: Place, folder: string, what: string): readonly string[] | undefined {
+function namesIn(place: Place, folder: string, written: string | undefined): readonly string[] | undefined {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     return place.fault(
-      `There is no such folder of ${what}.`,
+      `There is no folder ${quoted(written)}.`,
       'Check the path: it starts at the folder of the definition.',
     )
   return templatesIn(folder)

@@ -148,12 +148,12 @@ test.each([
   [
     'names missing folders',
     `export default { preset: 'base', mails: './nowhere', courses: { a: { lessons: './nothing' } } }`,
-    /mails: There is no such folder of mails\..*\n.*courses\.a\.lessons: There is no such folder of lessons/,
+    /mails: There is no folder "\.\/nowhere"\..*\n.*courses\.a\.lessons: There is no folder "\.\/nothing"\./,
   ],
   [
     'has a course without lessons',
     `export default { preset: 'base', courses: { a: { lessons: '.' } } }`,
-    /courses\.a\.lessons: The folder holds no lessons\. Add one, as 1-first-steps\.md, or remove the course\./,
+    /courses\.a\.lessons: The folder "\." holds no lessons\. Add one, as 1-first-steps\.md, or remove the course\./,
   ],
 ])('a definition that %s is exit 2 with a sentence, for every command', async (_, text, sentence) => {
   await write('platform.config.ts', text)

@@ -318,6 +318,13 @@ const FAULTS: readonly SpoiledRow[] = [
   ],
   [
     RULES,
+    [{ allOrNone: ['KILN_API_KEY', 'GLAZES'] }],
+    'groups.kiln.rules[0].allOrNone[1]',
+    /"GLAZES" is not a variable/,
+    /^Use one of KILN_API_KEY, KILN_API_SECRET, /,
+  ],
+  [
+    RULES,
     [{ allOrNone: ['KILN_API_KEY'] }],
     'groups.kiln.rules[0].allOrNone',
     /holds 1 name, and 2/,

@@ -40,8 +40,10 @@ export function collectNames(
     for (const [variable, { kind }] of Object.entries(preset.groups[name]?.variables ?? {}))
       kinds.set(variable, kind)
   const own = entries(definition.groups)
+  const declared: string[] = []
   for (const [, group] of own)
     for (const [variable, of] of entries(field(group, 'variables'))) {
+      declared.push(variable)
       const kind = field(of, 'kind')
       kinds.set(variable, typeof kind === 'string' ? kind : undefined)
     }
@@ -53,7 +55,8 @@ export function collectNames(
         ? preset.services.map(({ name }) => name)
         : entries(definition.services).map(([name]) => name),
     groups: [...kept, ...own.map(([name]) => name)],
-    variables: [...kinds.keys()],
+    // A sentence that lists a few of them begins with those that the definition declares.
+    variables: [...new Set([...declared, ...kinds.keys()])],
     kindOf: (variable) => kinds.get(variable),
   }
 }
