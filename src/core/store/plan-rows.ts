@@ -13,15 +13,25 @@ export interface PlanRow {
   readonly unused_since: number | null
 }
 
-/** What becomes of a plan, by whether somebody follows it. */
+/** The plans whose readers are looked for: none that enrolments begin with, and none that was found unused within a day. */
+export function plansToCheck(
+  plans: readonly PlanRow[],
+  { keep, now }: { readonly keep: readonly string[]; readonly now: number },
+): readonly PlanRow[] {
+  return plans.filter(
+    ({ version, unused_since: since }) =>
+      !keep.includes(version) && (since === null || now - since >= UNUSED_KEPT_MS),
+  )
+}
+
+/** What becomes of a plan that was to be checked, by whether somebody follows it. */
 export function planChange(
   { version, unused_since: since }: Pick<PlanRow, 'version' | 'unused_since'>,
   followed: ReadonlySet<string>,
-  now: number,
 ): 'used' | 'unused' | 'delete' | undefined {
   if (followed.has(version)) return since === null ? undefined : 'used'
   if (since === null) return 'unused'
-  return now - since >= UNUSED_KEPT_MS ? 'delete' : undefined
+  return 'delete'
 }
 
 /** The hashes of the texts that a plan names; none for a plan from before there were any, or a damaged one. */

@@ -32,6 +32,7 @@ import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
@@ -501,7 +502,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     pinnedPlan: ({ course, version }) => guarded(() => findPlan(pool, course, version)),
     lessonText: (hash) => guarded(() => findText(pool, hash)),
     async prunePlans({ keep, now }) {
-      const others = (await guarded(() => listPlans(pool))).filter(({ version }) => !keep.includes(version))
+      const others = plansToCheck(await guarded(() => listPlans(pool)), { keep, now })
       if (others.length === 0) return
       const versions = others.map(({ version }) => version)
       const followed = await guarded(() => followedVersions(pool, versions))

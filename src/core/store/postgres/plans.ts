@@ -89,7 +89,7 @@ export async function prunePlans(
   await on.query(LOCK)
   let deleted = 0
   for (const row of plans) {
-    const change = planChange(row, followed, now)
+    const change = planChange(row, followed)
     const { course, version, unused_since: since } = row
     const at = 'WHERE course = $1 AND version = $2 AND unused_since IS NOT DISTINCT FROM $3'
     if (change === 'delete') {

@@ -33,6 +33,7 @@ import {
 import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
@@ -511,12 +512,13 @@ export function sqliteCourse(
     pinnedPlan: ({ course, version }) => read(() => plans.find(course, version)),
     lessonText: (hash) => read(() => plans.text(hash)),
     async prunePlans({ keep, now }) {
-      const others = (await read(plans.all)).filter(({ version }) => !keep.includes(version))
+      const others = plansToCheck(await read(plans.all), { keep, now })
       if (others.length === 0) return
       const followed = new Set<string>()
       for (let after: string | undefined = ''; after !== undefined && followed.size < others.length; ) {
         const page = await read(() => plans.followedAfter(after ?? ''))
-        for (const version of page.versions) if (!keep.includes(version)) followed.add(version)
+        for (const version of page.versions)
+          if (others.some((plan) => plan.version === version)) followed.add(version)
         after = page.last
         await setImmediate()
       }

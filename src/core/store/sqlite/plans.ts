@@ -52,7 +52,7 @@ export function sqlitePlans(database: SqliteDatabase) {
       let deleted = 0
       for (const row of plans) {
         const { course, version, unused_since: since } = row
-        const change = planChange(row, followed, now)
+        const change = planChange(row, followed)
         if (change === 'delete') deleted += sql.drop.run(course, version, since).changes
         else if (change !== undefined) sql.mark.run(change === 'used' ? null : now, course, version, since)
       }

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { planFaults, plansToCheck } from '../../../src/core/store/plan-rows.ts'
+
+const HOUR = 3_600_000
+const NOW = 100 * HOUR
+const plan = (version: string, unused_since: number | null = null, json: unknown = {}) => ({
+  course: 'pottery',
+  version,
+  plan: JSON.stringify(json),
+  unused_since,
+})
+
+test('readers are looked for of plans that nobody begins with, but not again within a day of finding none', () => {
+  const plans = [
+    plan('current'),
+    plan('followed'),
+    plan('unused an hour', NOW - HOUR),
+    plan('unused a day', NOW - 24 * HOUR),
+  ]
+  expect(plansToCheck(plans, { keep: ['current'], now: NOW }).map(({ version }) => version)).toEqual([
+    'followed',
+    'unused a day',
+  ])
+})
+
+test('a plan that names no texts, or that a hand has damaged, has no faults of its own', () => {
+  const damaged = { ...plan('damaged'), plan: 'not JSON' }
+  expect(planFaults([plan('old'), plan('odd', null, { texts: 'none' }), damaged], [])).toEqual([])
+  expect(planFaults([plan('v', null, { texts: [{ '': 'lost' }] })], [])).toEqual([
+    'course pottery: the lesson text lost of version v is missing; its readers get the current text',
+  ])
+})
