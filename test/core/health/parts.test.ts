@@ -77,7 +77,7 @@ test.each([
       false,
       'half-configured, so it is off',
     ])
-    expect(probe.group).toBe(group)
+    expect([probe.name, probe.group, probe.service]).toEqual([group, group, 'web'])
   },
 )
 
@@ -179,8 +179,10 @@ test('analytics is never failing: what cannot be read, and what is full, is degr
 /** A server whose answer is told, by its path. */
 async function server(answers: Record<string, [number, unknown]>) {
   const asked: string[] = []
+  const accepted: unknown[] = []
   const it = createServer((request, response) => {
     asked.push(request.url ?? '')
+    accepted.push(request.headers.accept)
     const [status, body] = answers[request.url ?? ''] ?? [404, '']
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
   })
@@ -189,7 +191,7 @@ async function server(answers: Record<string, [number, unknown]>) {
     it.closeAllConnections()
     it.close()
   })
-  return { asked, url: `http://127.0.0.1:${(it.address() as AddressInfo).port}` }
+  return { asked, accepted, url: `http://127.0.0.1:${(it.address() as AddressInfo).port}` }
 }
 const report = (parts: Partial<HealthReport> = {}): HealthReport => ({
   service: 'api',
@@ -257,6 +259,19 @@ test('another program has a state and no build of ours, and a server is reachabl
     'failing',
     true,
     expect.stringContaining('cannot be reached: '),
+  ])
+})
+
+test('each format of health is asked for in its own media types', async () => {
+  const { url, accepted } = await server({})
+  for (const format of ['platformctl', 'health+json', 'spring', 'aspnet', 'status'] as const)
+    await serviceState({ ...API, format }, { url, clock: systemClock }, { deep: true, signal })
+  expect(accepted).toEqual([
+    'application/json',
+    'application/health+json, application/json;q=0.9',
+    'application/json',
+    'application/json, text/plain',
+    '*/*',
   ])
 })
 
