@@ -33,7 +33,7 @@ import { sharedIncidents, statusSource } from './status.ts'
 export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
 
 /** What the status page shows operators of mail. */
-const DAYS_OF_MAIL = 14
+const DAYS_OF_MAIL = 2 * 7
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */
 export function openPlatform(options: OpenOptions): OpenedPlatform {

@@ -55,7 +55,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
       if (message.type() === 'error') faults.push(message.text())
     })
     await page.goto(`${preview.url}/${hash}`)
-    await page.getByText('12 mails').waitFor()
+    await page.getByText('14 mails').waitFor()
     const edit = async (file: string, change: (text: string) => string) => {
       const full = path.join(folder, file)
       await writeFile(full, change(await readFile(full, 'utf8')))
@@ -143,7 +143,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await page.getByText('welcome.md:6: there is no slot startUrll').waitFor()
     await mail.getByRole('heading', { name: 'Your account is ready' }).waitFor()
     await page.locator('#mail-welcome .badge', { hasText: '✖ 1 error' }).waitFor()
-    await page.getByText('12 mails, 1 broken').waitFor()
+    await page.getByText('14 mails, 1 broken').waitFor()
     await edit('welcome.md', (text) => text.replace('{{startUrll}}', '{{startUrl}}'))
     await page.locator('#mail-welcome .badge', { hasText: '✔ clean' }).waitFor()
     expect(await page.locator('#fault').isHidden()).toBe(true)

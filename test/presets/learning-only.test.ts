@@ -58,7 +58,7 @@ const { contract, mails, events, courses } = learning
 const COUNTS: readonly (readonly [count: number, word: string, of: RegExp])[] = [
   [contract.variables.length, 'sixty-six', /variable/i],
   [contract.group('hardware')?.variables.length ?? 0, 'thirteen', /variable|provider/i],
-  [mails.definitions.length, 'twelve', /mail|template/i],
+  [mails.definitions.length, 'fourteen', /mail|template/i],
   [events.length, 'fifteen', /event|kind/i],
   [courses[0]?.lessons.length ?? 0, 'seven', /lesson|course|\bday\b/i],
 ]

@@ -91,7 +91,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('all twelve mails arrive, and another MIME parser reads in them what was sent', async () => {
+  test('all fourteen mails arrive, and another MIME parser reads in them what was sent', async () => {
     const mailer = openMailer({
       compiled: compiledMails,
       mail: {

@@ -191,6 +191,8 @@ test('lint says what stays in English on a platform in a language that the engin
   const findings = await lint()
   expect(findings.filter(({ id }) => id === 'translation-missing').map(({ cause }) => cause)).toEqual([
     'magic-link is in English, and the platform is in French: every reader gets it in English.',
+    'status-confirmation is in English, and the platform is in French: every reader gets it in English.',
+    'status-notice is in English, and the platform is in French: every reader gets it in English.',
     'subscription-confirmation is in English, and the platform is in French: every reader gets it in English.',
   ])
   expect(findings.filter(({ id }) => id === 'language-unspoken')).toMatchObject([
