@@ -304,6 +304,8 @@ test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...C
     // A condition is of the platform: “is failing” would say nothing of it.
     expect(words !== undefined).toBe((CONDITIONS as readonly string[]).includes(cause))
     for (const one of Object.values(words ?? {})) expect(one).toMatch(/^[a-z].{3}/)
+    if (words) expect([Object.keys(words), label === plain.label]).toEqual([['is', 'still', 'ended'], false])
+    expect(runbook === 'runbooks/probe-failing.md').toBe(cause === 'pots')
   },
 )
 
