@@ -158,6 +158,8 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
         LOG_LEVEL: 'error',
         ALERT_WEBHOOK_URL: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
         ALERT_EMAIL_TO: 'ops@example.com',
+        // Its links must not change with the port of each life.
+        NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
         ...mail.env,
         ...(databaseUrl !== undefined && { STORE_URL: databaseUrl }),
       },
