@@ -120,8 +120,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       if (outcome === 'untried') {
         await mark(taken, release(claim, clock.now(), false))
         feed.giveBack({ stale: true })
-      } else if (outcome === 'gone') feed.giveBack({ stale: false })
-      else if (outcome === 'over') {
+      } else if (outcome === 'gone') {
+        taken.lease.end(claim)
+        feed.giveBack({ stale: false })
+      } else if (outcome === 'over') {
         const now = clock.now()
         await mark(taken, pass(claim, now, following(plan, claim, now)))
         feed.giveBack({ stale: false })

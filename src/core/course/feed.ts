@@ -40,7 +40,8 @@ export function createFeed(input: {
   const { store, clock, timer, random, notices, patienceMs, ahead } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
-  const leases: Lease[] = []
+  /** Those that are needed yet: each keeps what waits for its end, which is hundreds of messages. */
+  const leases = new Set<Lease>()
   let left = input.limit
   let size = BATCH
   let dry = false
@@ -61,10 +62,15 @@ export function createFeed(input: {
       const lease = createLease({
         timer,
         since,
+        claims: claims.length,
+        onEnded: () => {
+          lease.cancel()
+          leases.delete(lease)
+        },
         patienceMs,
         keep: (out) => store.keep({ claims: out, call, now: clock.now(), leaseMs: LEASE_MS }),
       })
-      leases.push(lease)
+      leases.add(lease)
       for (const claim of claims) ready.push({ claim, lease })
       // Claiming again would only take as long again.
       if (!lease.mayBegin())

@@ -26,6 +26,7 @@ export interface Lease {
   mayBegin(): boolean
   /** A message is out; its claim is held while it is, as far as the transport's patience allows. */
   begin(claim: Claim): void
+  /** What became of a claim is durable, or it is not ours any more. */
   end(claim: Claim): void
   /** The store holds the claims until this moment of the monotonic clock. */
   heldUntil(): number
@@ -37,6 +38,10 @@ export function createLease(input: {
   readonly timer: Timer
   /** Of the monotonic clock: when the claims were asked for. */
   readonly since: number
+  /** How many claims are held. */
+  readonly claims: number
+  /** Called when all of them have ended. */
+  readonly onEnded: () => void
   /** The longest that one attempt may take. */
   readonly patienceMs: number
   readonly keep: (claims: readonly Claim[]) => Promise<void>
@@ -49,6 +54,7 @@ export function createLease(input: {
   const out = new Set<Claim>()
   const last = since + BEGIN_MS + patienceMs
   let until = since + ATTEMPT_MS
+  let unended = input.claims
 
   async function hold(): Promise<void> {
     for (;;) {
@@ -85,7 +91,11 @@ export function createLease(input: {
     expired: passed,
     mayBegin: () => timer.monotonic() <= since + BEGIN_MS,
     begin: (claim) => void out.add(claim),
-    end: (claim) => void out.delete(claim),
+    end(claim) {
+      out.delete(claim)
+      unended -= 1
+      if (unended === 0) input.onEnded()
+    },
     heldUntil: () => until - ATTEMPT_MS + LEASE_MS,
     cancel: () => cancelled.abort('all are answered'),
   }

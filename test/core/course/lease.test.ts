@@ -14,6 +14,8 @@ function leaseOf({ patienceMs = 30 * SECOND, keep = async () => {} } = {}) {
   const lease = createLease({
     timer: time.clock,
     since: 0,
+    claims: 1,
+    onEnded: () => {},
     patienceMs,
     keep: async () => {
       kept.push(time.elapsed())
