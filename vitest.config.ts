@@ -25,9 +25,15 @@ const project = (
 
 /** Tests that look at their whole process get one of their own: what it holds open, or when nothing in it is left to do. */
 const ALONE = [
-  'test/simulation/**/*.test.ts',
   'test/core/course/{lease,leases,limits,marker,slow-provider}.test.ts',
   'test/daemon/leaves-nothing.test.ts',
+]
+
+/** Tests that take ten seconds or more each and stand for no room: `npm run test:load` runs them, so that `npm test` stays short. */
+const LONG = [
+  'test/simulation/**/*.test.ts',
+  'test/e2e/status-record.test.ts',
+  'test/scripts/options.test.ts',
 ]
 
 export default defineConfig({
@@ -35,16 +41,21 @@ export default defineConfig({
     globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
     projects: [
       // A worker runs many of these files, one after the other: a test leaves the process as it was.
-      project('main', ['test/**/*.test.ts'], ['test/{pack,browser,servers,load,examples}/**', ...ALONE], {
-        isolate: false,
-      }),
+      project(
+        'main',
+        ['test/**/*.test.ts'],
+        ['test/{pack,browser,servers,load,examples}/**', ...ALONE, ...LONG],
+        {
+          isolate: false,
+        },
+      ),
       project('alone', ALONE),
       project('pack', ['test/pack/**/*.test.ts']),
       // Installs from the registry, which may need the machine's own certificates.
       project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
-      project('load', ['test/load/**/*.test.ts']),
+      project('load', ['test/load/**/*.test.ts', ...LONG]),
     ],
   },
 })

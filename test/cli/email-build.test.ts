@@ -42,7 +42,7 @@ test('a mail in the folder of a definition is listed, printed, built and sent, b
   expect((await run('render', 'kiln-booked', '--as', 'text')).stdout).toContain('The kiln is yours')
   expect(await run('build')).toEqual({
     code: 0,
-    stdout: '4 mails in mails/compiled/mails.json\n',
+    stdout: '6 mails in mails/compiled/mails.json\n',
     stderr: '',
   })
   const built = await readFile(path.join(folder, 'mails/compiled/mails.json'), 'utf8')

@@ -39,7 +39,7 @@ test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothi
 
 test.skipIf(!here)('a restore to a disk that is full leaves the store that was there as it was', async () => {
   const { stdout, stderr } = await onDisk(
-    '700k',
+    '900k',
     `seed /mnt/platform.sqlite ada=due
      seed /srv/platform.sqlite $(for i in $(seq 1 1500); do echo p$i=due; done)
      platformctl db backup /srv/b.sqlite.zst --data /srv > /dev/null
