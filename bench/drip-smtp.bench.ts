@@ -9,7 +9,7 @@ import { openStore } from '../src/core/store/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { bareSmtp } from './bare-smtp.ts'
 import { courseMailerOver } from './course.ts'
-import { dueRows, dueRowsPostgres, lessonMail, rate } from './due-lessons.ts'
+import { dueRowsPostgres, lessonMail, rate, rateOnSqlite } from './due-lessons.ts'
 import type { Benchmark } from './harness.ts'
 import { perSecond, startSink } from './sink.ts'
 
@@ -57,14 +57,9 @@ export const benchmark: Benchmark = {
         {
           name: 'platformctl on SQLite',
           role: 'ours',
-          measure: async () => {
+          measure: () => {
             run += 1
-            const file = path.join(folder, `drip-${run}.sqlite`)
-            await (await openStore({ kind: 'sqlite', file })).close()
-            const database = new Database(file)
-            database.exec(dueRows(LESSONS, 'subscription'))
-            database.close()
-            return rate(LESSONS, await openStore({ kind: 'sqlite', file }), mailer)
+            return rateOnSqlite(LESSONS, path.join(folder, `drip-${run}.sqlite`), mailer)
           },
         },
         {

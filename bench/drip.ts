@@ -12,7 +12,7 @@ import { secret } from '../src/core/secret.ts'
 import { openStore } from '../src/core/store/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { courseMailer } from './course.ts'
-import { dueRows, dueRowsPostgres, lessonMail, rate } from './due-lessons.ts'
+import { dueRowsPostgres, lessonMail, rate, rateOnSqlite } from './due-lessons.ts'
 import type { Contender } from './harness.ts'
 import { peer } from './peers.ts'
 import { startRedis } from './redis.ts'
@@ -71,14 +71,9 @@ export async function dripContenders(input: {
     {
       name: 'platformctl on SQLite',
       role: 'ours',
-      measure: async () => {
+      measure: () => {
         run += 1
-        const file = path.join(folder, `drip-${run}.sqlite`)
-        await (await openStore({ kind: 'sqlite', file })).close()
-        const database = new Database(file)
-        database.exec(dueRows(lessons, 'subscription'))
-        database.close()
-        return rate(lessons, await openStore({ kind: 'sqlite', file }), mailer)
+        return rateOnSqlite(lessons, path.join(folder, `drip-${run}.sqlite`), mailer)
       },
     },
     {

@@ -1,10 +1,12 @@
+import Database from 'better-sqlite3'
 import type { Mail, Mailer } from '../src/core/mail/mailer.ts'
+import { openStore } from '../src/core/store/open.ts'
 import type { Store } from '../src/core/store/store.ts'
 import { courseOver } from './course.ts'
 
 const NOW = Date.now()
-/** SQL that gives an SQLite store so many subscribers whose first lesson is due. */
-export const dueRows = (lessons: number, table: string) =>
+/** SQL that adds subscribers to an SQLite store, each with its first lesson due. */
+const dueRows = (lessons: number, table: string) =>
   `INSERT INTO ${table} (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
    WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${lessons})
    SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW} FROM n`
@@ -13,6 +15,15 @@ export const dueRowsPostgres = (lessons: number) =>
   `INSERT INTO platformctl.subscription (id, identity, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
    SELECT 'person-' || n, 'p' || n || '@example.com', 'p' || n || '@example.com', 'confirmed', 1, 0, ${NOW}, ${NOW}
    FROM generate_series(1, ${lessons}) AS n`
+
+/** Dispatches that many from an SQLite store of its own in `file`: lessons a second. */
+export async function rateOnSqlite(lessons: number, file: string, mailer: Mailer): Promise<number> {
+  await (await openStore({ kind: 'sqlite', file })).close()
+  const database = new Database(file)
+  database.exec(dueRows(lessons, 'subscription'))
+  database.close()
+  return rate(lessons, await openStore({ kind: 'sqlite', file }), mailer)
+}
 
 /** Dispatches them all, closes the store, and gives lessons a second. */
 export async function rate(lessons: number, store: Store, mailer: Mailer): Promise<number> {

@@ -9,7 +9,7 @@ import type { Store } from '../core/store/store.ts'
 
 /** Probes of what no visitor misses. */
 const UNSEEN = ['sharedstore', 'errortrack', 'analytics']
-/** A call sends one notice to a subscriber: so many may have gathered. */
+/** Dispatch calls in a row. Each sends at most one notice to a subscriber, and several may be waiting. */
 const CALLS = 20
 
 /**

@@ -149,7 +149,7 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
   const set = { definitions, folders, brand }
   const texts = loadOnce(() => readLessonTexts(set))
   const load = async () => {
-    // As the files are now, so that the two agree; a fault of a file is told by the compiler.
+    // Read now, so that texts and compiled mails are of the same files. Faults are the compiler's to report.
     void texts().catch(() => {})
     return (await import('../core/mail/folder-mails.ts')).compiledFolder(set, build)
   }

@@ -90,7 +90,7 @@ test('a kept connection that is idle is closed after its time, and a trickle of 
   for (const ms of lives) expect(ms).toBeLessThan(WITHIN_MS)
 })
 
-test('who asks for much and reads none of it is ended, and gives back what its answers took', {
+test('a client that requests much and reads none of it is disconnected, and its memory is given back', {
   timeout: 30_000,
 }, async () => {
   const { web, port } = await openDaemon(UNLIMITED)

@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
 import { secret } from '../../src/core/secret.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
+import { startPgBouncer } from '../support/pgbouncer.ts'
+import { hasProgram } from '../support/programs.ts'
 import { onlyPostgresBy, openTestStore, postgresServer } from '../support/stores.ts'
 
-if (hasPgBouncer()) {
+if (hasProgram(['pgbouncer', '--version'], 'pgbouncer')) {
   const server = await postgresServer()
   const bouncer = await startPgBouncer(server.port)
   afterAll(() => bouncer.stop())
@@ -30,4 +31,4 @@ if (hasPgBouncer()) {
   await import('../core/course/course.test.ts')
   await import('../core/store/sent-mail.test.ts')
   await import('../core/store/account.test.ts')
-} else test.skip('PgBouncer in transaction mode')
+} else test.skip('PgBouncer in transaction mode: pgbouncer is not installed')

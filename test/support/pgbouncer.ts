@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -6,20 +6,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
-
-/** Is Debian's pgbouncer here? Says so aloud when it is not. */
-export function hasPgBouncer(): boolean {
-  try {
-    execFileSync('pgbouncer', ['--version'], {
-      stdio: 'ignore',
-      env: { PATH: `${process.env.PATH}:/usr/sbin` },
-    })
-    return true
-  } catch {
-    process.stderr.write('skipped: pgbouncer is not installed (apt-get install pgbouncer)\n')
-    return false
-  }
-}
 
 /** A PgBouncer in transaction mode before a server on loopback: no connection of it belongs to a client for longer than that. */
 export async function startPgBouncer(

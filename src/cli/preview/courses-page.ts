@@ -3,8 +3,9 @@ import type { Zones } from '../../core/course/schedule.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { duration } from '../../core/messages/en.ts'
 import { cadenceText, durationText, hourText } from '../course/cadence-text.ts'
+import { documentOf, type LocalPage } from '../local-page.ts'
 import { FOLLOW } from './follow.ts'
-import { documentOf, filled, followed, type PreviewPage, pageLinks, selectField, textIn } from './frame.ts'
+import { filled, followed, pageLinks, selectField, textIn } from './frame.ts'
 import { languageText, type MailLanguages } from './languages.ts'
 import { localText, minuteAt, offsetAt, parseLocal } from './local-time.ts'
 import { PAGES_STYLE } from './pages-style.ts'
@@ -85,7 +86,7 @@ export interface CoursesView {
 }
 
 /** The page of the courses: one as a timeline, for a chosen subscriber. */
-export function coursesPage(view: CoursesView): PreviewPage {
+export function coursesPage(view: CoursesView): LocalPage {
   const { choice } = view
   return documentOf({
     title: `${choice ? `${choice.course.title} · ` : ''}${T.pages.courses} · platformctl preview`,

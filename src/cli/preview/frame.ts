@@ -1,13 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { directionOf } from '../../core/messages/messages.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
-
-/** A page, and the nonce that its style and script carry. */
-export interface PreviewPage {
-  readonly html: string
-  readonly nonce: string
-}
 
 const PLACES = { mails: '/', courses: '/courses', languages: '/languages' } as const
 
@@ -18,35 +11,6 @@ export function pageLinks(open: keyof typeof PLACES): string {
       `<a href="${path}"${name === open ? ' aria-current="page"' : ''}>${T.pages[name as keyof typeof PLACES]}</a>`,
   )
   return `<nav class="pages" aria-label="${T.preview}">${links.join('')}</nav>`
-}
-
-/** A whole document of the preview. */
-export function documentOf(page: {
-  readonly title: string
-  readonly style: string
-  readonly body: string
-  readonly script?: string
-  readonly bodyClass?: string
-}): PreviewPage {
-  const { title, style, body, script, bodyClass } = page
-  const nonce = randomBytes(16).toString('base64')
-  return {
-    nonce,
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
-<style nonce="${nonce}">${style}</style>
-</head>
-<body${bodyClass ? ` class="${bodyClass}"` : ''}>
-${body}${script ? `\n<script nonce="${nonce}">${script}</script>` : ''}
-</body>
-</html>`,
-  }
 }
 
 /** A text with its `{names}` filled in, escaped for HTML. */

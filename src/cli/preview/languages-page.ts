@@ -1,7 +1,8 @@
 import { type CourseDefinition, isLanguage } from '../../core/course/definition.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
+import { documentOf, type LocalPage } from '../local-page.ts'
 import { FOLLOW } from './follow.ts'
-import { documentOf, filled, followed, type PreviewPage, pageLinks, selectField, textIn } from './frame.ts'
+import { filled, followed, pageLinks, selectField, textIn } from './frame.ts'
 import { type ChosenMail, languageText, type MailLanguages } from './languages.ts'
 import { PAGES_STYLE } from './pages-style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
@@ -48,7 +49,7 @@ export interface LanguagesView {
 }
 
 /** The page that shows one mail in two languages, side by side. */
-export function languagesPage(view: LanguagesView): PreviewPage {
+export function languagesPage(view: LanguagesView): LocalPage {
   const { choice, mails } = view
   const [only = 'en'] = mails.languages
   const single = `<p class="blank"><strong>${filled(T.oneLanguage, { language: languageText(only) })}</strong> ${T.oneLanguageFix}</p>`

@@ -1,6 +1,7 @@
 import { LINT_RULES } from '../../core/mail/lint/rules.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
-import { documentOf, type PreviewPage, pageLinks } from './frame.ts'
+import { documentOf, type LocalPage } from '../local-page.ts'
+import { pageLinks } from './frame.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
@@ -13,7 +14,7 @@ export function previewPolicy(nonce: string, { forms = false } = {}): string {
 const TABS = ['html', 'all', 'text', 'headers', 'source', 'findings', 'slots'] as const
 
 /** The page of the mails: the gallery, and the chosen mail with its views, widths, schemes and slots. */
-export function previewPage(token: string): PreviewPage {
+export function previewPage(token: string): LocalPage {
   const tabs = TABS.map(
     (view) =>
       `<button role="tab" id="tab-${view}" data-view="${view}" aria-controls="view" aria-selected="false" tabindex="-1">${T[view]}${view === 'findings' ? '<span id="count"></span>' : ''}</button>`,
@@ -51,7 +52,7 @@ ${SCRIPT}`,
 }
 
 /** The section of the reference on each finding of `email lint`, at its anchor. */
-export function meaningsPage(): PreviewPage {
+export function meaningsPage(): LocalPage {
   const rules = Object.entries(LINT_RULES).map(
     ([id, { severity, meaning }]) =>
       `<h2 id="${id}">${id}</h2>\n<p><strong class="${severity}">${T[severity]}.</strong> ${escapeHtml(meaning)}</p>`,

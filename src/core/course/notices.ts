@@ -51,9 +51,9 @@ export interface NoticeStore {
   prune(before: number): Promise<void>
 }
 
-/** At most so many are kept in memory; who is further behind than this has missed the rest. */
+/** How many notices are kept in memory. A subscriber that is further behind misses the older ones. */
 export const NOTICES_KEPT = 2000
-/** A notice that could not be sent for so long is no news. */
+/** A notice that could not be sent within this time is left out. */
 const NEWS_MS = 3 * 24 * 60 * 60 * 1000
 
 /** The notices in memory, as far as they were read. */

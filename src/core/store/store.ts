@@ -59,7 +59,7 @@ export interface Store extends HourStore {
   readonly audit: AuditLog
   /** What failed, and what was told of it. */
   readonly incidents: IncidentStore
-  /** What subscribers of incidents are told. */
+  /** What subscribers to incidents are mailed. */
   readonly notices: NoticeStore
   readonly heartbeats: HeartbeatStore
   readonly feedback: FeedbackStore

@@ -58,7 +58,7 @@ test('when every message that is out is held until another is recorded, the grou
   expect(commits).toEqual([{ at: 1, size: 2 }])
 })
 
-test('a message is told that the one before it could not be recorded', async () => {
+test('a message learns that the one before it could not be recorded', async () => {
   const { time, marker } = markerOver(() => Promise.reject(new TypeError('no such column')))
   const settlement = { claim: {} } as Settlement
   const { recorded, answered } = marker.begin(settlement.claim)

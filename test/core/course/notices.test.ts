@@ -154,7 +154,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await closes('mail')
     for (let look = 0; look < 3; look += 1) await round()
     expect(says()).toEqual(['ada@example.com opened mail-1', 'ada@example.com closed mail-1'])
-    // A stream has no end: whoever is in it is in it still.
+    // A stream has no end: its subscriber is still in it.
     expect(await course.find('ada@example.com', NOTICES)).toMatchObject({
       state: 'confirmed',
       sentDays: [1, 2],
@@ -213,7 +213,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com opened store-2'])
   })
 
-  test('a notice that was published before a silence waits for its end, whoever dispatches', async () => {
+  test('a notice that was published before a silence waits for its end, whichever process dispatches', async () => {
     const { subscribe, opens, round, says, pass, store, clock, answer, course } = await world(kind)
     await subscribe('ada@example.com')
     await opens('mail')
@@ -316,7 +316,7 @@ type Step =
   | { readonly do: 'subscribe'; readonly who: number }
   | { readonly do: 'pass'; readonly minutes: number }
   | { readonly do: 'round'; readonly process: number }
-  /** The process is killed when it has handed over so many messages more, before it records the last. */
+  /** The process is killed after it hands over this many more messages, before it records the last. */
   | { readonly do: 'kill'; readonly process: number; readonly after: number }
 
 const cause = fc.constantFrom(...CAUSES)

@@ -206,7 +206,7 @@ async function hours({
   return { ...it, look, told, calls, time, retries }
 }
 
-test('an hour that is done is told and ended, and the minutes after it retry what waits', async () => {
+test('an hour that is done is logged and ended, and the minutes after it retry what waits', async () => {
   const it = await hours()
   await it.look()
   await it.look()
@@ -228,7 +228,7 @@ test('an hour that is done is told and ended, and the minutes after it retry wha
   expect(it.told.at(-1)).toBe('retry_failed {"fault":"TypeError"}')
 })
 
-test('an hour whose work throws is given back and told, and one whose work is stopped is given back', async () => {
+test('an hour whose work throws is logged and given back, and one whose work is stopped is given back', async () => {
   let fails = true
   const it = await hours({
     work: async () => {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { documentOf, type LocalPage } from '../../local-page.ts'
 import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 import { INBOX_TEXTS as T } from './texts.ts'
@@ -10,26 +10,16 @@ export function contentSecurityPolicy(nonce: string): string {
 const VIEWS = ['html', 'text', 'headers', 'source'] as const
 
 /** The demo's inbox as one page: the list of mails, and the chosen one as HTML, text, headers and source. */
-export function inboxPage(): { html: string; nonce: string } {
-  const nonce = randomBytes(16).toString('base64')
+export function inboxPage(): LocalPage {
   const tabs = VIEWS.map(
     (view) =>
       `<button role="tab" id="tab-${view}" data-view="${view}" aria-controls="view" aria-selected="false" tabindex="-1">${T[view]}</button>`,
   ).join('')
-  return {
-    nonce,
-    html: `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${T.title}</title>
-<link rel="icon" href="data:,">
-<style nonce="${nonce}">${STYLE}</style>
-</head>
-<body>
-<header>
+  return documentOf({
+    title: T.title,
+    style: STYLE,
+    script: `const T = ${JSON.stringify(T)}\n${SCRIPT}`,
+    body: `<header>
   <h1>${T.heading}</h1>
   <p id="status" role="status">${T.waiting}</p>
   <button id="fresh" hidden></button>
@@ -49,10 +39,6 @@ export function inboxPage(): { html: string; nonce: string } {
     <div id="view" role="tabpanel" aria-labelledby="tab-html" tabindex="0"></div>
   </article>
   <p id="empty">${T.empty}</p>
-</main>
-<script nonce="${nonce}">const T = ${JSON.stringify(T)}
-${SCRIPT}</script>
-</body>
-</html>`,
-  }
+</main>`,
+  })
 }

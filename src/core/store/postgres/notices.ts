@@ -17,7 +17,7 @@ export function postgresNotices(pool: Pool): NoticeStore {
     publish: ({ subject, kind, at, facts }) =>
       guarded(() =>
         transaction(pool, async (on) => {
-          // One at a time: whoever sees a number has seen all before it.
+          // One transaction at a time, so that numbers become visible in their order.
           await on.query("SELECT pg_advisory_xact_lock(hashtextextended('notice', 3))")
           const { rowCount } = await on.query(
             `INSERT INTO platformctl.notice (seq, subject, kind, at, facts)

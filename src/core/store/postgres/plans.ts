@@ -14,7 +14,7 @@ export async function keepPlan(
   course: string,
   { version, plan, texts }: PinnedPlan,
 ): Promise<void> {
-  // First, so that whoever deletes the plan sees that it is used again, or is done before it is added anew.
+  // First: a transaction that deletes the plan either sees that it is in use again, or has ended before the insert below.
   await on.query(
     'UPDATE platformctl.course_plan SET unused_since = NULL WHERE course = $1 AND version = $2 AND unused_since IS NOT NULL',
     [course, version],
