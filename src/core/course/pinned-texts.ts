@@ -30,7 +30,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
       like,
       texts,
       store,
-    }: Required<Pick<Asked, 'lesson' | 'like' | 'store'>> & { texts: LessonTexts },
+    }: Required<Pick<LessonRequest, 'lesson' | 'like' | 'store'>> & { texts: LessonTexts },
   ): Promise<CompiledMail | undefined> {
     const known = compiled.get(hash)
     if (known !== undefined) {
@@ -61,7 +61,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
     return compiling
   }
 
-  return async ({ lesson, like, language, hashes, texts, store }: Asked): Promise<LessonMail> => {
+  return async ({ lesson, like, language, hashes, texts, store }: LessonRequest): Promise<LessonMail> => {
     if (texts === undefined) return { kind: 'running', language }
     const running = texts.of(lesson)
     const instead: LessonMail =
@@ -77,7 +77,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
   }
 }
 
-interface Asked {
+interface LessonRequest {
   readonly lesson: string
   /** A lesson that the course has now: the layout is that of it. */
   readonly like: string
