@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type OutputBundle, rolldown } from 'rolldown'
+import { type OutputBundle, type OutputChunk, rolldown } from 'rolldown'
 import packageJson from '../package.json' with { type: 'json' }
 import { pruneDeclarations } from './declarations.ts'
 import { compiledOnLoad } from './eager.ts'
@@ -176,22 +176,37 @@ const forBoot = await rolldown({
 await forBoot.write({ file: 'dist/env.js', format: 'esm', sourcemap: 'hidden', minify, codeSplitting: false })
 await forBoot.close()
 
-// Every byte is loaded by visitors: names are shortened too, and the SDK of error reporting is a chunk of its own.
+// Every byte is loaded by visitors: names are shortened too. What is loaded later is built alone, with its own copy of
+// the little that it shares: a common chunk would be a second request, and an entry that shares exports more than is public.
+const loadedLater = ['sender', 'errortrack']
 const forBrowsers = await rolldown({
   cwd: root,
-  input: { browser: 'src/browser.ts' },
-  // What the chunks share stays in the entry: one file to load, not two.
-  preserveEntrySignatures: 'allow-extension',
+  input: 'src/browser.ts',
   platform: 'browser',
+  plugins: [
+    {
+      name: 'what is loaded later stays an import',
+      resolveId: (id) => {
+        const name = loadedLater.find((one) => id === `./${one}.ts`)
+        return name ? { id: `./chunks/browser-${name}.js`, external: true } : null
+      },
+    },
+  ],
 })
-const { output: browserOutput } = await forBrowsers.write({
-  dir: 'dist',
-  format: 'esm',
-  minify: true,
-  entryFileNames: '[name].js',
-  chunkFileNames: 'chunks/[name]-[hash].js',
-})
+const browserOutput: OutputChunk[] = [
+  ...(await forBrowsers.write({ file: 'dist/browser.js', format: 'esm', minify: true })).output,
+].filter((part) => part.type === 'chunk')
 await forBrowsers.close()
+for (const name of loadedLater) {
+  const chunk = await rolldown({ cwd: root, input: `src/browser/${name}.ts`, platform: 'browser' })
+  const { output } = await chunk.write({
+    file: `dist/chunks/browser-${name}.js`,
+    format: 'esm',
+    minify: true,
+  })
+  browserOutput.push(...output.filter((part) => part.type === 'chunk'))
+  await chunk.close()
+}
 
 // The page of /insights carries its script and its style in itself.
 const insights = await rolldown({ cwd: root, input: 'src/browser/insights/main.ts', platform: 'browser' })
