@@ -124,6 +124,18 @@ function declared(
     case 'TSInterfaceDeclaration':
     case 'TSTypeAliasDeclaration':
       return [{ name: node.id.name, isValue: false, text: slice(node.end) }]
+    case 'ClassDeclaration': {
+      const fields = node.body.body.flatMap((member) =>
+        member.type === 'PropertyDefinition' ? `  ${source.slice(member.start, member.end).trim()}\n` : [],
+      )
+      return [
+        {
+          name: node.id?.name ?? '',
+          isValue: true,
+          text: `${slice(node.body.start)} {\n${fields.join('')}}`,
+        },
+      ]
+    }
     case 'VariableDeclaration':
       return node.declarations.flatMap(({ id, init }) => {
         if (id.type !== 'Identifier') return []
@@ -146,11 +158,13 @@ function exportsOf(
   load: (file: string) => Module,
 ): readonly { readonly as: string; readonly symbol: Sym }[] {
   const { exported } = load(file)
-  return exported.flatMap(({ as, local, from }) => {
+  return exported.map(({ as, local, from }) => {
     const symbol = find(from ?? file, local, load)
-    if (symbol?.isValue && symbol.doc === '')
+    if (symbol === undefined)
+      throw new Error(`${file}: cannot find the declaration of ${as}, which is public`)
+    if (symbol.isValue && symbol.doc === '')
       throw new Error(`${symbol.file}: ${as} is public and has no docstring`)
-    return symbol ? [{ as, symbol }] : []
+    return { as, symbol }
   })
 }
 

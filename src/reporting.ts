@@ -4,10 +4,10 @@ import { createScrub, scrubbing } from './core/reporting/scrub.ts'
 
 export type { Reporting, ReportingOptions, ReportingOutcome } from './core/reporting/errortrack.ts'
 export {
-  type Report,
   type ReportContext,
   type ReportedUser,
   type Reporter,
+  type ReporterInput,
   type ReportLevel,
   reportError,
   reportMessage,

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
+import { parseSync } from 'oxc-parser'
 import { expect, test } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
 
 const built = (file: string) => readFile(new URL(`../dist/${file}`, import.meta.url))
 
@@ -11,8 +13,30 @@ test('the browser part is one file of at most 6 KB compressed, without the SDK o
   expect(code).not.toMatch(/^\s*import\s*[\w{*'"`]|[;}]import\s*[\w{*'"`]/m)
   expect(code.toLowerCase()).not.toContain('sentry')
   // What it loads when it is asked to: the sender with an endpoint, the SDK with a DSN.
-  expect([...code.matchAll(/import\(`\.\/chunks\/(\w+)-/g)].map((match) => match[1]).sort()).toEqual([
-    'errortrack',
-    'sender',
-  ])
+  expect(
+    [...code.matchAll(/import\(`\.\/chunks\/browser-(\w+)\.js`/g)].map((match) => match[1]).sort(),
+  ).toEqual(['errortrack', 'sender'])
 })
+
+const subpaths = Object.entries(packageJson.exports).flatMap(([subpath, target]) =>
+  typeof target === 'string' ? [] : [{ name: `platformctl${subpath.slice(1)}`, file: target.default }],
+)
+
+test.each(subpaths)(
+  '$name exports what the API reference lists, and nothing else',
+  async ({ name, file }) => {
+    const reference = await readFile(new URL('../docs/reference/api.md', import.meta.url), 'utf8')
+    const section = reference.split('\n## ').find((part) => part.startsWith(`${name}\n`)) ?? ''
+    const documented = [
+      // Types leave no export in the built file.
+      ...section.matchAll(/^### (\w+)\n(?:(?!^### )[\s\S])*?```ts\n(?:async )?(?:function|const|class) /gm),
+      ...(section.match(/^Also exported here: .*/m)?.[0].matchAll(/`([a-z]\w*)`/g) ?? []),
+    ].map((match) => match[1])
+    const { module } = parseSync(file, (await built(file.replace('./dist/', ''))).toString())
+    const exported = module.staticExports.flatMap(({ entries }) =>
+      entries.map(({ exportName }) => exportName.name),
+    )
+    expect(exported).not.toEqual([])
+    expect(exported.sort()).toEqual(documented.sort())
+  },
+)

@@ -1,6 +1,6 @@
 import type { EventDefinition, EventKind, Properties } from '../core/analytics/events.ts'
 import { createSanitiser, type Sanitise } from '../core/analytics/sanitise.ts'
-import { type Report, setReporter } from '../core/reporting/facade.ts'
+import { type ReporterInput, setReporter } from '../core/reporting/facade.ts'
 import { type Buffer, openBuffer } from './buffer.ts'
 import { deviceStorage, isAllowed, setOptOut } from './consent.ts'
 import type { Sender } from './sender.ts'
@@ -55,7 +55,7 @@ export function start<const Kind extends EventKind>({
       }, nothing)
     }
     if (!dsn || !isAllowed()) return
-    const early: Report[] = []
+    const early: ReporterInput[] = []
     setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
     import('./errortrack.ts').then(
       (chunk) => {

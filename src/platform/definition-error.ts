@@ -1,6 +1,6 @@
 import type { Fault } from './check/fault.ts'
 
-/** A definition that cannot be used: says where, why and what to do, and holds no value of the environment. */
+/** Thrown for a definition with faults. The message gives each one's place, cause and fix, and no value of the environment. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
   /** The file as it was named; undefined for a value that was passed in code. */

@@ -1,10 +1,11 @@
-/** Facts about what happened, chosen by the caller; scrubbed before anything sees them. */
+/** Facts about what happened, chosen by the caller; scrubbed before they reach a reporter. */
 export type ReportContext = Readonly<Record<string, unknown>>
 export type ReportLevel = 'info' | 'warning' | 'error'
 
 export type ReportedUser = { readonly id: string } | undefined
 
-export type Report =
+/** What a reporter is given: an error, a message, or the user whom all that follows concerns. */
+export type ReporterInput =
   | { readonly kind: 'error'; readonly error: unknown; readonly context: ReportContext | undefined }
   | {
       readonly kind: 'message'
@@ -16,7 +17,7 @@ export type Report =
 
 /** Where reports go. What it throws is swallowed: reporting never breaks what it reports on. */
 export interface Reporter {
-  report(report: Report): void
+  report(input: ReporterInput): void
 }
 
 let reporter: Reporter | undefined
@@ -26,9 +27,9 @@ export function setReporter(next: Reporter | undefined): void {
   reporter = next
 }
 
-function send(report: Report): void {
+function send(input: ReporterInput): void {
   try {
-    reporter?.report(report)
+    reporter?.report(input)
   } catch {
     // A broken reporter costs a report and nothing else.
   }

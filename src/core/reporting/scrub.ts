@@ -1,5 +1,5 @@
 import { isPersonalKey } from '../analytics/personal.ts'
-import type { Report, Reporter } from './facade.ts'
+import type { Reporter, ReporterInput } from './facade.ts'
 
 const DEEPEST = 6
 const WIDEST = 50
@@ -98,7 +98,7 @@ function wholeWords(text: string): string {
 
 /** The reporter behind this one sees scrubbed contexts, messages and users only (CONTRACT §6). */
 export function scrubbing(reporter: Reporter, scrub: Scrub): Reporter {
-  const context = (given: Report & { kind: 'error' | 'message' }) =>
+  const context = (given: ReporterInput & { kind: 'error' | 'message' }) =>
     // An object in gives an object out; anything else is no context.
     (typeof given.context === 'object' ? scrub.value(given.context) : undefined) as typeof given.context
   return {

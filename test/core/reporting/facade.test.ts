@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createScrub } from '../../../src/core/reporting/scrub.ts'
 import { openPlatform } from '../../../src/daemon/index.ts'
 import {
-  type Report,
+  type ReporterInput,
   registerReporter,
   reportError,
   reportMessage,
@@ -12,8 +12,8 @@ import {
   withErrorReporting,
 } from '../../../src/reporting.ts'
 
-function listening(): Report[] {
-  const reports: Report[] = []
+function listening(): ReporterInput[] {
+  const reports: ReporterInput[] = []
   registerReporter({ report: (report) => void reports.push(report) })
   onTestFinished(() => registerReporter(undefined))
   return reports
