@@ -14,8 +14,15 @@ import { rudeSmtp } from '../../support/rude-smtp.ts'
 const PEOPLE = 3 * LINES.smtp
 
 /** A dispatcher over SMTP whose commits wait until the test lets them happen. */
-async function dispatcherWithHeldCommits(extensions: string) {
-  const it = await courseWith(PEOPLE)
+async function dispatcherWithHeldCommits(
+  extensions: string,
+  { people = PEOPLE, refuseFirst = false }: { readonly people?: number; readonly refuseFirst?: boolean } = {},
+) {
+  const it = await courseWith(people)
+  /** The connection whose first message is refused; the others are answered when its second one has come. */
+  let refusing: Socket | undefined
+  const unanswered: Socket[] = []
+  let slow = refuseFirst
   const durable = new Set<string>()
   const held: (() => void)[] = []
   let holding = true
@@ -28,12 +35,22 @@ async function dispatcherWithHeldCommits(extensions: string) {
   const server = await rudeSmtp((word, socket, line) => {
     if (word === 'EHLO') return extensions
     if (word === 'RCPT') recipient.set(socket, /<(.*)>/.exec(line)?.[1] ?? '')
+    if (word === 'END' && refuseFirst && refusing === undefined) {
+      refusing = socket
+      return '554 5.7.1 policy'
+    }
     if (word === 'END') {
       const before = last.get(socket)
       if (before !== undefined && !durable.has(before)) unbounded.push(before)
       const to = recipient.get(socket) ?? ''
       last.set(socket, to)
       accepted.push({ to, socket })
+      if (slow && socket !== refusing) {
+        unanswered.push(socket)
+        return null
+      }
+      slow = false
+      for (const other of unanswered.splice(0)) other.write('250 2.0.0 ok\r\n')
     }
     return undefined
   })
@@ -102,3 +119,11 @@ test.each([
     expect(it.accepted).toHaveLength(PEOPLE)
   },
 )
+
+test('a refusal that only another message can explain keeps no connection waiting', async () => {
+  const it = await dispatcherWithHeldCommits('250 plain', { people: LINES.smtp + 1, refuseFirst: true })
+  it.release()
+  // The refused message is recorded once a later one is taken, and that one goes out on the same connection.
+  expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ sent: LINES.smtp, failed: 1, unknown: 0 })
+  expect(it.unbounded).toEqual([])
+})

@@ -239,6 +239,55 @@ test('a connection that the server closed is replaced only when its last message
   expect(connections()).toBe(LINES.smtp + 1)
 })
 
+test('a connection that breaks after the message was handed over is replaced only when that is recorded', async () => {
+  const { port, connections } = await rudeSmtp((word, socket) => {
+    if (word !== 'END') return undefined
+    socket.destroy()
+    return null
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const recorded = Promise.withResolvers<void>()
+  const send = () => one.send(WELCOME, undefined, () => recorded.promise)
+  const outcomes = await Promise.all(Array.from({ length: LINES.smtp }, send))
+  expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['unknown']))
+  const next = send()
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  expect(connections()).toBe(LINES.smtp)
+  recorded.resolve()
+  expect((await next).kind).toBe('unknown')
+  expect(connections()).toBe(LINES.smtp + 1)
+})
+
+test('no message waits for one that the server refused to be recorded', async () => {
+  let refused = false
+  const { port, connections } = await rudeSmtp((word) => {
+    if (word !== 'END' || refused) return undefined
+    refused = true
+    return '554 5.7.1 policy'
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const never = () => new Promise<void>(() => {})
+  expect((await one.send(WELCOME, undefined, never)).kind).toBe('transient')
+  expect((await one.send(WELCOME, undefined, never)).kind).toBe('sent')
+  expect(connections()).toBe(1)
+})
+
+test.each([
+  ['with its refusal', 'END'],
+  ['when it is asked to go on', 'RSET'],
+])('a server that ends the connection %s has refused the message all the same', async (_, last) => {
+  const { port } = await rudeSmtp((word, socket) => {
+    if (word === last) socket.end(word === 'END' ? '550 5.7.1 spam\r\n' : '')
+    if (word === last) return null
+    return word === 'END' ? '550 5.7.1 spam' : undefined
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  expect(await one.send(WELCOME)).toMatchObject({
+    kind: 'transient',
+    reason: 'the mail server’s policy refused the message (550)',
+  })
+})
+
 test.each(CASES.map(([row, how, url, mail = WELCOME]) => ({ row, how, url, mail })))(
   '$row: $how: nothing is thrown, and the reason holds no secret and none of the server’s text',
   async ({ row, url, mail }) => {

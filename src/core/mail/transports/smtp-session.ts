@@ -66,13 +66,23 @@ export function openSession(
         get sent() {
           return state.sent
         },
-        async send(message, abort, recorded) {
+        send(message, abort, recorded) {
           state.sent += 1
-          const mayComplete = recorded && before
-          const fault = await sendOn({ line, message, signal: abort, mayComplete, silenceMs, finalReplyMs })
-          // What may have been taken counts as taken.
-          if (recorded && (fault === undefined || fault.handedOver)) before = recorded
-          return fault
+          return sendOn({
+            line,
+            message,
+            signal: abort,
+            silenceMs,
+            finalReplyMs,
+            mayComplete: recorded && before,
+            // What may have been taken counts as taken, until the server says that it was not.
+            onHandOver: () => {
+              before = recorded ?? before
+            },
+            onRefusal: () => {
+              if (before === recorded) before = undefined
+            },
+          })
         },
         quit: () => line.quit(),
       })
@@ -102,6 +112,8 @@ function sendOn({
   message: { from, to, bytes },
   signal,
   mayComplete,
+  onHandOver,
+  onRefusal,
   silenceMs,
   finalReplyMs,
 }: {
@@ -110,6 +122,10 @@ function sendOn({
   readonly signal: AbortSignal | undefined
   /** Resolves when the message may be completed, rejects when it may not. */
   readonly mayComplete: Recorded | undefined
+  /** The message is complete from now on: the server may take it. */
+  readonly onHandOver: () => void
+  /** The server has said that it did not take it. */
+  readonly onRefusal: () => void
   readonly silenceMs: number
   readonly finalReplyMs: number
 }): Promise<SmtpFault | undefined> {
@@ -140,6 +156,7 @@ function sendOn({
         const complete = () => {
           if (ended) return
           handedOver = true
+          onHandOver()
           clearTimeout(patience)
           patience = setTimeout(stop, finalReplyMs)
           // nodemailer's stream looks at every byte for dots to escape; searching for one takes a tenth of a send.
@@ -156,11 +173,15 @@ function sendOn({
     line.send({ from, to: [to], size: bytes.length }, source, (error) => {
       if (!error) return finish(undefined)
       const fault = faultOf(error, handedOver)
+      if (fault.code !== undefined) onRefusal()
       if (fault.code === undefined || fault.code === 421) return finish(fault)
-      // The server has refused this message only: the line is cleared for the next one.
+      // The server has refused this message only: the line is cleared for the next one. One that ends instead answers nothing.
+      const refused = () => finish(fault)
+      line.once('end', refused)
       line.reset((broken) => {
         if (broken) line.close()
-        finish(fault)
+        line.off('end', refused)
+        refused()
       })
     })
   })
