@@ -346,6 +346,28 @@ test.each(['421 4.7.0 so many messages a line', null])(
   },
 )
 
+test('kept lines that are all dead are no fault either: the message goes out on a fresh one', async () => {
+  const first = new Set<Socket>()
+  let dead = false
+  const { port, connections } = await rudeSmtp((word, socket) => {
+    if (!dead) first.add(socket)
+    // As behind a firewall that has forgotten the connections: nothing is heard before something is said.
+    if (!dead || !first.has(socket) || word !== 'MAIL') return undefined
+    socket.resetAndDestroy()
+    return null
+  })
+  const one = mailer(`smtp://127.0.0.1:${port}`)
+  const three = () =>
+    Promise.all([1, 2, 3].map((n) => one.send({ ...WELCOME, about: `user.${n}` }))).then((outcomes) =>
+      outcomes.map(({ kind }) => kind),
+    )
+  expect(await three()).toEqual(['sent', 'sent', 'sent'])
+  dead = true
+  expect((await one.send(WELCOME)).kind).toBe('sent')
+  expect(await three()).toEqual(['sent', 'sent', 'sent'])
+  expect(connections()).toBe(6)
+})
+
 test('fifty messages at once share twenty lines, and each arrives once', async () => {
   const { port, connections, lines } = await rudeSmtp()
   const one = mailer(`smtp://127.0.0.1:${port}`)

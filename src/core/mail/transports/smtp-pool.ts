@@ -58,18 +58,20 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
     const kept = session.sent > 0
     const fault = await session.send(message, signal, recorded)
     giveBack(session)
-    return { fault, kept }
+    return { fault, ended: kept && !session.alive }
   }
 
   return {
     async send(message, signal, recorded) {
       try {
-        const { fault, kept } = await attempt(message, signal, recorded)
-        // A kept line may have been ended by the server (idle, or so many messages a line) without our knowing: that
-        // is no news about the server as long as nothing was handed over, so a fresh line is asked.
-        const stale = kept && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
-        const ours = fault?.command === 'local' || fault?.command === 'record'
-        return stale && !ours && !signal?.aborted ? (await attempt(message, signal, recorded)).fault : fault
+        for (;;) {
+          const { fault, ended } = await attempt(message, signal, recorded)
+          // A kept line may have been ended by the server (idle, or so many messages a line) without our knowing: that
+          // is no news about the server as long as nothing was handed over, so the next line is asked, until a fresh one.
+          const stale = ended && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
+          const ours = fault?.command === 'local' || fault?.command === 'record'
+          if (!stale || ours || signal?.aborted) return fault
+        }
       } catch (fault) {
         // Only faults of opening a line are thrown here, and they are SmtpFaults.
         return fault as SmtpFault
