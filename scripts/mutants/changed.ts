@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import path from 'node:path'
 
 /** Source files that have changed, with the commit that they are compared with; or why that cannot be told. */
 export type Changed =
@@ -10,18 +11,25 @@ export type Changed =
 const COMMITS = 20
 
 /** The sources that have changed since a commit; without one, since this branch left main, or in main's last commits. */
-export function changedSources(since?: string): Changed {
-  const base = since ?? branchPoint() ?? git('rev-parse', '--verify', '--quiet', `HEAD~${COMMITS}^{commit}`)
+export function changedSources(since?: string, folder = '.'): Changed {
+  const git = gitIn(folder)
+  const base =
+    since ?? branchPoint(git) ?? git('rev-parse', '--verify', '--quiet', `HEAD~${COMMITS}^{commit}`)
   if (base === undefined)
     return {
       why: `The history has fewer than ${COMMITS} commits (a shallow clone?), so nothing says what has changed. Fetch more, or name a commit with --since.`,
     }
   const names = git('diff', '--name-only', '--diff-filter=d', base, '--', 'src')
   if (names === undefined) return { why: `There is no commit ${base} here (a shallow clone?). Fetch it.` }
-  return { since: base, files: names.split('\n').filter((one) => one.endsWith('.ts') && existsSync(one)) }
+  const unknownToGit = git('ls-files', '--others', '--exclude-standard', '--', 'src') ?? ''
+  const files = [...names.split('\n'), ...unknownToGit.split('\n')]
+  return {
+    since: base,
+    files: files.filter((one) => one.endsWith('.ts') && existsSync(path.join(folder, one))),
+  }
 }
 
-function branchPoint(): string | undefined {
+function branchPoint(git: ReturnType<typeof gitIn>): string | undefined {
   for (const main of ['origin/main', 'main']) {
     const point = git('merge-base', 'HEAD', main)
     if (point !== undefined && point !== git('rev-parse', 'HEAD')) return point
@@ -29,10 +37,17 @@ function branchPoint(): string | undefined {
   return undefined
 }
 
-function git(...args: readonly string[]): string | undefined {
-  try {
-    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-  } catch {
-    return undefined
+/** What a git command says in this folder; undefined if it fails. */
+function gitIn(folder: string): (...args: readonly string[]) => string | undefined {
+  return (...args) => {
+    try {
+      return execFileSync('git', args, {
+        cwd: folder,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim()
+    } catch {
+      return undefined
+    }
   }
 }

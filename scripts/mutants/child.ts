@@ -15,8 +15,16 @@ export interface Child {
   readonly close: () => Promise<void>
 }
 
-/** A process that runs the tests in these places. A mutant may loop forever: it is killed with all that it started. */
-export function openChild(places: readonly string[]): Child {
+const OPENING_MS = 120_000
+
+/**
+ * A process that runs the tests in these places; it may take `leftMs` to open them. A mutant may loop forever: it is
+ * killed with all that it started.
+ */
+export function openChild(
+  places: readonly string[],
+  leftMs: () => number = () => Number.POSITIVE_INFINITY,
+): Child {
   let child: ChildProcess | undefined
 
   async function ask(question: Ask, limitMs: number): Promise<Ran | 'late'> {
@@ -53,8 +61,11 @@ export function openChild(places: readonly string[]): Child {
 
   return {
     async run(tests, limitMs, planted) {
-      if (child === undefined && (await ask({ kind: 'open', places }, 120_000)) === 'late')
+      const openingMs = Math.max(1, Math.min(OPENING_MS, leftMs()))
+      if (child === undefined && (await ask({ kind: 'open', places }, openingMs)) === 'late') {
+        if (openingMs < OPENING_MS) return 'late'
         throw new Error('The tests could not be opened')
+      }
       return await ask({ kind: 'run', tests, ...(planted && { planted }) }, limitMs)
     },
     async close() {

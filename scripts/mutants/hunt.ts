@@ -5,9 +5,15 @@ import { openImporters } from './importers.ts'
 import { isTestOf, type Room } from './rooms.ts'
 import type { Planned } from './sources.ts'
 
+/**
+ * What becomes of a mutant. `noticed`: a test of the room that imports the file, directly or not, fails. `survived`: none
+ * does. `undecided`: none of those does that ran in the time for one mutant.
+ */
+export type Verdict = 'noticed' | 'survived' | 'undecided'
+
 export interface Hunt {
-  /** Whether a test of the room that imports the file, directly or not, fails with the mutant; nothing if time ran out. */
-  readonly isNoticed: (planned: Planned) => Promise<boolean | undefined>
+  /** Undefined if the time of the whole hunt ran out. */
+  readonly judge: (planned: Planned) => Promise<Verdict | undefined>
   readonly close: () => Promise<void>
 }
 
@@ -20,12 +26,18 @@ export function openHunt({
   rooms,
   fresh,
   until,
+  eachMs,
 }: {
   readonly rooms: readonly Room[]
   readonly fresh: boolean
   readonly until: number
+  /** Of the tests that could notice a mutant, the first ones that are thought to take no longer together are run. */
+  readonly eachMs: number
 }): Hunt {
-  const child = openChild(rooms.flatMap(({ tests }) => tests))
+  const child = openChild(
+    rooms.flatMap(({ tests }) => tests),
+    () => until - Date.now(),
+  )
   const importersOf = openImporters()
   const caches = new Map<string, Record<string, boolean>>()
   const took: Record<string, number> = {}
@@ -34,15 +46,29 @@ export function openHunt({
   const broken = new Set<string>()
   let count = 0
 
-  /** Those that noticed another mutant of the file, the latest first; then the quickest. */
-  function inOrder(file: string, room: Room): string[] {
+  /** Those that noticed another mutant of the file, the latest first; then those named like it; then the quickest. */
+  function inOrder(file: string, room: Room): { readonly test: string; readonly costMs: number }[] {
     const cost = new Map(
       [...importersOf(file)]
         .filter(([test]) => isTestOf(room, test) && !broken.has(test))
         .map(([test, distance]) => [test, took[test] ?? distance * THOUGHT]),
     )
-    const rank = (test: string) => noticed.get(`${file} ${test}`) ?? 0
-    return [...cost.keys()].sort((a, b) => rank(b) - rank(a) || (cost.get(a) ?? 0) - (cost.get(b) ?? 0))
+    const namedLike = [file, path.posix.dirname(file)].map(testOf)
+    const rank = (test: string) => noticed.get(`${file} ${test}`) ?? (namedLike.includes(test) ? 0.5 : 0)
+    return [...cost]
+      .map(([test, costMs]) => ({ test, costMs }))
+      .sort((a, b) => rank(b.test) - rank(a.test) || a.costMs - b.costMs)
+  }
+
+  /** At least the first. */
+  function inTime(ordered: readonly { readonly test: string; readonly costMs: number }[]): string[] {
+    let sum = 0
+    return ordered
+      .filter(({ costMs }, index) => {
+        sum += costMs
+        return index === 0 || sum <= eachMs
+      })
+      .map(({ test }) => test)
   }
 
   async function run(tests: readonly string[], planted?: Planned): Promise<string | undefined> {
@@ -60,12 +86,13 @@ export function openHunt({
     return ran.failed
   }
 
-  async function hunt(planned: Planned): Promise<boolean | undefined> {
+  async function hunt(planned: Planned): Promise<Verdict | undefined> {
     const { file, room } = planned
-    const tests = inOrder(file, room)
+    const ordered = inOrder(file, room)
+    const tests = inTime(ordered)
     const failed = tests.length > 0 ? await run(tests, planned) : undefined
     if (Date.now() >= until) return
-    if (failed === undefined) return false
+    if (failed === undefined) return tests.length === ordered.length ? 'survived' : 'undecided'
     if (failed !== 'late' && !passing.has(failed)) {
       if ((await run([failed])) !== undefined) {
         if (Date.now() >= until) return
@@ -76,21 +103,21 @@ export function openHunt({
       passing.add(failed)
     }
     noticed.set(`${file} ${failed}`, ++count)
-    return true
+    return 'noticed'
   }
 
   return {
-    async isNoticed(planned) {
+    async judge(planned) {
       const at = path.join('node_modules/.cache/mutants', `${planned.room.name}.json`)
       const cache =
         caches.get(at) ??
         (existsSync(at) ? (JSON.parse(readFileSync(at, 'utf8')) as Record<string, boolean>) : {})
       caches.set(at, cache)
       const known = fresh ? undefined : cache[planned.id]
-      if (known !== undefined) return known
+      if (known !== undefined) return known ? 'noticed' : 'survived'
       const result = await hunt(planned)
-      if (result === undefined) return
-      cache[planned.id] = result
+      if (result === undefined || result === 'undecided') return result
+      cache[planned.id] = result === 'noticed'
       mkdirSync(path.dirname(at), { recursive: true })
       writeFileSync(at, JSON.stringify(cache))
       return result
@@ -98,3 +125,5 @@ export function openHunt({
     close: child.close,
   }
 }
+
+const testOf = (source: string) => source.replace(/^src/, 'test').replace(/(?:\.ts)?$/, '.test.ts')

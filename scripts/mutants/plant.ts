@@ -83,7 +83,12 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
         literal(node, parent)
         break
       case 'TemplateLiteral':
-        if (parent?.type !== 'TaggedTemplateExpression' && textOf(node).length > 2) add('string', node, "''")
+        if (
+          parent?.type !== 'TaggedTemplateExpression' &&
+          textOf(node).length > 2 &&
+          !isSentence(textOf(node))
+        )
+          add('string', node, "''")
         break
       case 'TemplateElement':
         sql(node)
@@ -134,7 +139,8 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
       for (const by of [1, -1]) add('constant', node, `(${node.value + by})`)
     } else if (typeof node.value === 'boolean') add('constant', node, String(!node.value))
     else if (typeof node.value === 'string') {
-      if (node.value !== '' && parent?.type !== 'ExpressionStatement') add('string', node, "''")
+      if (node.value !== '' && parent?.type !== 'ExpressionStatement' && !isSentence(node.value))
+        add('string', node, "''")
       sql(node)
     } else if ('regex' in node) {
       const text = textOf(node)
@@ -165,6 +171,13 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   // Every node of the syntax tree has these.
   visit(program as unknown as Node, undefined)
   return mutants
+}
+
+/** Prose that people read: no review would miss that it is gone, and no test should repeat it. */
+function isSentence(text: string): boolean {
+  return (
+    /(?:^|[\s`])(?:[\p{L}’']+[.,:;]?\s+){3}[\p{L}’']+/u.test(text) && !SQL.test(text) && !text.includes('<')
+  )
 }
 
 function isNode(value: unknown): value is Node {

@@ -21,6 +21,12 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
 /** Rooms in which a fault loses mail, data or a secret. */
 const STRICT = ['course', 'store', 'mail', 'env', 'access', 'reporting']
 
+/** Files that hold nothing but texts, styles or scripts of pages. */
+const TEXTS = /^src\/core\/messages\/(?:de|en)\.ts$|\/(?:texts|style|pages-style|script)\.ts$/
+
+/** Whether a source is nothing but text, in which there are no bugs to plant. */
+export const isText = (file: string): boolean => TEXTS.test(file)
+
 /** The room of a source file or folder, if it has one. */
 export function roomOf(place: string): Room | undefined {
   const [, source, name] =

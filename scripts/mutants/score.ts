@@ -1,7 +1,26 @@
-/** How many of the planted mutants tests noticed. */
+/** How many of the planted mutants tests noticed; the others survived. */
 export interface Score {
   readonly noticed: number
   readonly planted: number
+}
+
+/** Fewer say nothing of a score. */
+const FEWEST = 10
+
+/** Whether so few were noticed that chance does not explain it; the undecided ones may all have been noticed by a test that did not run. */
+export function isTooLow({
+  noticed,
+  survived,
+  undecided,
+  goal,
+}: {
+  readonly noticed: number
+  readonly survived: number
+  readonly undecided: number
+  readonly goal: number
+}): boolean {
+  const planted = noticed + survived + undecided
+  return planted >= FEWEST && highestPlausible({ noticed: noticed + undecided, planted }) < goal
 }
 
 /** The part that was noticed, in percent. */

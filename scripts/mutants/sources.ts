@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { EQUIVALENT } from './equivalent.ts'
 import { type Mutant, mutantsOf } from './plant.ts'
-import type { Room } from './rooms.ts'
+import { isText, type Room } from './rooms.ts'
 
 /** A mutant with its place, and the lines that it changes. */
 export interface Planned {
@@ -22,8 +22,9 @@ const digest = (...texts: readonly string[]) =>
 
 const digests = new Map<string, string>()
 
-/** Every mutant of a source file, but for the equivalent ones. */
+/** Every mutant of a source file, but for the equivalent ones; of a file of texts, none. */
 export function plannedOf(file: string, room: Room): Planned[] {
+  if (isText(file)) return []
   const source = readFileSync(file, 'utf8')
   const tests = digests.get(room.name) ?? digestOfTests(room)
   digests.set(room.name, tests)

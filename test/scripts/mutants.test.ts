@@ -1,11 +1,14 @@
-import { globSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { changedSources } from '../../scripts/mutants/changed.ts'
 import { openChild } from '../../scripts/mutants/child.ts'
 import { openImporters } from '../../scripts/mutants/importers.ts'
 import { mutantsOf } from '../../scripts/mutants/plant.ts'
-import { roomOf } from '../../scripts/mutants/rooms.ts'
-import { highestPlausible } from '../../scripts/mutants/score.ts'
+import { isText, roomOf } from '../../scripts/mutants/rooms.ts'
+import { highestPlausible, isTooLow } from '../../scripts/mutants/score.ts'
 
 /** The sources that a source becomes, each with one bug. */
 const planted = (source: string) =>
@@ -49,6 +52,10 @@ test('a statement of SQL loses its locks, its order and its limits one at a time
 
 test('types, imports, the names of properties and descriptions are left alone', () => {
   expect(planted("x = { description: 'a' }")).toEqual([])
+  expect(planted(`x = 'nobody reads this sentence' + \`not even with a value, like \${b}, in it\``)).toEqual(
+    [],
+  )
+  expect(planted("x = 'SELECT a FROM b'")).toEqual(["x = ''"])
   expect(planted(`import { a } from 'b'\ntype C = 'd' | 7\nexport const e: Record<'f', 1> = g`)).toEqual([])
 })
 
@@ -67,11 +74,39 @@ test('every room of the sources has tests and a goal', () => {
   expect(roomOf('src/env.ts')).toBeUndefined()
 })
 
+test('files of nothing but texts have no mutants, and files that only sound like it do', () => {
+  expect(['src/core/messages/de.ts', 'src/cli/preview/texts.ts'].map(isText)).toEqual([true, true])
+  expect(['src/core/messages/words.ts', 'src/core/course/pinned-texts.ts'].map(isText)).toEqual([
+    false,
+    false,
+  ])
+})
+
 test('a sample is under a goal only if chance does not explain it', () => {
   expect(highestPlausible({ noticed: 20, planted: 30 })).toBeGreaterThan(75)
   expect(highestPlausible({ noticed: 17, planted: 30 })).toBeLessThan(75)
   expect(highestPlausible({ noticed: 200, planted: 300 })).toBeLessThan(75)
   expect(highestPlausible({ noticed: 0, planted: 0 })).toBe(100)
+  const low = (noticed: number, survived: number, undecided = 0) =>
+    isTooLow({ noticed, survived, undecided, goal: 75 })
+  expect([low(4, 6), low(4, 5)]).toEqual([true, false])
+  // The tests of the undecided might have noticed all of them.
+  expect([low(20, 30), low(20, 30, 30), low(20, 30, 200)]).toEqual([true, true, false])
+})
+
+test('what has changed includes files that git does not know yet', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'changed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: folder })
+  mkdirSync(path.join(folder, 'src'))
+  writeFileSync(path.join(folder, 'src/known.ts'), '')
+  git('init', '-q')
+  git('add', '.')
+  git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-q', '-m', 'a')
+  writeFileSync(path.join(folder, 'src/new.ts'), '')
+  expect(changedSources('HEAD', folder)).toEqual({ since: 'HEAD', files: ['src/new.ts'] })
+  writeFileSync(path.join(folder, 'src/known.ts'), 'export {}')
+  expect(changedSources('HEAD', folder)).toMatchObject({ files: ['src/known.ts', 'src/new.ts'] })
 })
 
 test('what has changed is told since a commit, and a history that is too short says so', () => {
