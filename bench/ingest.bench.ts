@@ -8,7 +8,7 @@ export const benchmark: Benchmark = {
   title: 'Ingesting batches of 500 events over HTTP',
   unit: 'events/s',
   better: 'higher',
-  promises: [{ against: 'fastify, zod, an insert an event', ratio: 5 }],
+  promises: [{ against: 'fastify, zod, an insert an event', ratio: 10 }],
   notes:
     'Sanitized, stored and counted; batches of 124 KB over 8 connections, each server in its own process.',
   async open(opened) {

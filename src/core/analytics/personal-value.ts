@@ -34,7 +34,11 @@ const CARD =
 const IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
 /** Encoded text is looked through this deep. */
 const LAYERS = 3
-const BASE64 = /[A-Za-z0-9+/_-]{8,}={0,2}/g
+/**
+ * A run of base64 whose first and fourth byte may be printable ASCII: a first sextet of such a byte is 8 to 31, which is
+ * `I` to `f`. Most words are no such run, and need not be decoded.
+ */
+const BASE64 = /(?<![A-Za-z0-9+/_-])(?:[I-Za-f][A-Za-z0-9+/_-]{3}){2}[A-Za-z0-9+/_-]*={0,2}/g
 /** What is kept of a text is far shorter; beyond this only addresses are looked for. */
 const LOOKED_AT = 512
 

@@ -108,9 +108,12 @@ function isName(key: string): boolean {
 }
 
 function valueFault(value: unknown): DropReason | undefined {
-  // What is kept is judged as well: cutting can make a number of what was none before.
-  if (typeof value === 'string')
-    return isPersonalValue(value) || isPersonalValue(cut(value)) ? 'property_personal' : undefined
+  if (typeof value === 'string') {
+    const kept = cut(value)
+    // What is kept is judged as well: cutting can make a number of what was none before.
+    const personal = isPersonalValue(value) || (kept !== value && isPersonalValue(kept))
+    return personal ? 'property_personal' : undefined
+  }
   if (typeof value === 'number' && isPersonalNumber(value)) return 'property_personal'
   return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
 }

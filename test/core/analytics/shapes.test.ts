@@ -168,6 +168,15 @@ test('a card is one as a number, a time and a count are none', () => {
     expect(isPersonalNumber(value)).toBe(false)
 })
 
+test('an address is found in base64, whatever printable text is encoded with it', () => {
+  const printable = fc.string({ unit: 'grapheme-ascii', maxLength: 40 })
+  fc.assert(
+    fc.property(printable, printable, (before, behind) => {
+      expect(isPersonalValue(b64(`${before}anna@example.com${behind}`))).toBe(true)
+    }),
+  )
+})
+
 /** Ways to write the same text so that a list of words and one pattern would miss it. */
 const DISGUISES: readonly ((text: string) => string)[] = [
   (text) => text,
