@@ -2,7 +2,10 @@ import { statementsOf } from '../../src/core/store/maintenance.ts'
 import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
 import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 
-/** A migration that kills its own process before the statement of the given number. */
+/**
+ * A migration that kills its own process before the statement of the given number. The first step is taken before, if
+ * it is not the one: a new file gets all steps at once.
+ */
 const [file, at] = process.argv.slice(2)
 if (file === undefined) throw new Error('usage: migrating FILE NUMBER')
 let seen = 0
@@ -19,5 +22,6 @@ database.function('die', () => {
   process.kill(process.pid, 'SIGKILL')
   return 0
 })
+migrate(database, file, steps.slice(0, 1))
 migrate(database, file, steps)
 database.close()

@@ -7,7 +7,8 @@ const OLDEST_SERVER = 140_000
 
 /**
  * Brings the schema up to date: each step whole or absent, under a lock so that two processes cannot both run one. A
- * step takes the time it takes: an index over a large table is not done in the seconds that a request has.
+ * new database gets all of them in one commit. A step takes the time it takes: an index over a large table is not done
+ * in the seconds that a request has.
  */
 export async function migrate(pool: Pool, steps: readonly string[]): Promise<void> {
   try {
@@ -19,32 +20,38 @@ export async function migrate(pool: Pool, steps: readonly string[]): Promise<voi
         throw new StoreOpenError('The PostgreSQL of STORE_URL is older than version 14: upgrade the server.')
     })
     for (let done = false; !done; )
-      done = await transaction(pool, (connection) => step(connection, steps), UNLIMITED)
+      done = await transaction(pool, (connection) => advance(connection, steps), UNLIMITED)
   } catch (error) {
     throw error instanceof StoreOpenError ? error : new StoreOpenError(sentence(error), { cause: error })
   }
 }
 
-async function step(connection: Queryable, steps: readonly string[]): Promise<boolean> {
+/** True when nothing was left to do. */
+async function advance(connection: Queryable, steps: readonly string[]): Promise<boolean> {
   // The number is platformctl's own; whoever comes second waits here and then finds the step done.
   await connection.query('SELECT pg_advisory_xact_lock(7305823190017)')
   const version = await schemaVersion(connection)
   await assertReadable(connection, version, steps.length)
-  const next = steps[version]
-  if (next === undefined) return true
+  if (version >= steps.length) return true
   if (version === 0) {
     await connection.query('CREATE SCHEMA IF NOT EXISTS platformctl')
     await connection.query('CREATE TABLE IF NOT EXISTS platformctl.schema_version (version integer NOT NULL)')
     await connection.query('INSERT INTO platformctl.schema_version VALUES (0)')
   }
-  await connection.query(next)
-  await connection.query('UPDATE platformctl.schema_version SET version = $1', [version + 1])
+  const end = version === 0 ? steps.length : version + 1
+  for (const [index, step] of steps.slice(version, end).entries())
+    await take(connection, step, version + index + 1)
+  return false
+}
+
+async function take(connection: Queryable, step: string, version: number): Promise<void> {
+  await connection.query(step)
+  await connection.query('UPDATE platformctl.schema_version SET version = $1', [version])
   await connection.query(
     `INSERT INTO platformctl.meta (name, value) VALUES ('readable_from', $1)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    [`${version + 1}:${readableFrom(await saidOf(connection))}`],
+    [`${version}:${readableFrom(await saidOf(connection))}`],
   )
-  return false
 }
 
 /** Whether this build runs on a schema: on a newer one only if that says so of itself. */

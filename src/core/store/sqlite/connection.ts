@@ -130,25 +130,32 @@ export function schemaVersion(database: SqliteDatabase): number {
   return Number(database.pragma('user_version', { simple: true }))
 }
 
-/** Additive steps, each whole or absent, under a write lock so that two processes cannot both run one. */
+/**
+ * Additive steps, each whole or absent, under a write lock so that two processes cannot both run one. A new file gets
+ * all of them in one commit: a wait for the disk after each would be most of the time that it takes to make.
+ */
 export function migrate(database: SqliteDatabase, file: string, migrations: readonly string[]): void {
   assertReadable(database, file, migrations.length)
   while (schemaVersion(database) < migrations.length) {
     database
       .transaction(() => {
         const version = schemaVersion(database)
-        const step = migrations[version]
-        if (step === undefined) return
-        database.exec(step)
-        database.pragma(`user_version = ${version + 1}`)
-        // Said by who writes the schema, because an earlier build cannot know what a later one changes.
-        if (hasMeta(database))
-          database
-            .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
-            .run(`${version + 1}:${readableFrom(saidOf(database))}`)
+        const end = version === 0 ? migrations.length : version + 1
+        for (const [index, step] of migrations.slice(version, end).entries())
+          take(database, step, version + index + 1)
       })
       .immediate()
   }
+}
+
+function take(database: SqliteDatabase, step: string, version: number): void {
+  database.exec(step)
+  database.pragma(`user_version = ${version}`)
+  // Said by who writes the schema, because an earlier build cannot know what a later one changes.
+  if (hasMeta(database))
+    database
+      .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
+      .run(`${version}:${readableFrom(saidOf(database))}`)
 }
 
 /**
