@@ -20,6 +20,7 @@ import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import { openHistory, openStore } from '../core/store/open.ts'
 import { StoreOpenError } from '../core/store/store.ts'
+import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
 import type { watchCertificates } from './certificates.ts'
@@ -134,7 +135,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     opened.push(async (deadlineMs) => {
       await Promise.all([
         ...[...listeners.values()].map((listener) => listener.close({ deadlineMs })),
-        within(deadlineMs, schedule?.stop()),
+        schedule && within(deadlineMs, schedule.stop(), giveUp),
       ])
     })
     for (const service of services) {
@@ -163,7 +164,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       onLost,
     })
     // Before the listeners close: mails that are on their way still need the store.
-    opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close()))
+    opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close(), giveUp))
     // A table that cannot be made is told now, not to the first visitor.
     if (services.includes(WEB)) {
       await platform.analytics?.()
@@ -335,25 +336,15 @@ async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironm
   try {
     // Two looks make an incident, and nothing changes between these.
     for (const look of [report, report]) await alerts.follow([look])
-    await within(REFUSAL_MS, alerts.told())
+    await within(REFUSAL_MS, alerts.told(), giveUp)
   } finally {
-    await within(REFUSAL_MS, alerts.stop())
+    await within(REFUSAL_MS, alerts.stop(), giveUp)
     await store.close()
   }
 }
 
-/** Waits for `work`, but no longer than the deadline: a process that does not end is killed, and then nothing is closed. */
-async function within(deadlineMs: number, work: Promise<void> | undefined): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, deadlineMs)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** What does not end by its deadline is left: a process that does not end is killed, and then nothing is closed. */
+const giveUp = () => {}
 
 /** A history that cannot be kept in its file must not keep the services from running: it is kept in memory, visibly. */
 async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLost): Promise<History> {

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../core/env/settings.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Messages } from '../core/messages/en.ts'
 import type { Platform } from '../core/platform.ts'
 import type { History, Recorded, RootIncident } from '../core/status/history.ts'
+import { within } from '../core/wait.ts'
 
 /** What a store adds to the record of this machine. */
 type FromStore = Pick<Recorded, 'shared' | 'announcements'>
@@ -56,13 +56,8 @@ async function withStored(
   recorded: Recorded | Promise<Recorded>,
   stored: Promise<FromStore>,
 ): Promise<Recorded> {
-  const patience = new AbortController()
-  const tooLong = sleep(STORE_WITHIN_MS, {}, { signal: patience.signal, ref: false })
   const nothing = () => ({})
-  const [own, more] = await Promise.all([recorded, Promise.race([stored, tooLong]).catch(nothing)])
-  patience.abort()
-  tooLong.catch(nothing)
-  stored.catch(nothing)
+  const [own, more] = await Promise.all([recorded, within(STORE_WITHIN_MS, stored, nothing).catch(nothing)])
   return { ...own, ...more }
 }
 

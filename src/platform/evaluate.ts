@@ -4,6 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
 import { compileFunction, runInThisContext } from 'node:vm'
+import { within } from '../core/wait.ts'
 
 type Fail = (cause: string, fix: string) => never
 
@@ -57,7 +58,7 @@ function isCommonJs(format: string, source: string): boolean {
 async function loaded(evaluation: Evaluation): Promise<Exports> {
   const { configModule } = evaluation
   try {
-    return await once(evaluation)
+    return await exportsOf(evaluation)
   } catch (error) {
     if (configModule === undefined || missingModule(error) !== 'platformctl') throw error
     // Run from elsewhere (npx, a global installation): the package itself answers for its own name.
@@ -68,7 +69,7 @@ async function loaded(evaluation: Evaluation): Promise<Exports> {
           : next(specifier, context),
     })
     try {
-      return await once(evaluation)
+      return await exportsOf(evaluation)
     } finally {
       hooks.deregister()
     }
@@ -81,14 +82,14 @@ interface Exports {
   readonly exports: unknown
 }
 
-async function once({ full, deadlineMs }: Evaluation): Promise<Exports> {
+async function exportsOf({ full, deadlineMs }: Evaluation): Promise<Exports> {
   try {
     const exports = synchronously(() => createRequire(full)(full), deadlineMs)
     return { exports, isModule: types.isModuleNamespaceObject(exports) }
   } catch (error) {
     if (codeOf(error) !== 'ERR_REQUIRE_ASYNC_MODULE') throw error
     // The definition awaits something at its top level.
-    return { exports: await within(import(pathToFileURL(full).href), deadlineMs), isModule: true }
+    return { exports: await within(deadlineMs, import(pathToFileURL(full).href), tooLong), isModule: true }
   }
 }
 
@@ -105,18 +106,8 @@ function synchronously(run: () => unknown, timeout: number): unknown {
   }
 }
 
-async function within(running: Promise<unknown>, deadlineMs: number): Promise<unknown> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(Object.assign(new Error('too long'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })),
-    deadlineMs,
-  )
-  running.catch(() => undefined)
-  try {
-    return await Promise.race([running, promise])
-  } finally {
-    clearTimeout(timer)
-  }
+function tooLong(): never {
+  throw Object.assign(new Error('too long'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })
 }
 
 function defaultOf({ exports, isModule }: Exports, fail: Fail): unknown {

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
+import { untilAborted } from '../../core/wait.ts'
 import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
@@ -124,11 +125,10 @@ Examples:
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
-        const told = new Promise<void>((resolve) => {
-          if (context.signal.aborted) resolve()
-          else context.signal.addEventListener('abort', () => resolve(), { once: true })
-        })
-        const lost = await Promise.race([told.then(() => false), daemon.storeLost.then(() => true)])
+        const lost = await Promise.race([
+          untilAborted(context.signal).then(() => false),
+          daemon.storeLost.then(() => true),
+        ])
         systemd.stopping()
         const byHand =
           context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')

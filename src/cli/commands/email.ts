@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
+import { untilAborted } from '../../core/wait.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
@@ -203,10 +204,7 @@ async function preview(
     })
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
     context.stderr.write(`showing ${shown}; it reloads when a template is saved; Ctrl-C ends it\n`)
-    await new Promise<void>((resolve) => {
-      if (context.signal.aborted) resolve()
-      else context.signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+    await untilAborted(context.signal)
     await page.close()
     return EXIT.passed
   } finally {

@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { DAY_MS } from '../../core/durations.ts'
 import { silentLog } from '../../core/log.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { History } from '../../core/status/history.ts'
 import { openHistory } from '../../core/store/open.ts'
+import { untilAborted } from '../../core/wait.ts'
 import { type RunningDaemon, startDaemon } from '../../daemon/start.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -16,7 +18,6 @@ import { recordDays } from './sample-history.ts'
 import { openStage, type Stage } from './stage.ts'
 import { type SteppingClock, steppingClock } from './stepping-clock.ts'
 
-const DAY_MS = 24 * 60 * 60 * 1000
 /** How long an answer or a mail may take before the demo says what it waits for: all of it is on this machine. */
 const PATIENCE_MS = 20_000
 const INBOX_PORT = 8025
@@ -250,11 +251,4 @@ async function post(
     )
   }
   return answer
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

@@ -10,6 +10,7 @@ import { FEEDBACK_KINDS, type FeedbackKind } from '../../core/mail/feedback/even
 import type { DayCount, Pause } from '../../core/mail/feedback/sending.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoreStatus } from '../../core/store/store.ts'
+import { within } from '../../core/wait.ts'
 import { readProcess, watchEventLoop } from './process.ts'
 import { openRegistry } from './registry.ts'
 
@@ -180,7 +181,9 @@ export function openMetrics({
     const store = await readStore()
     if (store === undefined) return
     const [backlog, counts, status, mail, pause] = await within(
+      STORE_DEADLINE_MS,
       Promise.all([store.backlog(), countsOf(store.counts), store.status(), store.mail(), store.pause()]),
+      silentStore,
     )
     registry.gauge('platformctl_courses_paused').set(pause === undefined ? 0 : 1)
     const today = registry.gauge('platformctl_mail_today')
@@ -203,7 +206,7 @@ export function openMetrics({
   }
 
   async function showAnalytics(): Promise<void> {
-    const bytes = await within(analyticsBytes())
+    const bytes = await within(STORE_DEADLINE_MS, analyticsBytes(), silentStore)
     if (bytes !== undefined) registry.gauge('platformctl_analytics_size_bytes').set(bytes)
   }
 
@@ -289,14 +292,6 @@ const FROM_STORE = [
   'platformctl_courses_paused',
 ] as const
 
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the store does not answer')), STORE_DEADLINE_MS)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function silentStore(): never {
+  throw new Error('the store does not answer')
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Secret } from '../../secret.ts'
+import { within } from '../../wait.ts'
 import { interval, SCRIPT } from './gcra.ts'
 import type { RateLimitDecision } from './limiter.ts'
 import type { Policy } from './policy.ts'
@@ -58,18 +59,10 @@ export function sharedCounter({
   /** Raced, not only aborted: name resolution does not listen to a signal. */
   async function command(words: readonly string[]): Promise<Answer> {
     const stop = new AbortController()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new Error('no answer in time'))
-        stop.abort()
-      }, timeoutMs)
+    return within(timeoutMs, exchange(words, stop.signal), () => {
+      stop.abort()
+      throw new Error('no answer in time')
     })
-    try {
-      return await Promise.race([exchange(words, stop.signal), late])
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   return {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { postgresServers } from '../../env/postgres-url.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
+import { within } from '../../wait.ts'
 import { storableText } from '../rows.ts'
 import {
   CONNECT_MS,
@@ -195,7 +196,7 @@ function connectionOf(client: pg.PoolClient, onLost: () => void): Connection {
     async query<R extends pg.QueryResultRow>(limitMs: number, text: string, values: readonly unknown[] = []) {
       try {
         const answer = client.query<R>(text, values.map(storable))
-        return await (limitMs === UNLIMITED ? answer : within(limitMs, answer))
+        return await (limitMs === UNLIMITED ? answer : within(limitMs, answer, silentServer))
       } catch (error) {
         if (!isAnswer(error)) broken = true
         // Where one connection is silent or was demoted, the idle ones beside it are, too.
@@ -267,17 +268,8 @@ function silenceAfter(limitMs: number): number {
   return limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS
 }
 
-/** The answer, or a fault when it takes longer. */
-export async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SilentServerError('the server did not answer in time')), limitMs)
-  })
-  try {
-    return await Promise.race([answer, silence])
-  } finally {
-    clearTimeout(timer)
-  }
+export function silentServer(): never {
+  throw new SilentServerError('the server did not answer in time')
 }
 
 /** A server that is down, full or too slow becomes `store_unavailable` (503); our own errors stay what they are. */

@@ -1,10 +1,11 @@
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { trailing } from '../../trailing.ts'
+import { within } from '../../wait.ts'
 import type { Store } from '../store.ts'
 import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
 import { postgresAudit } from './audit.ts'
-import { createPool, guarded, NOW_MS, within } from './connection.ts'
+import { createPool, guarded, NOW_MS, silentServer } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
 import { postgresHeartbeats } from './heartbeats.ts'
@@ -109,7 +110,7 @@ export async function openPostgres(input: {
         )
         return rows[0]?.value ?? ''
       }),
-    ping: () => guarded(() => within(PING_MS, ping())),
+    ping: () => guarded(() => within(PING_MS, ping(), silentServer)),
     status: () =>
       guarded(async () => {
         const { rows } = await pool.query<{ bytes: number }>(

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
+import { within } from '../../wait.ts'
 
 /** Reading every page of a file may take one part in so many of the time. */
 const SHARE = 100
@@ -61,7 +62,7 @@ export function createPageCheck(
       if (running === undefined && performance.now() >= nextAt)
         if (sizeOf(file) <= smallBytes) readHere()
         else running = start()
-      if (running) await Promise.race([running, patience(patienceMs)])
+      if (running) await within(patienceMs, running, () => {})
       return sound
     },
     async close() {
@@ -109,10 +110,4 @@ parentPort.postMessage((${readPages})({ ...input, Driver: require(driver) }))
 function sizeOf(file: string): number {
   const bytes = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   return bytes(file) + bytes(`${file}-wal`)
-}
-
-function patience(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
 }
