@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
+import { once } from '../core/once.ts'
 import type { Handler } from './embedding.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
-import { once } from './once.ts'
 
 /** Node's defaults close no stalled socket within 12 s; these close all (test/load/stalled-sockets). */
 const LIMITS = {

@@ -1,4 +1,5 @@
 import type { Cadence } from '../core/course/definition.ts'
+import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/quantities.ts'
 import { neighbourProbe } from '../core/health/engine-probes.ts'
 import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
@@ -12,8 +13,8 @@ import {
   translationName,
 } from '../core/mail/definition.ts'
 import { readLessonTexts } from '../core/mail/lesson-texts.ts'
-import { loadOnce } from '../core/mail/load-once.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
+import { once } from '../core/once.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { contractOf, presetOf, soundDefinition } from './contract.ts'
@@ -22,8 +23,6 @@ import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
 import { ownProbe } from './own-probe.ts'
 import { servicesOf } from './services.ts'
-
-const DAY_MS = 86_400_000
 
 /** Makes the platform of a definition: checked as a whole, so that nothing of a faulty one is applied. */
 export function resolvePlatform(
@@ -112,8 +111,7 @@ function lessonName(course: string, lesson: string): string {
 function mailsOf(definition: PlatformDefinition, preset: Platform, files: DefinitionFiles): MailSet {
   const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
   const brand = mailBrand(name, color)
-  const branded = (load: () => Promise<CompiledMails>) =>
-    loadOnce(async () => allWithBrand(await load(), brand))
+  const branded = (load: () => Promise<CompiledMails>) => once(async () => allWithBrand(await load(), brand))
   const translation = preset.mails.translations?.find((one) => isIn(language, one.language))
   const known = preset.mails.definitions.map((mail) => mail.name)
   const own = [...new Set([...files.templates, ...Object.keys(templates)])].filter(
@@ -147,13 +145,13 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
   const compiled = translation?.compiled ?? preset.mails.compiled
   if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
   const set = { definitions, folders, brand }
-  const texts = loadOnce(() => readLessonTexts(set))
+  const texts = once(() => readLessonTexts(set))
   const load = async () => {
     // Read now, so that texts and compiled mails are of the same files. Faults are the compiler's to report.
     void texts().catch(() => {})
     return (await import('../core/mail/folder-mails.ts')).compiledFolder(set, build)
   }
-  return { ...set, build, texts, compiled: loadOnce(load) }
+  return { ...set, build, texts, compiled: once(load) }
 }
 
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { silentLog } from '../../src/core/log.ts'
+import { once } from '../../src/core/once.ts'
 import { isOwnForm, readBytes, readForm, readJson, readText } from '../../src/daemon/http/body.ts'
 import { preflight, shareWith } from '../../src/daemon/http/cors.ts'
 import {
@@ -13,7 +14,6 @@ import {
   textResponse,
 } from '../../src/daemon/http/respond.ts'
 import { isScanner } from '../../src/daemon/http/scanner.ts'
-import { once } from '../../src/daemon/once.ts'
 import { notifySystemd } from '../../src/daemon/systemd.ts'
 import { emptyFolder } from '../support/folder.ts'
 

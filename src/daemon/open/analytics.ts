@@ -5,11 +5,11 @@ import type { Clock } from '../../core/clock.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { type Once, once } from '../../core/once.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { OnLost } from '../../core/store/on-lost.ts'
 import { openAnalyticsStore } from '../../core/store/open.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type Once, once } from '../once.ts'
 
 export interface Analytics {
   readonly ingest: Ingest

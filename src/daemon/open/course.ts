@@ -4,6 +4,7 @@ import { openCatalog } from '../../core/course/catalog.ts'
 import type { Course } from '../../core/course/course.ts'
 import { createNotices } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
 import { isSilent } from '../../core/incidents/due.ts'
 import type { IncidentStore, Silence } from '../../core/incidents/incident.ts'
@@ -12,15 +13,13 @@ import type { MailSet } from '../../core/mail/definition.ts'
 import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
+import { type Once, once } from '../../core/once.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { noticeSlots } from '../notice-text.ts'
-import { type Once, once } from '../once.ts'
 import type { Mail } from './mail.ts'
 import type { Stores } from './stores.ts'
-
-const HOUR_MS = 60 * 60 * 1000
 
 /** Read when the first course begins or the first lesson is sent. */
 const textsOf = (mails: MailSet) => mails.texts ?? (() => readLessonTexts(mails))

@@ -10,8 +10,8 @@ import { openMailer } from '../../core/mail/open.ts'
 import { recipientHashes } from '../../core/mail/recipient.ts'
 import { createSuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
 import type { Transport } from '../../core/mail/transport.ts'
+import { once } from '../../core/once.ts'
 import type { Platform } from '../../core/platform.ts'
-import { once } from '../once.ts'
 import type { Stores } from './stores.ts'
 
 export interface Mail {

@@ -3,12 +3,12 @@ import type { Settings, StoreAddress } from '../../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores, type StoreVariable } from '../../core/env/store-address.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { type Once, once } from '../../core/once.ts'
 import type { Random } from '../../core/random.ts'
 import { type Secret, secret } from '../../core/secret.ts'
 import { openStore } from '../../core/store/open.ts'
 import { type Store, StoreOpenError } from '../../core/store/store.ts'
 import type { DaemonParts, PlatformOptions } from '../embedding.ts'
-import { type Once, once } from '../once.ts'
 
 /** Keys that the store keeps, and those of the settings that go before them. */
 export interface Keys {

@@ -1,6 +1,6 @@
 import { type MailDefinition, type MailSet, NOTICE_SLOTS } from '../../core/mail/definition.ts'
-import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
+import { once } from '../../core/once.ts'
 
 /** The mails that the engine itself sends. */
 export const baseMails = [
@@ -49,7 +49,7 @@ const folder = { path: 'templates/base', shipped: true }
 export const baseMailSet: MailSet = {
   definitions: baseMails,
   folders: [folder],
-  compiled: loadOnce(async () => {
+  compiled: once(async () => {
     const { default: compiled } = await import('../../../templates/compiled/base.json', {
       with: { type: 'json' },
     })
@@ -60,7 +60,7 @@ export const baseMailSet: MailSet = {
     {
       language: 'de',
       folder: { path: 'templates/base/de', shipped: true, language: 'de' },
-      compiled: loadOnce(async () => {
+      compiled: once(async () => {
         const { default: compiled } = await import('../../../templates/compiled/base.de.json', {
           with: { type: 'json' },
         })

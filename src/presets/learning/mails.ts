@@ -1,6 +1,6 @@
 import { LESSON_SLOTS, type MailDefinition, type MailSet } from '../../core/mail/definition.ts'
-import { loadOnce } from '../../core/mail/load-once.ts'
 import type { CompiledMails } from '../../core/mail/template.ts'
+import { once } from '../../core/once.ts'
 import { baseMails } from '../base/mails.ts'
 
 const [confirmation, statusConfirmation, statusNotice, magicLink, welcome] = baseMails
@@ -63,7 +63,7 @@ export const learningMails: readonly MailDefinition[] = [
 export const learningMailSet: MailSet = {
   definitions: learningMails,
   folders: [{ path: 'templates', shipped: true }],
-  compiled: loadOnce(async () => {
+  compiled: once(async () => {
     const { default: compiled } = await import('../../../templates/compiled/mails.json', {
       with: { type: 'json' },
     })
