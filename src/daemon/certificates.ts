@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { DAY_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
 import type { CertificateLook } from '../core/incidents/conditions.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
@@ -9,7 +10,6 @@ import type { Metrics } from './metrics/metrics.ts'
 const EVERY_MS = 60 * 60 * 1000
 const AGAIN_MS = 60 * 1000
 const LIMIT_MS = 10_000
-const DAY_MS = 24 * EVERY_MS
 /** As in `preflight --deep`: renewal runs weeks ahead. */
 const WARN_DAYS = 14
 

@@ -4,7 +4,6 @@ import type * as Catalog from '../../src/core/course/catalog.ts'
 import type * as Hours from '../../src/core/course/hours.ts'
 import type * as Links from '../../src/core/course/links.ts'
 import type * as Open from '../../src/core/course/open.ts'
-import type * as Schedule from '../../src/core/course/schedule.ts'
 import type * as LocalTime from '../../src/core/course/zones.ts'
 import type * as Errors from '../../src/core/errors.ts'
 import type * as Feedback from '../../src/core/mail/feedback/changes.ts'
@@ -23,7 +22,6 @@ export interface Core {
   readonly suppressionHash: typeof Links.suppressionHash
   readonly secret: typeof Secret.secret
   readonly PlatformError: typeof Errors.PlatformError
-  readonly DAY_MS: typeof Schedule.DAY_MS
   readonly zones: typeof LocalTime.zones
 }
 
@@ -40,7 +38,6 @@ export async function loadCore(root: string): Promise<Core> {
   const { suppressionHash } = await load<typeof Links>('course/links.ts')
   const { secret } = await load<typeof Secret>('secret.ts')
   const { PlatformError } = await load<typeof Errors>('errors.ts')
-  const { DAY_MS } = await load<typeof Schedule>('course/schedule.ts')
   const { zones } = await load<typeof LocalTime>('course/zones.ts')
   return {
     createCatalog,
@@ -52,7 +49,6 @@ export async function loadCore(root: string): Promise<Core> {
     suppressionHash,
     secret,
     PlatformError,
-    DAY_MS,
     zones,
   }
 }

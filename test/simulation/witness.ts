@@ -1,6 +1,6 @@
 import type { CourseDefinition } from '../../src/core/course/definition.ts'
-import { DAY_MS } from '../../src/core/course/schedule.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
+import { DAY_MS } from '../../src/core/durations.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import type { Calendar } from './calendar.ts'
 import type { Curriculum } from './courses.ts'

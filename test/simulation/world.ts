@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Course } from '../../src/core/course/course.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
+import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { createCalendar } from './calendar.ts'
@@ -47,7 +48,6 @@ const SILENCE_MS = 17_000
 
 /** One run: the real course and dispatcher over a real store, on virtual time, with the faults that the seed draws. */
 export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
-  const { DAY_MS } = core
   const random = seeded(scenario.seed)
   const start = Date.parse(scenario.season)
   const time = virtualTime(start)

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { DAY_MS } from '../../core/durations.ts'
 import { parseDuration } from '../../core/env/quantities.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, operatorOf } from '../context.ts'
@@ -73,7 +74,7 @@ interface Announcing extends Options {
 }
 
 const LONGEST_TEXT = 500
-const LONGEST_MS = 90 * 24 * 60 * 60 * 1000
+const LONGEST_MS = 90 * DAY_MS
 
 function announcementText(text: string): string {
   const said = text.trim()

@@ -1,9 +1,7 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
-import { DAY_MS, type History, type Observation, WHOLE } from '../../core/status/history.ts'
+import { type History, type Observation, WHOLE } from '../../core/status/history.ts'
 import type { SampleHealth } from '../../core/status/sample-health.ts'
-
-const HOUR_MS = 60 * 60 * 1000
-const MINUTE_MS = 60 * 1000
 
 /** The machine was off. */
 const SILENT = { daysAgo: 45.5, hours: 52 }

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
+import { DAY_MS } from '../../core/durations.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 interface Options {
   readonly data?: string

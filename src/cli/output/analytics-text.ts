@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/durations.ts'
 import type { Paint } from '../paint.ts'
 import { sizeText } from './amounts.ts'
 
@@ -17,8 +18,6 @@ export interface AnalyticsSummary {
   /** Everything that is stored, whatever the days asked for. */
   readonly stored: { readonly batches: number; readonly events: number; readonly bytes: number | undefined }
 }
-
-const DAY_MS = 86_400_000
 
 export function summarise({
   counts,

@@ -1,10 +1,10 @@
 import type { PastEntry } from '../../core/course/history.ts'
 import type { CourseCounts, Subscription } from '../../core/course/store.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import type { Pause } from '../../core/mail/feedback/sending.ts'
 import { beside } from './wrap.ts'
 
 const BARS = '▁▂▃▄▅▆▇█'
-const HOUR_MS = 60 * 60 * 1000
 
 /** The operator's view of the course: who is where, what is due, and what waits for a decision. */
 export function courseStatusText(input: {

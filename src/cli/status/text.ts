@@ -1,7 +1,6 @@
+import { HOUR_MS } from '../../core/durations.ts'
 import { agoText } from '../output/amounts.ts'
 import type { PlatformStatus, ServiceStatus } from './gather.ts'
-
-const HOUR_MS = 3_600_000
 
 /** The whole platform on one screen: a label and a sentence a line. */
 export function statusText({ daemon, services, store, alerts }: PlatformStatus, now: number): string {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { DAY_MS } from '../durations.ts'
 import { type AnalyticsBudget, createBudget, REFUSALS, type Refusal } from './budget.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import { createSanitiser, type DropReason } from './sanitise.ts'
-import { type AnalyticsStore, DAY_MS, type DayCount } from './store.ts'
+import type { AnalyticsStore, DayCount } from './store.ts'
 
 /** What is stored is kept for 13 months: a year, and the month to compare it with. */
 export const RETENTION_DAYS = 395

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../durations.ts'
 import type { AnalyticsEvent, EventKind, Properties } from './events.ts'
 import type { InsightsColumn, InsightsSection } from './insights-definition.ts'
 
@@ -31,7 +32,6 @@ export interface InsightsInput {
   readonly dayOf: (time: number) => string
 }
 
-const DAY_MS = 86_400_000
 /** A device whose clock once stood at 1970 would otherwise draw twenty thousand days. */
 const MOST_DAYS = 730
 

@@ -1,6 +1,5 @@
+import { DAY_MS } from '../durations.ts'
 import type { AnalyticsEvent, EventKind } from './events.ts'
-
-export const DAY_MS = 86_400_000
 
 /** The day of a time in UTC milliseconds, counted from 1970. */
 export function dayOf(time: number): number {

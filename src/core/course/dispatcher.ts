@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
+import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
@@ -336,8 +337,6 @@ export function lessonOf(
     about: `course.${subscription}.${enrolment}.${day}`,
   }
 }
-
-const HOUR_MS = 60 * 60 * 1000
 
 /** The text of a lesson that there is one of. */
 type LessonTextToSend = Exclude<LessonMail, { kind: 'missing' }>

@@ -1,4 +1,5 @@
-import { DAY_MS, nextDay } from './schedule.ts'
+import { DAY_MS } from '../durations.ts'
+import { nextDay } from './schedule.ts'
 import type { Problem, SubscriptionState } from './store.ts'
 
 /** A subscription as a store has it, before anything is believed of it. */

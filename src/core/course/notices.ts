@@ -1,3 +1,4 @@
+import { DAY_MS } from '../durations.ts'
 import type { Plan } from './definition.ts'
 
 /**
@@ -54,7 +55,7 @@ export interface NoticeStore {
 /** How many notices are kept in memory. A subscriber that is further behind misses the older ones. */
 export const NOTICES_KEPT = 2000
 /** A notice that could not be sent within this time is left out. */
-const NEWS_MS = 3 * 24 * 60 * 60 * 1000
+const NEWS_MS = 3 * DAY_MS
 
 /** The notices in memory, as far as they were read. */
 export interface Notices {

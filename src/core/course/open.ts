@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
+import { DAY_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
@@ -34,7 +35,7 @@ const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
 /** A confirmation that could not be handed over is tried again after this, and for a day. */
 const CONFIRMATION_PAUSE_MS = 10 * 60 * 1000
-const CONFIRMATION_LIFE_MS = 24 * 60 * 60 * 1000
+const CONFIRMATION_LIFE_MS = DAY_MS
 const CONFIRMATIONS_A_RETRY = 100
 
 /** Random and URL-safe. Never with a hyphen first: a command would take it for an option. */

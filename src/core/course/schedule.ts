@@ -1,11 +1,8 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Outcome } from '../mail/transport.ts'
 import type { Cadence, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
 import type { Claim, Next, Settlement } from './store.ts'
-
-export const DAY_MS = 24 * 60 * 60 * 1000
-const MINUTE_MS = 60 * 1000
-const HOUR_MS = 60 * MINUTE_MS
 
 /** A confirmation link works for seven days (CONTRACT §4). */
 export const TOKEN_LIFE_MS = 7 * DAY_MS

@@ -1,10 +1,10 @@
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
 import { NOTICES } from './notices.ts'
-import { DAY_MS, KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
+import { KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
 import type { Claim, EnrolRefusal, Next, Settlement, Start, Subscription } from './store.ts'
 
-const HOUR_MS = 60 * 60 * 1000
 const CONFIRMATIONS_A_DAY = 3
 
 /** A subscription as a store keeps it. Every change of one is a function of this file, so all stores share one machine. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../durations.ts'
 import { CAUSES, type CauseCode } from '../network/causes.ts'
 import { get, type Network, type Phases } from '../network/get.ts'
 import { type HealthFormat, type Service, WEB } from '../service.ts'
@@ -28,7 +29,6 @@ const ACCEPT: Readonly<Record<HealthFormat | 'any', string>> = {
   status: '*/*',
   any: 'application/json, application/health+json;q=0.9, */*;q=0.8',
 }
-const DAY_MS = 24 * 60 * 60 * 1000
 
 export interface ProbeInput {
   readonly service: Service

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeResult } from '../health/probe.ts'
 import { WEB } from '../service.ts'
 
@@ -35,8 +36,6 @@ export const CONDITIONS = [
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
-const HOUR_MS = 60 * 60 * 1000
-const DAY_MS = 24 * HOUR_MS
 const CERTIFICATE_MS = 7 * DAY_MS
 const GB = 1024 ** 3
 

@@ -1,8 +1,9 @@
+import { DAY_MS } from '../durations.ts'
 import type { MessageKind, MessageRecord, Silence, StoredIncident } from './incident.ts'
 
 export const REMINDER_MS = 4 * 60 * 60 * 1000
 /** An incident that ended longer ago is no news: its end is no longer told. */
-const CLOSED_IS_NEWS_MS = 24 * 60 * 60 * 1000
+const CLOSED_IS_NEWS_MS = DAY_MS
 /** A cause that opened this often within the window flaps: it is told only once it has lasted. */
 const FLAPS = 4
 const FLAP_WINDOW_MS = 60 * 60 * 1000

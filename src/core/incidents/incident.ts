@@ -1,3 +1,4 @@
+import { DAY_MS } from '../durations.ts'
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
 export interface StoredIncident {
   readonly id: string
@@ -55,7 +56,7 @@ export interface Announcement {
 }
 
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
-export const INCIDENTS_KEPT = { ms: 90 * 24 * 60 * 60 * 1000, most: 1000 } as const
+export const INCIDENTS_KEPT = { ms: 90 * DAY_MS, most: 1000 } as const
 
 /** The incidents of a platform and what was told of them, shared by everything that shares the store. */
 export interface IncidentStore {

@@ -1,8 +1,8 @@
+import { DAY_MS } from '../durations.ts'
 import type { Settings } from '../env/settings.ts'
 import type { LiveCheck, Step, StepOutcome } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
 
-const DAY_MS = 86_400_000
 /** Renewal runs weeks ahead; a certificate this close to its end has missed it. */
 const WARN_DAYS = 14
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../durations.ts'
 /** At most so many different mails to one recipient in so long. */
 export interface MailCap {
   readonly most: number
@@ -10,7 +11,7 @@ export interface MailCap {
  */
 export const RECIPIENT_CAPS: readonly MailCap[] = [
   { most: 5, windowMs: 60 * 60 * 1000 },
-  { most: 20, windowMs: 24 * 60 * 60 * 1000 },
+  { most: 20, windowMs: DAY_MS },
 ]
 
 export interface BegunMail {

@@ -1,5 +1,6 @@
+import { DAY_MS } from '../durations.ts'
 import type { ErrorTexts, Messages } from './en.ts'
-import { DAY_MS, lengths, lists } from './words.ts'
+import { lengths, lists } from './words.ts'
 
 const none = 'weniger als eine Sekunde'
 const hour = ['Stunde', 'Stunden'] as const

@@ -1,5 +1,6 @@
+import { DAY_MS } from '../durations.ts'
 import type { ErrorCode } from '../errors.ts'
-import { DAY_MS, lengths, lists } from './words.ts'
+import { lengths, lists } from './words.ts'
 
 /** A length of time in English, in its two largest units. */
 export const duration = lengths({

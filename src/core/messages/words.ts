@@ -1,5 +1,5 @@
-export const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
+import { DAY_MS, HOUR_MS } from '../durations.ts'
+
 const SIZES = [DAY_MS, HOUR_MS, 60_000, 1000] as const
 
 type Forms = readonly [one: string, other: string]

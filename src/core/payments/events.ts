@@ -1,4 +1,4 @@
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../durations.ts'
 /** Providers deliver an event again for days, and let an operator do so for a month: three times that. */
 export const PAYMENT_EVENTS_KEPT_MS = 90 * DAY_MS
 

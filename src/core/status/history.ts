@@ -3,8 +3,6 @@ import type { Announcement } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import type { Histogram } from './histogram.ts'
 
-export const HOUR_MS = 60 * 60 * 1000
-export const DAY_MS = 24 * HOUR_MS
 /** How long days and incidents are kept; hours only serve the last day's figures. */
 export const DAYS_KEPT = 90
 export const HOURS_KEPT = 25

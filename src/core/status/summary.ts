@@ -1,17 +1,9 @@
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Announcement } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
-import {
-  DAY_MS,
-  DAYS_KEPT,
-  HOUR_MS,
-  type Period,
-  type Recorded,
-  type RootIncident,
-  type Series,
-  WHOLE,
-} from './history.ts'
+import { DAYS_KEPT, type Period, type Recorded, type RootIncident, type Series, WHOLE } from './history.ts'
 import { rootIncidents } from './incidents.ts'
 
 /** Older than this, a look says nothing of now: two were missed. */

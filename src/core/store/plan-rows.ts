@@ -1,4 +1,4 @@
-import { DAY_MS } from '../course/schedule.ts'
+import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/lesson-text.ts'
 
 /** A plan that nobody follows is deleted after this: an enrolment that begins meanwhile still finds it. */

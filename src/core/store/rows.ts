@@ -1,7 +1,7 @@
 import { FIRST_COURSE } from '../course/definition.ts'
-import { DAY_MS } from '../course/schedule.ts'
 import type { Problem, SubscriptionState } from '../course/store.ts'
 import type { SubscriptionRecord } from '../course/subscription.ts'
+import { DAY_MS } from '../durations.ts'
 
 /** The table `subscription` as every SQL store has it; times are UTC milliseconds. */
 export interface Row {

@@ -1,10 +1,10 @@
+import { DAY_MS } from '../../core/durations.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { SecurityContact } from '../../core/platform.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { textResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
-const DAY_MS = 86_400_000
 /** The contact is as fresh as the definition that is served; a reader should ask again within a season. */
 const FRESH_DAYS = 90
 

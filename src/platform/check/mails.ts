@@ -1,4 +1,5 @@
 import { NOTICES } from '../../core/course/notices.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import {
   fieldsAt,
   formAt,
@@ -71,7 +72,6 @@ function checkAsk(place: Place, fields: Readonly<Record<string, unknown>>): void
 export const COURSE_FIELDS = ['lessons', 'title', 'every', 'at', 'zone', 'on', 'spacing', 'follow'] as const
 const COURSE_NAME = { pattern: /^[a-z][a-z0-9-]{0,60}$/, what: 'a course', example: 'first-firing' }
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
-const DAY_MS = 86_400_000
 
 export function checkCourses(place: Place, value: unknown, names: Names): void {
   if (value === undefined) return

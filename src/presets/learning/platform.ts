@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/durations.ts'
 import type { Platform } from '../../core/platform.ts'
 import { learningEnvironment } from './contract.ts'
 import { learningEvents } from './events.ts'
@@ -19,7 +20,7 @@ export const learning: Platform = {
       id: 'quantum',
       title: 'Quantum, from the beginning',
       lessons: learningLessons,
-      cadence: { kind: 'every', ms: 24 * 60 * 60 * 1000 },
+      cadence: { kind: 'every', ms: DAY_MS },
       spacingMs: 0,
       // The lessons come with the package: an upgrade improves them for everybody.
       follow: 'latest',

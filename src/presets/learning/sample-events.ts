@@ -1,6 +1,6 @@
 import type { AnalyticsEvent, EventKind, Properties } from '../../core/analytics/events.ts'
+import { DAY_MS } from '../../core/durations.ts'
 
-const DAY_MS = 86_400_000
 /** As many as the page shows at first, so that every figure counts the same days. */
 const SAMPLE_DAYS = 30
 const PASS_SCORE = 60

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { createRefusals } from '../../../src/core/course/refusals.ts'
-import { DAY_MS } from '../../../src/core/course/schedule.ts'
 import type { CourseStore } from '../../../src/core/course/store.ts'
 import {
   enrol,
@@ -10,6 +9,7 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../../src/core/course/subscription.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
 import { LINES } from '../../../src/core/mail/transport.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { courseWith, START } from '../../support/course.ts'

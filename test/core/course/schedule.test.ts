@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DAY_MS, dueAt, nextDay, release, settle } from '../../../src/core/course/schedule.ts'
+import { dueAt, nextDay, release, settle } from '../../../src/core/course/schedule.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { zones } from '../../../src/core/course/zones.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
 
 const MINUTE_MS = 60_000
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import { EMPTY, observe } from '../../../src/core/status/histogram.ts'
 import {
-  DAY_MS,
   DAYS_KEPT,
-  HOUR_MS,
   type Incident,
   type Period,
   type Recorded,

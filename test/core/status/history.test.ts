@@ -1,17 +1,11 @@
 import { statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import type { Service } from '../../../src/core/service.ts'
 import { EMPTY, encode, observe } from '../../../src/core/status/histogram.ts'
-import {
-  DAY_MS,
-  DAYS_KEPT,
-  type History,
-  HOUR_MS,
-  HOURS_KEPT,
-  WHOLE,
-} from '../../../src/core/status/history.ts'
+import { DAYS_KEPT, type History, HOURS_KEPT, WHOLE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { type Line, summarise } from '../../../src/core/status/summary.ts'
 import { verdict } from '../../../src/core/status/verdict.ts'

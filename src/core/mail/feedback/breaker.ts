@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../durations.ts'
 /** Deliveries and bad news of the last 24 hours, over all dispatchers of one store. */
 export interface DayOfFeedback {
   readonly deliveries: number
@@ -7,7 +8,7 @@ export interface DayOfFeedback {
 
 /** CONTRACT §12: with fewer deliveries a rate says nothing. Rates are shares of deliveries. */
 export const BREAKER = {
-  windowMs: 24 * 60 * 60 * 1000,
+  windowMs: DAY_MS,
   fewest: 50,
   hardBounces: 0.05,
   complaints: 0.001,

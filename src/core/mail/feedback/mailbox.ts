@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../durations.ts'
 import type { FeedbackEvent } from './event.ts'
 
 /** Why no mail goes to an address. */
@@ -28,7 +29,7 @@ export interface MailboxRecord {
 }
 
 /** Five soft bounces over at least three days, with no delivery between them, count as a hard bounce (CONTRACT §12). */
-export const SOFT_BOUNCES = { most: 5, overMs: 3 * 24 * 60 * 60 * 1000 } as const
+export const SOFT_BOUNCES = { most: 5, overMs: 3 * DAY_MS } as const
 
 const NO_SOFT_BOUNCES = { softBounces: 0, softSince: undefined, softUntil: undefined }
 
@@ -76,7 +77,7 @@ export function afterFeedback(
       const counted = { ...mailbox, softBounces, softSince, softUntil }
       if (softBounces < SOFT_BOUNCES.most || softUntil - softSince < SOFT_BOUNCES.overMs)
         return { mailbox: counted, effect: 'none' }
-      const days = Math.floor((softUntil - softSince) / (24 * 60 * 60 * 1000))
+      const days = Math.floor((softUntil - softSince) / DAY_MS)
       return suppressed(counted, {
         cause: 'hard-bounce',
         at: softUntil,

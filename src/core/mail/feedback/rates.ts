@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../durations.ts'
 import { type DayCount, dayNameOf } from './sending.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** What was sent on one day, in UTC, and what was reported on it. */
 export interface DayOfMail {

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../audit.ts'
+import { MINUTE_MS } from '../../durations.ts'
 import type { FeedbackKind } from './event.ts'
 
 /** `sent`: a mail server took the message. */
@@ -47,7 +48,6 @@ export interface SendingStore {
   prune(before: number): Promise<void>
 }
 
-const MINUTE_MS = 60_000
 /** The breaker looks at one day. */
 export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
 

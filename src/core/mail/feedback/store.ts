@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../audit.ts'
+import { DAY_MS } from '../../durations.ts'
 import type { FeedbackKind } from './event.ts'
 import type { ChangedMailbox, MailboxRecord, Suppression } from './mailbox.ts'
 import type { MailCount } from './sending.ts'
@@ -7,7 +8,7 @@ import type { MailCount } from './sending.ts'
 export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
 
 /** No provider delivers an event again after so long. */
-export const FEEDBACK_EVENTS_KEPT_MS = 90 * 24 * 60 * 60 * 1000
+export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
 /** One change of what is known of a mailbox; `change` is a pure function, so all stores share one machine. */
 export interface MailboxChange {

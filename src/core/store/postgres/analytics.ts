@@ -1,5 +1,6 @@
 import type { AnalyticsEvent } from '../../analytics/events.ts'
-import { type AnalyticsStore, DAY_MS, type DayCount, dayOf } from '../../analytics/store.ts'
+import { type AnalyticsStore, type DayCount, dayOf } from '../../analytics/store.ts'
+import { DAY_MS } from '../../durations.ts'
 import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { StoreOpenError } from '../store.ts'

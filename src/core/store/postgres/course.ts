@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../audit.ts'
 import { FIRST_COURSE } from '../../course/definition.ts'
 import { attemptEntry, type HistoryEntry } from '../../course/history.ts'
-import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
+import { nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type {
   Backlog,
   Claim,
@@ -28,6 +28,7 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
+import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
@@ -39,7 +40,6 @@ import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './conne
 import { remember } from './course-history.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
 
-const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds its rows only briefly. */
 const ROWS_A_STEP = 500
 /** Before every problem. */

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { FIRST_COURSE } from '../../course/definition.ts'
 import { attemptEntry } from '../../course/history.ts'
-import { DAY_MS, nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
+import { nextDay, TOKEN_LIFE_MS } from '../../course/schedule.ts'
 import type {
   Backlog,
   Claim,
@@ -30,6 +30,7 @@ import {
   unsubscribe,
   wantsConfirmation,
 } from '../../course/subscription.ts'
+import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import { batchPerTick } from '../batch-per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
@@ -43,7 +44,6 @@ import { type Journal, openJournal } from './journal.ts'
 import { sqlitePlans } from './plans.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
-const HOUR_MS = DAY_MS / 24
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 500
 /** Before every problem. */

@@ -1,6 +1,7 @@
+import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import type { ProbeState } from '../../health/probe.ts'
 import { decode } from '../../status/histogram.ts'
-import { DAY_MS, DAYS_KEPT, type History, HOUR_MS, type Period } from '../../status/history.ts'
+import { DAYS_KEPT, type History, type Period } from '../../status/history.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { floor, type IncidentRow, type PeriodRow, SEEN, type SeriesRow } from './history-rows.ts'
 

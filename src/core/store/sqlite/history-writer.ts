@@ -1,10 +1,9 @@
+import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import type { ProbeState } from '../../health/probe.ts'
 import { decode, EMPTY, encode, observe } from '../../status/histogram.ts'
 import {
-  DAY_MS,
   DAYS_KEPT,
   type History,
-  HOUR_MS,
   HOURS_KEPT,
   INCIDENTS_KEPT,
   type Observation,

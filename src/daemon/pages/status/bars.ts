@@ -1,5 +1,5 @@
+import { DAY_MS } from '../../../core/durations.ts'
 import type { Messages } from '../../../core/messages/en.ts'
-import { DAY_MS } from '../../../core/status/history.ts'
 import type { DayState, Line } from '../../../core/status/summary.ts'
 
 /** Width of a day in the drawing; a quarter of it is the space to the next. */

@@ -1,4 +1,5 @@
-import { DAY_MS, DAYS_KEPT } from '../../../core/status/history.ts'
+import { DAY_MS } from '../../../core/durations.ts'
+import { DAYS_KEPT } from '../../../core/status/history.ts'
 import type { DayState, Line, Window } from '../../../core/status/summary.ts'
 import { verdict } from '../../../core/status/verdict.ts'
 import type { StatusJson } from './answer.ts'

@@ -1,5 +1,5 @@
+import { HOUR_MS } from '../../../core/durations.ts'
 import type { Messages } from '../../../core/messages/en.ts'
-import { HOUR_MS } from '../../../core/status/history.ts'
 import type { Line } from '../../../core/status/summary.ts'
 import { moment } from './format.ts'
 
