@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, onTestFinished, test } from 'vitest'
+import { healthDocumentSchema } from '../../../scripts/reference/health-schema.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { Settings } from '../../../src/core/env/settings.ts'
 import type { ProbeDefinition, ProbeParts, StoreProbe } from '../../../src/core/health/definition.ts'
-import { healthDocumentSchema } from '../../../src/core/health/document-schema.ts'
 import {
   analyticsProbe,
   datastoreProbe,

@@ -1,5 +1,5 @@
-import type { MailDefinition } from './definition.ts'
-import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from './outcome.ts'
+import type { MailDefinition } from '../../src/core/mail/definition.ts'
+import { HTTP_OUTCOMES, type OutcomeRow, SMTP_OUTCOMES } from '../../src/core/mail/outcome.ts'
 
 /** docs/reference/mail.md: made from the definitions and the outcome tables. */
 export function mailReference(definitions: readonly MailDefinition[]): string {

@@ -1,5 +1,5 @@
-import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import { type Document, exampleError, type Json } from './document.ts'
+import { ERRORS, type ErrorCode } from '../../src/core/errors.ts'
+import { type Document, exampleError, type Json } from '../../src/daemon/openapi/document.ts'
 
 type Node = { readonly [key: string]: Json }
 const METHODS = ['get', 'post']

@@ -1,5 +1,5 @@
-import { CAUSES } from '../network/causes.ts'
-import { type ServiceDefinition, WEB } from '../service.ts'
+import { CAUSES } from '../../src/core/network/causes.ts'
+import { type ServiceDefinition, WEB } from '../../src/core/service.ts'
 
 const WEB_SUMMARY =
   'configuration; with `?deep=1` also whether the data store, payments, other services, mail and the store can be reached'
@@ -22,7 +22,7 @@ export function healthReference(services: readonly ServiceDefinition[]): string 
   )
   return `# Health
 
-Made from \`src/core/network/causes.ts\` and \`reference.ts\` by \`npm run make\`; not edited by hand.
+Made from \`src/core/network/causes.ts\` by \`npm run make\`; not edited by hand.
 
 ## Endpoints
 

@@ -1,5 +1,5 @@
-import type { Contract } from './contract.ts'
-import { LIVE_FINDINGS, WARNINGS } from './explanations.ts'
+import type { Contract } from '../../src/core/env/contract.ts'
+import { LIVE_FINDINGS, WARNINGS } from '../../src/core/env/explanations.ts'
 
 /** docs/reference/variables.md: made from the contract's table and rules. */
 export function referencePage(contract: Contract): string {

@@ -1,4 +1,4 @@
-import { CAUSES } from '../network/causes.ts'
+import { CAUSES } from '../../src/core/network/causes.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
-import { ROUTES } from '../../core/routes.ts'
-import { ROWS } from './catalog.ts'
+import { ROUTES } from '../../src/core/routes.ts'
+import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 
 /** docs/reference/metrics.md: made from the catalog. */
 export function metricsReference(): string {
