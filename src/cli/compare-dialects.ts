@@ -4,6 +4,7 @@ import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { loadPaint } from './paint.ts'
+import { printJson } from './print.ts'
 
 type DialectClass = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | '–' | 'refused'
 
@@ -34,7 +35,7 @@ export async function compareDialects(
       name,
       readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])),
     }))
-    context.stdout.write((await import('./output/json.ts')).jsonText({ version: 1, refusing, names: named }))
+    printJson(context, { refusing, names: named })
   } else {
     const paint = await loadPaint(context.colour.stdout)
     const width = Math.max(4, ...differing.map(({ name }) => name.length)) + 2

@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { loadEnvironment } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { loadPaint } from './paint.ts'
+import { printJson } from './print.ts'
 
 /** Compares two files: names, whether values are the same, and the states of groups; never a value. */
 export async function diffEnvironments(
@@ -25,14 +26,7 @@ export async function diffEnvironments(
     .map(({ name }) => ({ name, first: statesA.get(name), second: statesB.get(name) }))
     .filter(({ first, second }) => first !== second)
   if (format === 'json') {
-    context.stdout.write(
-      (await import('./output/json.ts')).jsonText({
-        version: 1,
-        same: variables.length === 0,
-        groups,
-        variables,
-      }),
-    )
+    printJson(context, { same: variables.length === 0, groups, variables })
   } else {
     const paint = await loadPaint(context.colour.stdout)
     const sign = {

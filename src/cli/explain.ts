@@ -4,9 +4,10 @@ import { LIVE_FINDINGS, WARNINGS } from '../core/env/explanations.ts'
 import { fileNameOf, secretBehind } from '../core/env/secret-files.ts'
 import { LINT_RULES } from '../core/mail/lint/rules.ts'
 import type { Context } from './context.ts'
-import { EXIT, type ExitCode } from './exit.ts'
+import type { ExitCode } from './exit.ts'
 import { beside, wrap } from './output/wrap.ts'
 import { loadPaint } from './paint.ts'
+import { printText } from './print.ts'
 import { unknownName } from './suggest.ts'
 
 interface Explanation {
@@ -37,8 +38,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
   ]
   if (found.rows && found.rows.length > 0) lines.push('')
   for (const [label, text] of found.rows ?? []) lines.push(beside(paint.dim(label.padEnd(10)), text, columns))
-  context.stdout.write(`${lines.join('\n')}\n`)
-  return EXIT.passed
+  return printText(context, `${lines.join('\n')}\n`)
 }
 
 /** The only errors that are not a rule of the contract. */

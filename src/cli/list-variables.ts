@@ -1,9 +1,10 @@
 import { evaluateGroups, rawValue } from '../core/env/read-settings.ts'
 import { type Context, listColumns } from './context.ts'
 import { loadEnvironment } from './environment.ts'
-import { EXIT, type ExitCode } from './exit.ts'
+import type { ExitCode } from './exit.ts'
 import { beside } from './output/wrap.ts'
 import { loadPaint } from './paint.ts'
+import { printJson, printText } from './print.ts'
 
 const NAME_WIDTH = 40
 /** Of the state before a name, with the space around it. */
@@ -30,10 +31,7 @@ export async function listVariables(
       summary: variable.summary,
     })),
   }))
-  if (options.format === 'json') {
-    context.stdout.write((await import('./output/json.ts')).jsonText({ version: 1, groups }))
-    return EXIT.passed
-  }
+  if (options.format === 'json') return printJson(context, { groups })
   const paint = await loadPaint(context.colour.stdout)
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
   const columns = listColumns(context.stdout)
@@ -53,6 +51,5 @@ export async function listVariables(
     })
     return `${paint.bold(name)}  ${colour[state](state)}\n${rows.join('')}`
   })
-  context.stdout.write(blocks.join('\n'))
-  return EXIT.passed
+  return printText(context, blocks.join('\n'))
 }

@@ -109,6 +109,13 @@ export function readersOption(): Option {
   )
 }
 
+/** What a command that works on the store is told about it, and how it writes its result. */
+export interface StoreOptions {
+  readonly data?: string
+  readonly envFile: readonly string[]
+  readonly format: 'text' | 'json'
+}
+
 /** Adds a command under `parent` that works on the store of the data folder or the env files. */
 export function storeSubcommand(
   parent: Command,
@@ -118,7 +125,7 @@ export function storeSubcommand(
     examples,
   }: { readonly name: string; readonly summary: string; readonly examples: readonly string[] },
 ): Command {
-  const lines = examples.map((example) => `\n  platformctl ${parent.name()} ${name}${example}`)
+  const lines = examples.map((example) => `\n  ${pathOf(parent)} ${name}${example}`)
   return parent
     .command(name)
     .summary(summary)
@@ -126,4 +133,9 @@ export function storeSubcommand(
     .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
     .addOption(envFileOption())
     .addHelpText('after', `\nExamples:${lines.join('')}`)
+}
+
+/** `platformctl email suppressions`: as it is typed. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }

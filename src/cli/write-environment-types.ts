@@ -3,13 +3,13 @@ import path from 'node:path'
 import { environmentTypes, MADE_BY } from '../platform/env-types.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { printText } from './print.ts'
 
 /** Writes the types of the platform's environment; a file that somebody else wrote is never replaced. */
 export async function writeEnvironmentTypes(context: Context, out: string | undefined): Promise<ExitCode> {
   const text = environmentTypes(context.platform.contract)
   if (out === undefined) {
-    context.stdout.write(text)
-    return EXIT.passed
+    return printText(context, text)
   }
   const file = path.resolve(context.cwd, out)
   const fail = (why: string, cause?: unknown) =>

@@ -4,14 +4,12 @@ import type { Channel } from '../../core/incidents/teller.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { duration, envFileOption, formatOption, storeSubcommand } from '../options.ts'
+import { duration, envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
+import { printJson, printText } from '../print.ts'
 import { withIncidents } from '../with-incidents.ts'
 
-interface Options {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
+interface Options extends StoreOptions {
   readonly all?: true
 }
 
@@ -57,8 +55,7 @@ export const configure: Configure = (command, context, settle) => {
               EXIT.usage,
               `no open incident ${id} waits to be acknowledged: platformctl alert list shows them.`,
             )
-          context.stdout.write(`acknowledged ${id} by ${by}\n`)
-          return EXIT.passed
+          return printText(context, `acknowledged ${id} by ${by}\n`)
         }),
       ),
     )
@@ -85,8 +82,7 @@ export const configure: Configure = (command, context, settle) => {
                 reason,
                 by: operatorOf(context).name,
               })
-              context.stdout.write(silenceText(length, new Date(now + length).toISOString()))
-              return EXIT.passed
+              return printText(context, silenceText(length, new Date(now + length).toISOString()))
             }),
       ),
     )
@@ -117,8 +113,7 @@ async function silenceByWeb(
   const by = operatorOf(context).name.slice(0, 100)
   const body = { duration: durationText(length), reason, by }
   const { until } = await postToWeb(context, { ...webEndpoint(env, url, ROUTES.silence.path), body })
-  context.stdout.write(silenceText(length, String(until)))
-  return EXIT.passed
+  return printText(context, silenceText(length, String(until)))
 }
 
 /** As the endpoint reads it: a few digits and a unit, rounded up. */
@@ -177,8 +172,7 @@ async function list(
         }
       }),
   }
-  if (options.format === 'json')
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...found }))
+  if (options.format === 'json') printJson(context, found)
   else
     context.stdout.write(
       (await import('../output/alerts-text.ts')).alertsText(found, listColumns(context.stdout)),

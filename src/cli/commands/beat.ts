@@ -3,6 +3,7 @@ import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption } from '../options.ts'
+import { printText } from '../print.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -46,8 +47,7 @@ async function beat(
     if (options.local && options.url !== undefined)
       throw new CommandError(EXIT.usage, 'choose one of --local and --url.')
     const { nextBy } = await reportBeat(context, { ...options, name, exitCode: 0 })
-    context.stdout.write(`recorded ${name}; the next one is due by ${nextBy}\n`)
-    return EXIT.passed
+    return printText(context, `recorded ${name}; the next one is due by ${nextBy}\n`)
   }
   const { runWrapped } = await import('../beat/wrapped.ts')
   const { exitCode, interrupted } = await runWrapped(context, words)

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption } from '../options.ts'
 import { loadPaint } from '../paint.ts'
+import { printJson } from '../print.ts'
 
 interface Options {
   readonly url?: string
@@ -84,10 +85,7 @@ async function smokeTest(context: Context, options: Options): Promise<ExitCode> 
     }
   }
   const code = codeOf(checks)
-  if (options.format === 'json')
-    context.stdout.write(
-      (await import('../output/json.ts')).jsonText({ version: 1, ok: code === EXIT.passed, mode, checks }),
-    )
+  if (options.format === 'json') printJson(context, { ok: code === EXIT.passed, mode, checks })
   return code
 }
 

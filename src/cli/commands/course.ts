@@ -5,34 +5,27 @@ import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import type { EnrolOptions } from '../course/enrolments.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { printJson, printText } from '../print.ts'
 import { choiceArgument } from '../suggest.ts'
+import { withPlatform } from '../with-platform.ts'
 
-interface Options {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
+interface Options extends StoreOptions {
   readonly all?: true
   readonly reason?: string
   readonly yes?: true
 }
 
-type Enrolling = EnrolOptions & Pick<Options, 'data' | 'envFile'>
+type Enrolling = EnrolOptions & StoreOptions
 const enrolments = () => import('../course/enrolments.ts')
 
 export const configure: Configure = (command, context, settle) => {
   const add = (name: string, summary: string, ...examples: string[]) =>
-    command
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
-      .addOption(envFileOption())
-      .addOption(formatOption(['text', 'json']))
-      .addHelpText(
-        'after',
-        `\nExamples:${examples.map((example) => `\n  platformctl course ${name}${example}`).join('')}`,
-      )
+    storeSubcommand(command, { name, summary, examples }).addOption(formatOption(['text', 'json']))
+  const run = async (options: StoreOptions, work: (platform: OpenedPlatform) => Promise<ExitCode>) =>
+    settle(await withPlatform(context, options, work))
+  const runCourse = (options: StoreOptions, work: (course: Course) => Promise<ExitCode>) =>
+    run(options, async (platform) => work(await platform.course()))
 
   command
     .description(
@@ -47,8 +40,7 @@ Examples:
   platformctl course resolve SUBSCRIPTION retry`,
     )
   add('status', 'counts by state, what is due, and what waits for a decision', '', ' --format json').action(
-    async (options: Options) =>
-      settle(await withPlatform(context, options, (platform) => status(context, platform, options))),
+    (options: Options) => run(options, (platform) => status(context, platform, options)),
   )
   add(
     'show',
@@ -58,18 +50,14 @@ Examples:
     ' ada@example.com --format json',
   )
     .argument('<address-or-id>', 'the address, or the subscription’s id as course status shows it')
-    .action(async (address: string, options: Options) =>
-      settle(await withCourse(context, options, (course) => show(context, course, address, options))),
+    .action((address: string, options: Options) =>
+      runCourse(options, (course) => show(context, course, address, options)),
     )
   const courseOption = ['--course <id>', 'the course (default: the first of the platform)'] as const
   add('list', 'the courses of the platform, or those of one person', '', ' ada@example.com', ' --format json')
     .argument('[address]', 'the address of a person')
-    .action(async (address: string | undefined, options: Enrolling) =>
-      settle(
-        await withPlatform(context, options, async (platform) =>
-          (await enrolments()).listCourses(context, platform, address, options),
-        ),
-      ),
+    .action((address: string | undefined, options: Enrolling) =>
+      run(options, async (platform) => (await enrolments()).listCourses(context, platform, address, options)),
     )
   add(
     'enrol',
@@ -82,21 +70,15 @@ Examples:
     .option('--time-zone <name>', 'IANA name, for courses at the subscriber’s local hour')
     .option('--language <tag>', 'a language tag (default: that of the platform)')
     .option('--key <text>', 'the same key again changes nothing')
-    .action(async (address: string, options: Enrolling) =>
-      settle(
-        await withPlatform(context, options, async (platform) =>
-          (await enrolments()).enrolPerson(context, platform, address, options),
-        ),
-      ),
+    .action((address: string, options: Enrolling) =>
+      run(options, async (platform) => (await enrolments()).enrolPerson(context, platform, address, options)),
     )
   add('cancel', 'end a course for a person, as an unsubscribe does', ' ada@example.com --course glazing')
     .argument('<address>', 'the address')
     .option(...courseOption)
-    .action(async (address: string, options: Enrolling) =>
-      settle(
-        await withPlatform(context, options, async (platform) =>
-          (await enrolments()).cancelEnrolment(context, platform, address, options),
-        ),
+    .action((address: string, options: Enrolling) =>
+      run(options, async (platform) =>
+        (await enrolments()).cancelEnrolment(context, platform, address, options),
       ),
     )
   add(
@@ -105,11 +87,9 @@ Examples:
     ' ada@example.com',
   )
     .argument('<address>', 'the address')
-    .action(async (address: string, options: Enrolling) =>
-      settle(
-        await withPlatform(context, options, async (platform) =>
-          (await enrolments()).resendConfirmation(context, platform, address, options),
-        ),
+    .action((address: string, options: Enrolling) =>
+      run(options, async (platform) =>
+        (await enrolments()).resendConfirmation(context, platform, address, options),
       ),
     )
   add(
@@ -119,12 +99,11 @@ Examples:
   )
     .argument('<address>', 'the address')
     .option('--yes', 'do it; without this nothing is changed')
-    .action(async (address: string, options: Options) =>
-      settle(await withCourse(context, options, (course) => erase(context, course, address, options))),
+    .action((address: string, options: Options) =>
+      runCourse(options, (course) => erase(context, course, address, options)),
     )
   add('resume', 'go on after the breaker has paused courses: the next dispatch sends again', '').action(
-    async (options: Options) =>
-      settle(await withPlatform(context, options, (platform) => resume(context, platform, options))),
+    (options: Options) => run(options, (platform) => resume(context, platform, options)),
   )
   add(
     'resolve',
@@ -145,27 +124,8 @@ Examples:
     .option('--reason <text>', 'every delivery whose reason contains this text, bounced ones included')
     .action(async (id: string | undefined, as: Decision | undefined, options: Options) => {
       const decide = decisionOf(id, as, options)
-      settle(await withCourse(context, options, (course) => decide(context, course, options)))
+      await runCourse(options, (course) => decide(context, course, options))
     })
-}
-
-const withCourse = (context: Context, options: Options, work: (course: Course) => Promise<ExitCode>) =>
-  withPlatform(context, options, async (platform) => work(await platform.course()))
-
-async function withPlatform(
-  context: Context,
-  options: Options,
-  work: (platform: OpenedPlatform) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { openLocal } = await import('../local.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const { platform, close } = await openLocal(context, env, options.data)
-  try {
-    return await work(platform)
-  } finally {
-    await close()
-  }
 }
 
 async function status(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
@@ -184,10 +144,11 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
         messageId: await course.messageIdOf(one),
       })),
     )
-    return json(context, { version: 1, ...counts, ...(paused && { paused }), problems: waiting })
+    return printJson(context, { ...counts, ...(paused && { paused }), problems: waiting })
   }
   const { courseStatusText } = await import('../output/course-text.ts')
-  context.stdout.write(
+  return printText(
+    context,
     courseStatusText({
       counts,
       paused,
@@ -198,7 +159,6 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
       columns: listColumns(context.stdout),
     }),
   )
-  return EXIT.passed
 }
 
 async function resume(context: Context, platform: OpenedPlatform, options: Options): Promise<ExitCode> {
@@ -215,9 +175,8 @@ async function resume(context: Context, platform: OpenedPlatform, options: Optio
   })
   if ((await sending.resume(now, audit)) === undefined)
     throw new CommandError(EXIT.failed, 'courses are not paused.')
-  if (options.format === 'json') return json(context, { version: 1, resumed: true })
-  context.stdout.write('courses go on with the next dispatch; the rates are counted from now\n')
-  return EXIT.passed
+  if (options.format === 'json') return printJson(context, { resumed: true })
+  return printText(context, 'courses go on with the next dispatch; the rates are counted from now\n')
 }
 
 async function show(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
@@ -236,15 +195,14 @@ async function show(context: Context, course: Course, address: string, options: 
       history: history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })),
     }))
     // The oldest also at the top, as before there were several.
-    return json(context, { version: 1, ...enrolments[0], enrolments })
+    return printJson(context, { ...enrolments[0], enrolments })
   }
   const { historyText } = await import('../output/course-text.ts')
   const texts = all.map(({ enrolment, history }) => {
     const lines = rows(enrolment).map(([name, value]) => `${name.padEnd(14)}${value}\n`)
     return `${lines.join('')}\n${historyText(history)}`
   })
-  context.stdout.write(texts.join('\n'))
-  return EXIT.passed
+  return printText(context, texts.join('\n'))
 }
 
 function rows(found: Subscription): [string, string][] {
@@ -273,8 +231,7 @@ async function erase(context: Context, course: Course, address: string, options:
   if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
   const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
   const erased = existed || related > 0
-  if (options.format === 'json')
-    await json(context, { version: 1, erased, related, bytesGone, suppressed: true })
+  if (options.format === 'json') printJson(context, { erased, related, bytesGone, suppressed: true })
   else {
     const more = related > 0 ? ` (with ${related} invites, sign-in requests or records of sent mail)` : ''
     context.stdout.write(
@@ -320,14 +277,14 @@ async function resolveAll(
   options: Options,
 ): Promise<ExitCode> {
   const resolved = await course.resolveAll(as, options.reason, operatorOf(context))
-  if (options.format === 'json') return json(context, { version: 1, count: resolved, resolved: as })
+  if (options.format === 'json') return printJson(context, { count: resolved, resolved: as })
   const deliveries = resolved === 1 ? '1 delivery' : `${resolved} deliveries`
-  context.stdout.write(
+  return printText(
+    context,
     as === 'retry'
       ? `${deliveries} put back in line; the next dispatch sends them\n`
       : `${deliveries} recorded as sent; the next lessons follow in their turn\n`,
   )
-  return EXIT.passed
 }
 
 async function resolve(
@@ -339,13 +296,13 @@ async function resolve(
 ): Promise<ExitCode> {
   if (!(await course.resolve(id, as, operatorOf(context))))
     throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
-  if (options.format === 'json') return json(context, { version: 1, subscription: id, resolved: as })
-  context.stdout.write(
+  if (options.format === 'json') return printJson(context, { subscription: id, resolved: as })
+  return printText(
+    context,
     as === 'retry'
       ? 'it is due now; the next dispatch sends it\n'
       : 'recorded as sent; the next lesson follows in its turn\n',
   )
-  return EXIT.passed
 }
 
 async function identityOf(address: string): Promise<string> {
@@ -353,9 +310,4 @@ async function identityOf(address: string): Promise<string> {
   const parsed = parseAddress(address)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
   return parsed.identity
-}
-
-async function json(context: Context, document: unknown): Promise<ExitCode> {
-  context.stdout.write((await import('../output/json.ts')).jsonText(document))
-  return EXIT.passed
 }

@@ -4,7 +4,7 @@ import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import type { DbOptions, Job } from '../db/job.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { collect, envFileOption, formatOption, wholeNumber } from '../options.ts'
+import { collect, formatOption, storeSubcommand, wholeNumber } from '../options.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -20,27 +20,22 @@ Examples:
   platformctl db backup /var/backups/platform-2026-11-21.sqlite.zst
   platformctl db restore /var/backups/platform-2026-11-21.sqlite.zst --force`,
     )
-  const add = (name: string, summary: string, example: string) =>
-    command
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
-      .addOption(envFileOption())
-      .addOption(formatOption(['text', 'json']))
-      .addHelpText('after', `\nExamples:\n${example}`)
+  const add = (name: string, summary: string, ...examples: string[]) =>
+    storeSubcommand(command, { name, summary, examples }).addOption(formatOption(['text', 'json']))
   const run = (work: (job: Job) => Promise<ExitCode>, options: DbOptions, exists = true) =>
     act(context, options, exists, work).then(settle)
 
   add(
     'status',
     'version, size, write-ahead log, rows, and when it was last verified',
-    '  platformctl db status\n  platformctl db status --format json',
+    '',
+    ' --format json',
   ).action((options: DbOptions) => run(async (job) => (await import('../db/status.ts')).status(job), options))
   add(
     'migrate',
     'bring the schema up to date, each step whole or absent',
-    '  platformctl db migrate --plan    what would be done; changes nothing\n  platformctl db migrate',
+    ' --plan    what would be done; changes nothing',
+    '',
   )
     .option('--plan', 'show the steps and change nothing')
     .action((options: DbOptions) =>
@@ -49,7 +44,10 @@ Examples:
   add(
     'backup',
     'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name. Events of visitors, where they are stored, go into a second file beside it',
-    '  platformctl db backup platform.sqlite.zst    packed by zstd\n  platformctl db backup platform.sqlite.gz     packed by gzip\n  platformctl db backup copy.sqlite            as it is\n  platformctl db backup platform.sqlite.zst.age --recipient recipients.txt',
+    ' platform.sqlite.zst    packed by zstd',
+    ' platform.sqlite.gz     packed by gzip',
+    ' copy.sqlite            as it is',
+    ' platform.sqlite.zst.age --recipient recipients.txt',
   )
     .argument('<file>', 'a new file; its ending says how it is packed: .sqlite.zst, .sqlite.gz or .sqlite')
     .addOption(
@@ -67,7 +65,8 @@ Examples:
   add(
     'restore',
     'replace the store by a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are repeated from the journal beside the store. PostgreSQL is restored by its own tools',
-    '  platformctl db restore platform.sqlite.zst --data /var/lib/platformctl\n  platformctl db restore platform.sqlite.zst --force    also when there is a store; stop the daemon first',
+    ' platform.sqlite.zst --data /var/lib/platformctl',
+    ' platform.sqlite.zst --force    also when there is a store; stop the daemon first',
   )
     .argument('<file>', 'a backup; that of the events is taken from the file beside it, when it is there')
     .option(
@@ -81,7 +80,9 @@ Examples:
   add(
     'copy',
     'copy the store into an empty PostgreSQL database, or from there into a new SQLite file; whole or not at all. Stop the daemon first',
-    '  platformctl db copy --to postgres://platform@db.example.com/platform --data /var/lib/platformctl\n  platformctl db copy --to postgres://platform@db.example.com/platform --verify    compare and change nothing\n  platformctl db copy --to sqlite:/var/lib/platformctl/platform.sqlite --env-file /etc/platformctl/env    back into a file',
+    ' --to postgres://platform@db.example.com/platform --data /var/lib/platformctl',
+    ' --to postgres://platform@db.example.com/platform --verify    compare and change nothing',
+    ' --to sqlite:/var/lib/platformctl/platform.sqlite --env-file /etc/platformctl/env    back into a file',
   )
     .requiredOption('--to <url>', 'the other store, as STORE_URL would name it')
     .option(
@@ -93,12 +94,14 @@ Examples:
   add(
     'verify',
     'the integrity of the file, and what the course promises of every row: lessons in order, none before it was due',
-    '  platformctl db verify\n  platformctl db verify --format json',
+    '',
+    ' --format json',
   ).action((options: DbOptions) => run(async (job) => (await import('../db/verify.ts')).verify(job), options))
   add(
     'audit',
     'what operators did: erasures, decisions about deliveries, restores; who, when and from where. Entries are never changed or deleted, and hold no address',
-    '  platformctl db audit --data /var/lib/platformctl\n  platformctl db audit --limit 1000 --format json',
+    ' --data /var/lib/platformctl',
+    ' --limit 1000 --format json',
   )
     .option('--limit <n>', 'show at most this many, the newest (1 to 100,000)', wholeNumber(1, 100_000), 50)
     .action((options: DbOptions) => run(async (job) => (await import('../db/audit.ts')).audit(job), options))

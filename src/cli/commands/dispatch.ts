@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import type { DispatchOptions } from '../dispatch/source.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
+import { printJson } from '../print.ts'
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -68,7 +69,7 @@ async function write(
   if (options.format === 'json') {
     // JSON knows no infinity: a run without a limit has none.
     const limit = Number.isFinite(total.limit) ? total.limit : null
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...total, limit }))
+    printJson(context, { ...total, limit })
     return
   }
   for (const result of total.results) {

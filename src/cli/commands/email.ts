@@ -8,6 +8,7 @@ import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from '../exit.ts'
 import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
+import { printJson, printText } from '../print.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
 
@@ -128,8 +129,7 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
     const { slots } = mail
     return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
   })
-  if (format === 'json')
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, mails: rows }))
+  if (format === 'json') printJson(context, { mails: rows })
   else
     context.stdout.write(
       (await import('../output/mails-text.ts')).mailsText(rows, listColumns(context.stdout)),
@@ -271,8 +271,10 @@ async function build(context: Context): Promise<ExitCode> {
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(`${file}.new`, `${JSON.stringify(made)}\n`)
   await rename(`${file}.new`, file)
-  context.stdout.write(`${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`)
-  return EXIT.passed
+  return printText(
+    context,
+    `${Object.keys(made.mails).length} mails in ${path.relative(context.cwd, file)}\n`,
+  )
 }
 
 async function sendTest(
@@ -294,6 +296,5 @@ async function sendTest(
       /not configured/.test(result.reason) ? EXIT.failed : EXIT.remote,
       `not sent: ${result.reason}.`,
     )
-  context.stdout.write(`sent to ${options.to}\n`)
-  return EXIT.passed
+  return printText(context, `sent to ${options.to}\n`)
 }

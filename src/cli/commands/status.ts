@@ -4,14 +4,9 @@ import { parseDuration } from '../../core/env/quantities.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption, storeSubcommand } from '../options.ts'
+import { envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { printJson, printText } from '../print.ts'
 import { withIncidents } from '../with-incidents.ts'
-
-interface Options {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
-}
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -31,11 +26,10 @@ Examples:
   platformctl status --data /var/lib/platformctl --format json
   platformctl status announce "Search is slow while we move it" --for 2h`,
     )
-    .action(async (options: Options) => {
+    .action(async (options: StoreOptions) => {
       const { gatherStatus } = await import('../status/gather.ts')
       const status = await gatherStatus(context, options)
-      if (options.format === 'json')
-        context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...status }))
+      if (options.format === 'json') printJson(context, status)
       else {
         const { statusText } = await import('../status/text.ts')
         context.stdout.write(statusText(status, context.clock.now()))
@@ -64,11 +58,11 @@ Examples:
   onStore('withdraw', 'end an announcement before its time', ['4f1c2a90'])
     .argument('<id>', 'as announce printed it and /status.json shows it')
     .action(async (id: string, _, self: Command) =>
-      settle(await withdraw(context, id, self.optsWithGlobals<Options>())),
+      settle(await withdraw(context, id, self.optsWithGlobals<StoreOptions>())),
     )
 }
 
-interface Announcing extends Options {
+interface Announcing extends StoreOptions {
   readonly for?: number
   readonly from?: number
 }
@@ -112,22 +106,21 @@ function announce(context: Context, text: string, options: Announcing): Promise<
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
     await incidents.announce({ id, text, from, until, by: operatorOf(context).name })
-    context.stdout.write(
+    return printText(
+      context,
       `announced as ${id}, ${from > now ? `from ${iso(from)} ` : ''}${until === undefined ? 'until it is withdrawn' : `until ${iso(until)}`}\n`,
     )
-    return EXIT.passed
   })
 }
 
-function withdraw(context: Context, id: string, options: Options): Promise<ExitCode> {
+function withdraw(context: Context, id: string, options: StoreOptions): Promise<ExitCode> {
   return withIncidents(context, options, async (incidents) => {
     if (!(await incidents.withdraw({ id, now: context.clock.now() })))
       throw new CommandError(
         EXIT.usage,
         `no announcement ${id} is current or planned: /status.json lists them.`,
       )
-    context.stdout.write(`withdrawn ${id}\n`)
-    return EXIT.passed
+    return printText(context, `withdrawn ${id}\n`)
   })
 }
 

@@ -6,7 +6,7 @@ import { openCourses } from '../../daemon/courses.ts'
 import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { jsonText } from '../output/json.ts'
+import { printJson, printText, table } from '../print.ts'
 import { cadenceText } from './cadence-text.ts'
 
 export interface EnrolOptions {
@@ -29,8 +29,8 @@ export async function listCourses(
   const course = await platform.course()
   if (address !== undefined) {
     const enrolments = await asked(openCourses(platform.course).list({ email: address }))
-    if (format === 'json') return print(context, jsonText({ version: 1, enrolments }))
-    return print(
+    if (format === 'json') return printJson(context, { enrolments })
+    return printText(
       context,
       enrolments.length === 0
         ? 'this address is in no course\n'
@@ -53,8 +53,8 @@ export async function listCourses(
     cadence: cadenceText(cadence),
     ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
   }))
-  if (format === 'json') return print(context, jsonText({ version: 1, courses }))
-  return print(
+  if (format === 'json') return printJson(context, { courses })
+  return printText(
     context,
     courses.length === 0
       ? 'this platform has no course\n'
@@ -88,8 +88,8 @@ export async function enrolPerson(
   )
   if (!answer.enrolled)
     throw new CommandError(EXIT.failed, refusalText(answer.reason, await platform.course()))
-  if (options.format === 'json') return print(context, jsonText({ version: 1, ...answer }))
-  return print(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
+  if (options.format === 'json') return printJson(context, { ...answer })
+  return printText(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
 }
 
 /** Ends a course for a person. */
@@ -105,8 +105,8 @@ export async function cancelEnrolment(
       ...(id !== undefined && { course: id }),
     }),
   )
-  if (format === 'json') return print(context, jsonText({ version: 1, cancelled }))
-  return print(
+  if (format === 'json') return printJson(context, { cancelled })
+  return printText(
     context,
     cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n',
   )
@@ -125,8 +125,8 @@ export async function resendConfirmation(
   if (answer.kind === 'none')
     throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
   if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
-  if (format === 'json') return print(context, jsonText({ version: 1, sent: true, id: answer.id }))
-  return print(context, 'a confirmation with a new link was sent\n')
+  if (format === 'json') return printJson(context, { sent: true, id: answer.id })
+  return printText(context, 'a confirmation with a new link was sent\n')
 }
 
 /** A value that has the wrong form is wrong usage. */
@@ -148,22 +148,4 @@ function refusalText(reason: Extract<EnrolAnswer, { enrolled: false }>['reason']
     no_such_course:
       known === '' ? 'this platform has no course.' : `there is no such course: name one of ${known}.`,
   }[reason]
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
-}
-
-async function print(context: Context, text: string): Promise<ExitCode> {
-  context.stdout.write(text)
-  return EXIT.passed
 }

@@ -1,20 +1,22 @@
 import type { AuditEntry } from '../../core/audit.ts'
-import { EXIT, type ExitCode } from '../exit.ts'
+import type { ExitCode } from '../exit.ts'
+import { printJson, printText, table } from '../print.ts'
 import type { Job } from './job.ts'
 
 export async function audit({ context, options, maintenance }: Job): Promise<ExitCode> {
   const entries = await (await maintenance()).audit(options.limit)
   if (options.format === 'json') {
     const dated = entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, entries: dated }))
-    return EXIT.passed
+    return printJson(context, { entries: dated })
   }
-  context.stdout.write(entries.length === 0 ? 'no operator has changed anything yet\n' : table(entries))
-  return EXIT.passed
+  return printText(
+    context,
+    entries.length === 0 ? 'no operator has changed anything yet\n' : auditText(entries),
+  )
 }
 
-function table(entries: readonly AuditEntry[]): string {
-  const rows = [
+function auditText(entries: readonly AuditEntry[]): string {
+  return table([
     ['when', 'who', 'from', 'action', 'what', 'details'],
     ...entries.map(({ at, who, place, action, subject = '', details = '' }) => [
       new Date(at).toISOString(),
@@ -24,15 +26,5 @@ function table(entries: readonly AuditEntry[]): string {
       subject,
       details,
     ]),
-  ]
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, n) => cell.padEnd(widths[n] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
+  ])
 }

@@ -4,6 +4,7 @@ import type { RestoreResult } from '../../core/store/sqlite/restore.ts'
 import { operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { sizeText } from '../output/amounts.ts'
+import { printJson, printText } from '../print.ts'
 import type { Job } from './job.ts'
 import { identitiesOf, recipientsOf } from './keys.ts'
 import { rowsText } from './text.ts'
@@ -22,18 +23,15 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
   const now = context.clock.now()
   const result = await (await job.maintenance()).backup(path.resolve(context.cwd, name), now, { recipients })
   const analytics = await backupAnalytics(job, name, recipients)
-  if (options.format === 'json') {
-    const { jsonText } = await import('../output/json.ts')
-    context.stdout.write(jsonText({ version: 1, result, ...(analytics && { analytics: analytics.result }) }))
-    return EXIT.passed
-  }
+  if (options.format === 'json')
+    return printJson(context, { result, ...(analytics && { analytics: analytics.result }) })
   const beside = analytics
     ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
     : ''
-  context.stdout.write(
+  return printText(
+    context,
     `${name}: ${sizeText(result.bytes)}, schema ${result.version}, rows: ${rowsText(result.counts)}\n${beside}checked, ${name.includes('.sqlite.') ? 'packed, ' : ''}${recipients.length > 0 ? 'encrypted, ' : ''}read back and compared\n`,
   )
-  return EXIT.passed
 }
 
 /** The file of analytics beside the store's, into a file beside the backup's. */
@@ -79,20 +77,16 @@ export async function restore({ context, options, address }: Job, name: string):
     }),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
-  if (options.format === 'json') {
-    const { jsonText } = await import('../output/json.ts')
-    context.stdout.write(jsonText({ version: 1, result, ...(analytics && { analytics }) }))
-    return EXIT.passed
-  }
+  if (options.format === 'json') return printJson(context, { result, ...(analytics && { analytics }) })
   const kept = (what: string, where: string | undefined) =>
     where === undefined ? '' : `${what} before it is kept as ${where}\n`
   const events = analytics
     ? `restored ${analyticsBackup(name)}: events of visitors, rows: ${rowsText(analytics.counts)}\n${kept('the file', analytics.kept)}`
     : ''
-  context.stdout.write(
+  return printText(
+    context,
     `restored ${name}: schema ${result.version}, rows: ${rowsText(result.counts)}\n${replayedText(result.replayed)}${kept('the store', result.kept)}${events}`,
   )
-  return EXIT.passed
 }
 
 /** What happened after the backup and was done again. */

@@ -4,6 +4,7 @@ import { readSettings } from '../../core/env/read-settings.ts'
 import type { StoreAddress } from '../../core/env/settings.ts'
 import type { TableDifference } from '../../core/store/copy.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
+import { printJson } from '../print.ts'
 import type { Job } from './job.ts'
 import { rowsText } from './text.ts'
 
@@ -29,8 +30,7 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
   const events = address.kind === 'sqlite' ? analyticsFile(address.file) : undefined
   if (events !== undefined && existsSync(events))
     context.stderr.write(`not copied: the events of visitors, which stay in ${events}\n`)
-  if (options.format === 'json')
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, counts, verified }))
+  if (options.format === 'json') printJson(context, { counts, verified })
   else {
     context.stdout.write(`copied: ${rowsText(counts)}\n`)
     for (const fault of verified.faults) context.stdout.write(`✖ ${fault}\n`)
@@ -74,8 +74,7 @@ async function compared(
   differences: readonly TableDifference[],
 ): Promise<ExitCode> {
   const same = differences.length === 0
-  if (format === 'json')
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, same, differences }))
+  if (format === 'json') printJson(context, { same, differences })
   else if (same)
     context.stdout.write(
       'every row of this store is in the other one, unchanged; now set STORE_URL to the new address and start the daemon\n',

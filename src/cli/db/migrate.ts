@@ -1,20 +1,18 @@
-import { EXIT, type ExitCode } from '../exit.ts'
+import type { ExitCode } from '../exit.ts'
+import { printJson, printText } from '../print.ts'
 import type { Job } from './job.ts'
 
 export async function migrate(job: Job): Promise<ExitCode> {
   const { context, options } = job
   if (options.plan) return plan(job)
   const result = await (await job.maintenance()).migrate()
-  if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, result }))
-    return EXIT.passed
-  }
-  context.stdout.write(
+  if (options.format === 'json') return printJson(context, { result })
+  return printText(
+    context,
     result.from === result.to
       ? `nothing to do: schema ${result.to}\n`
       : `migrated from schema ${result.from} to ${result.to}\n`,
   )
-  return EXIT.passed
 }
 
 /** Shows the steps; a store that does not exist yet is not made for it. */
@@ -22,14 +20,10 @@ async function plan({ context, options, address, maintenance }: Job): Promise<Ex
   const { assertExists } = await import('../local.ts')
   await assertExists(address)
   const steps = await (await maintenance()).pending()
-  if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, steps }))
-    return EXIT.passed
-  }
+  if (options.format === 'json') return printJson(context, { steps })
   for (const { version, statements } of steps) {
     context.stdout.write(`schema ${version}\n${statements.map((statement) => `  ${statement}\n`).join('')}`)
   }
   const count = steps.length === 1 ? '1 step' : `${steps.length} steps`
-  context.stdout.write(steps.length === 0 ? 'nothing to do\n' : `${count}; nothing was changed\n`)
-  return EXIT.passed
+  return printText(context, steps.length === 0 ? 'nothing to do\n' : `${count}; nothing was changed\n`)
 }

@@ -2,22 +2,14 @@ import type { Environment } from '../../core/env/settings.ts'
 import type { Context } from '../context.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
 import { agoText, sizeText } from '../output/amounts.ts'
+import { printJson } from '../print.ts'
 import type { Job } from './job.ts'
 import { rowsText, writeLines } from './text.ts'
 
 export async function status({ context, options, env, maintenance }: Job): Promise<ExitCode> {
   const found = await (await maintenance()).status()
   const analytics = await analyticsStatus(context, env)
-  if (options.format === 'json') {
-    context.stdout.write(
-      (await import('../output/json.ts')).jsonText({
-        version: 1,
-        store: found,
-        ...(analytics && { analytics }),
-      }),
-    )
-    return EXIT.passed
-  }
+  if (options.format === 'json') return printJson(context, { store: found, ...(analytics && { analytics }) })
   const { version, latest, readable, walBytes, verifiedAt } = found
   const schema =
     version === latest

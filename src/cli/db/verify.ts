@@ -1,5 +1,6 @@
 import type { StoreAddress } from '../../core/env/settings.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
+import { printJson } from '../print.ts'
 import type { Job } from './job.ts'
 
 export async function verify({
@@ -13,9 +14,7 @@ export async function verify({
   const analytics = await (await analyticsMaintenance())?.verify(context.clock.now())
   const code = result.ok && analytics?.ok !== false ? EXIT.passed : EXIT.failed
   if (options.format === 'json') {
-    context.stdout.write(
-      (await import('../output/json.ts')).jsonText({ version: 1, result, ...(analytics && { analytics }) }),
-    )
+    printJson(context, { result, ...(analytics && { analytics }) })
     return code
   }
   for (const fault of result.faults) context.stdout.write(`✖ ${fault}\n`)

@@ -2,13 +2,9 @@ import type { Command } from 'commander'
 import { DAY_MS } from '../../core/durations.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption, wholeNumber } from '../options.ts'
-
-interface Options {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
-}
+import { envFileOption, formatOption, type StoreOptions, wholeNumber } from '../options.ts'
+import { printJson, printText } from '../print.ts'
+import { withPlatform } from '../with-platform.ts'
 
 /** `platformctl email feedback`: what a mail server sends back, from a pipe. */
 export function configureFeedback(email: Command, context: Context, settle: (code: ExitCode) => void): void {
@@ -31,7 +27,7 @@ Examples:
   platformctl email feedback bounce.eml --env-file .env
   /etc/aliases:  bounce: "|platformctl email feedback --env-file /etc/platformctl.env; [ $? -le 1 ] || exit 75"`,
     )
-    .action(async (file: string | undefined, options: Options) =>
+    .action(async (file: string | undefined, options: StoreOptions) =>
       settle(await feedback(context, file, options)),
     )
   command
@@ -50,47 +46,41 @@ Examples:
     )
     // `feedback` has options of the same names, and takes those that are given here.
     .action(async (_, self: Command) =>
-      settle(await status(context, self.optsWithGlobals<Options & { days: number }>())),
+      settle(await status(context, self.optsWithGlobals<StoreOptions & { days: number }>())),
     )
 }
 
-async function status(context: Context, options: Options & { readonly days: number }): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { openLocal } = await import('../local.ts')
+async function status(
+  context: Context,
+  options: StoreOptions & { readonly days: number },
+): Promise<ExitCode> {
   const { feedbackStatusText } = await import('../output/feedback-text.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const { platform, close } = await openLocal(context, env, options.data)
-  try {
+  return withPlatform(context, options, async (platform) => {
     const { sending } = await platform.store()
     const counts = await sending.days(context.clock.now() - (options.days - 1) * DAY_MS)
     const paused = await sending.pause()
-    context.stdout.write(
-      options.format === 'json'
-        ? (await import('../output/json.ts')).jsonText({ version: 1, ...(paused && { paused }), counts })
-        : feedbackStatusText({ counts, paused }),
-    )
-    return EXIT.passed
-  } finally {
-    await close()
-  }
+    return options.format === 'json'
+      ? printJson(context, { ...(paused && { paused }), counts })
+      : printText(context, feedbackStatusText({ counts, paused }))
+  })
 }
 
-async function feedback(context: Context, file: string | undefined, options: Options): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { openLocal } = await import('../local.ts')
+async function feedback(
+  context: Context,
+  file: string | undefined,
+  options: StoreOptions,
+): Promise<ExitCode> {
   const { LONGEST_REPORT_BYTES, readReport } = await import('../../core/mail/feedback/message.ts')
   const raw = await readBytes(context, file, LONGEST_REPORT_BYTES + 1)
   const report = await readReport(raw)
   if (report.kind !== 'report') {
     const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
-    await say(context, options, { outcome, reason: report.reason, changed: 0, repeated: 0, unmatched: 0 })
+    say(context, options, { outcome, reason: report.reason, changed: 0, repeated: 0, unmatched: 0 })
     return report.kind === 'ignored' ? EXIT.passed : EXIT.failed
   }
   const { applyFeedback } = await import('../../core/mail/feedback/changes.ts')
   const { matchReports } = await import('../../core/mail/feedback/match.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const { platform, close } = await openLocal(context, env, options.data)
-  try {
+  return withPlatform(context, options, async (platform) => {
     const list = await platform.suppressionList()
     const now = context.clock.now()
     const { events, unmatched } = await matchReports(report, Buffer.from(raw).toString('latin1'), {
@@ -109,7 +99,7 @@ async function feedback(context: Context, file: string | undefined, options: Opt
     if (pause)
       context.stderr.write(`courses are paused: ${pause.reason}; platformctl course resume goes on\n`)
     const [kind, reason] = [events[0]?.kind, (events[0] ?? unmatched[0])?.reason ?? '']
-    await say(context, options, {
+    say(context, options, {
       outcome: kind === undefined ? 'not about our mail' : kind.replace('-', ' '),
       reason,
       changed: changed + unchanged,
@@ -117,9 +107,7 @@ async function feedback(context: Context, file: string | undefined, options: Opt
       unmatched: unmatched.length,
     })
     return events.length > 0 ? EXIT.passed : EXIT.failed
-  } finally {
-    await close()
-  }
+  })
 }
 
 interface Said {
@@ -130,10 +118,10 @@ interface Said {
   readonly unmatched: number
 }
 
-async function say(context: Context, { format }: Options, said: Said): Promise<void> {
+function say(context: Context, { format }: StoreOptions, said: Said): void {
   if (format === 'json') {
     const { changed: recorded, ...rest } = said
-    context.stdout.write((await import('../output/json.ts')).jsonText({ version: 1, ...rest, recorded }))
+    printJson(context, { ...rest, recorded })
     return
   }
   const { outcome, reason, changed, repeated, unmatched } = said

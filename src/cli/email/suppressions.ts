@@ -4,13 +4,12 @@ import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { envFileOption, formatOption } from '../options.ts'
+import { formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { printJson, printText } from '../print.ts'
 import { choiceOption } from '../suggest.ts'
+import { withPlatform } from '../with-platform.ts'
 
-interface Options {
-  readonly data?: string
-  readonly envFile: readonly string[]
-  readonly format: 'text' | 'json'
+interface Options extends StoreOptions {
   readonly cause?: SuppressionCause
   readonly reason: string
 }
@@ -32,32 +31,23 @@ export function configureSuppressions(
       '\nExamples:\n  platformctl email suppressions list\n  platformctl email suppressions remove ada@example.com --reason "new mailbox, asked by phone"',
     )
   const add = (name: string, summary: string, ...examples: string[]) =>
-    command
-      .command(name)
-      .summary(summary)
-      .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
-      .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
-      .addOption(envFileOption())
-      .addOption(formatOption(['text', 'json']))
-      .addHelpText(
-        'after',
-        `\nExamples:${examples.map((example) => `\n  platformctl email suppressions ${name}${example}`).join('')}`,
-      )
+    storeSubcommand(command, { name, summary, examples }).addOption(formatOption(['text', 'json']))
+  const run = async (options: Options, work: (list: SuppressionList) => Promise<ExitCode>) =>
+    settle(await withPlatform(context, options, async (platform) => work(await platform.suppressionList())))
   const cause = () =>
     choiceOption('--cause <cause>', 'why: hard-bounce stops sign-in mail too', {
       kind: 'cause',
       choices: [...SUPPRESSION_CAUSES],
     })
   add('list', 'every suppressed address with cause, time, source and reason', '', ' --format json').action(
-    async (options: Options) =>
-      settle(await withList(context, options, (found) => list(context, found, options))),
+    (options: Options) => run(options, (found) => list(context, found, options)),
   )
   add('add', 'suppress an address and end its subscriptions', ' ada@example.com --reason "asked by phone"')
     .argument('<address>', 'the address')
     .addOption(cause().default('manual'))
     .requiredOption('--reason <text>', 'why, for the history and the audit log')
-    .action(async (address: string, options: Options) =>
-      settle(await withList(context, options, (found) => addOne(context, found, address, options))),
+    .action((address: string, options: Options) =>
+      run(options, (found) => addOne(context, found, address, options)),
     )
   add(
     'remove',
@@ -66,8 +56,8 @@ export function configureSuppressions(
   )
     .argument('<address>', 'the address')
     .requiredOption('--reason <text>', 'why, for the history and the audit log')
-    .action(async (address: string, options: Options) =>
-      settle(await withList(context, options, (found) => remove(context, found, address, options))),
+    .action((address: string, options: Options) =>
+      run(options, (found) => remove(context, found, address, options)),
     )
   add(
     'import',
@@ -77,29 +67,12 @@ export function configureSuppressions(
   )
     .argument('<file>', 'the CSV file; its first line names the columns')
     .addOption(cause())
-    .action(async (file: string, options: Options) =>
-      settle(await withList(context, options, (found) => importFile(context, found, file, options))),
+    .action((file: string, options: Options) =>
+      run(options, (found) => importFile(context, found, file, options)),
     )
-  add('export', 'print the list as CSV, as import reads it', ' > suppressed.csv').action(
-    async (options: Options) =>
-      settle(await withList(context, options, (found) => exportAll(context, found))),
+  add('export', 'print the list as CSV, as import reads it', ' > suppressed.csv').action((options: Options) =>
+    run(options, (found) => exportAll(context, found)),
   )
-}
-
-async function withList(
-  context: Context,
-  options: Options,
-  work: (list: SuppressionList) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const { loadEnvironment } = await import('../environment.ts')
-  const { openLocal } = await import('../local.ts')
-  const { env } = await loadEnvironment(context, options.envFile)
-  const { platform, close } = await openLocal(context, env, options.data)
-  try {
-    return await work(await platform.suppressionList())
-  } finally {
-    await close()
-  }
 }
 
 async function allOf(found: SuppressionList): Promise<readonly SuppressedAddress[]> {
@@ -113,8 +86,7 @@ async function list(context: Context, found: SuppressionList, { format }: Option
   const addresses = await allOf(found)
   const time = (at: number) => new Date(at).toISOString()
   if (format === 'json')
-    return json(context, {
-      version: 1,
+    return printJson(context, {
       suppressions: addresses.map(({ identity, at, ...rest }) => ({
         address: identity,
         at: time(at),
@@ -135,14 +107,13 @@ async function addOne(
 ): Promise<ExitCode> {
   const { suppressAddress } = await import('../../core/mail/feedback/suppressions.ts')
   const outcome = await suppressAddress(found, { ...(await changeOf(context, address)), cause, reason })
-  if (format === 'json') return json(context, { version: 1, outcome })
+  if (format === 'json') return printJson(context, { outcome })
   const sentences = {
     added: 'suppressed; its subscriptions have ended',
     known: 'it is suppressed already, by this cause or one that stops as much mail',
     erased: 'this address was erased: it is not mailed, and nothing is kept of it',
   }
-  context.stdout.write(`${sentences[outcome]}\n`)
-  return EXIT.passed
+  return printText(context, `${sentences[outcome]}\n`)
 }
 
 async function remove(
@@ -157,9 +128,8 @@ async function remove(
       EXIT.failed,
       'this address is not suppressed: platformctl email suppressions list shows all that are.',
     )
-  if (format === 'json') return json(context, { version: 1, outcome: 'removed' })
-  context.stdout.write('it can be mailed again; a course starts when it subscribes anew\n')
-  return EXIT.passed
+  if (format === 'json') return printJson(context, { outcome: 'removed' })
+  return printText(context, 'it can be mailed again; a course starts when it subscribes anew\n')
 }
 
 async function importFile(
@@ -177,11 +147,11 @@ async function importFile(
   try {
     const { suppressions, passing } = readSuppressionCsv(text, cause)
     const counts = await importSuppressions(found, { ...by(context), rows: suppressions, file })
-    if (format === 'json') return await json(context, { version: 1, ...counts, passing })
-    context.stdout.write(
+    if (format === 'json') return printJson(context, { ...counts, passing })
+    return printText(
+      context,
       `${counts.added} added, ${counts.known} known, ${counts.skipped} skipped (malformed or erased), ${passing} left out because the address may exist\n`,
     )
-    return EXIT.passed
   } catch (error) {
     if (error instanceof SuppressionCsvError) throw new CommandError(EXIT.usage, `${file}: ${error.message}`)
     throw error
@@ -190,8 +160,7 @@ async function importFile(
 
 async function exportAll(context: Context, found: SuppressionList): Promise<ExitCode> {
   const { suppressionCsv } = await import('../../core/mail/feedback/suppression-csv.ts')
-  context.stdout.write(suppressionCsv(await allOf(found)))
-  return EXIT.passed
+  return printText(context, suppressionCsv(await allOf(found)))
 }
 
 const by = (context: Context) => ({
@@ -205,9 +174,4 @@ async function changeOf(context: Context, address: string) {
   const parsed = parseAddress(address)
   if (!parsed.ok) throw new CommandError(EXIT.usage, `${parsed.reason}.`)
   return { ...by(context), identity: parsed.identity }
-}
-
-async function json(context: Context, document: unknown): Promise<ExitCode> {
-  context.stdout.write((await import('../output/json.ts')).jsonText(document))
-  return EXIT.passed
 }

@@ -1,7 +1,8 @@
 import { CAUSES, type CauseCode, isCauseCode } from '../../core/network/causes.ts'
 import type { Context } from '../context.ts'
-import { EXIT, type ExitCode } from '../exit.ts'
+import type { ExitCode } from '../exit.ts'
 import { beside } from '../output/wrap.ts'
+import { printText } from '../print.ts'
 import { unknownName } from '../suggest.ts'
 
 /** `platformctl health explain [CODE]`: one cause code, or all of them. */
@@ -20,8 +21,7 @@ export function explainCause(context: Context, code: string | undefined): ExitCo
     const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]
     return `${[name, ...sentences.map((one) => beside('  ', one, columns))].join('\n')}\n`
   })
-  context.stdout.write(texts.join('\n'))
-  return EXIT.passed
+  return printText(context, texts.join('\n'))
 }
 
 function sentence(clause: string): string {

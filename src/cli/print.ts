@@ -1,0 +1,21 @@
+import type { Context } from './context.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { jsonText } from './output/json.ts'
+
+/** Writes a command's result as text, and gives the exit code of success. */
+export function printText({ stdout }: Pick<Context, 'stdout'>, text: string): ExitCode {
+  stdout.write(text)
+  return EXIT.passed
+}
+
+/** Writes a command's result as its one JSON document, and gives the exit code of success. */
+export function printJson(context: Pick<Context, 'stdout'>, result: object): ExitCode {
+  return printText(context, jsonText({ version: 1, ...result }))
+}
+
+/** Rows as columns, each as wide as its widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+  return rows.map((row) => `${line(row).join('  ').trimEnd()}\n`).join('')
+}

@@ -1,0 +1,20 @@
+import type { OpenedPlatform } from '../daemon/embedding.ts'
+import type { Context } from './context.ts'
+import type { StoreOptions } from './options.ts'
+
+/** Opens the platform over the store of the env files or the data folder, works with it, and closes it. */
+export async function withPlatform<Result>(
+  context: Context,
+  { envFile, data }: Pick<StoreOptions, 'data' | 'envFile'>,
+  work: (platform: OpenedPlatform) => Promise<Result>,
+): Promise<Result> {
+  const { loadEnvironment } = await import('./environment.ts')
+  const { openLocal } = await import('./local.ts')
+  const { env } = await loadEnvironment(context, envFile)
+  const { platform, close } = await openLocal(context, env, data)
+  try {
+    return await work(platform)
+  } finally {
+    await close()
+  }
+}
