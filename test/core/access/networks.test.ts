@@ -15,6 +15,32 @@ test.each([
   expect([before, first, last, after].map(isNearby)).toEqual([false, true, true, false])
 })
 
+test('an address is read without its port, brackets and zone, and only when nothing else is around it', () => {
+  for (const address of [
+    '10.0.0.1:80',
+    '[fe80::1]',
+    '[fe80::1]:80',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+    '::FFFF:10.0.0.1',
+  ])
+    expect(isNearby(address), address).toBe(true)
+  for (const address of [
+    '10.0.0.1:80x',
+    'x10.0.0.1:80',
+    '10.0.0.1:',
+    'x[fe80::1]',
+    '[fe80::1]x',
+    '[fe80::1]:',
+    'x::ffff:10.0.0.1',
+    '::ffff:10.0.0.1:80',
+    '%10.0.0.1',
+    'nonsense',
+    '',
+  ])
+    expect(isNearby(address), address).toBe(false)
+})
+
 test('a request comes from this machine over either loopback, in any dress, and from no other address', () => {
   for (const here of ['127.0.0.0', '127.255.255.255', '::1', '::ffff:127.0.0.1'])
     expect(isLoopback(here)).toBe(true)
@@ -47,6 +73,8 @@ test('until origins are configured any port of this machine may call, and nothin
     'http://localhost:',
     'http://localhost:123456',
     'http://127.0.0.1.evil.example',
+    'http://127.0.0.2',
+    'http://127x0.0.1',
     'ftp://localhost',
     'null',
   ])
@@ -56,7 +84,15 @@ test('until origins are configured any port of this machine may call, and nothin
 test('once origins are configured only they may call, as they are written, and none does for an empty list', () => {
   const may = originPolicy(['https://www.example.com'])
   expect(may('https://www.example.com')).toBe(true)
-  for (const origin of ['http://www.example.com', 'https://www.example.com:444', 'http://localhost'])
+  for (const origin of [
+    'http://www.example.com',
+    'https://www.example.com:443',
+    'https://WWW.example.com',
+    'https://www.example.com/',
+    'https://www.example.com.evil.example',
+    'http://localhost',
+    '*',
+  ])
     expect(may(origin)).toBe(false)
   expect(originPolicy([])('http://localhost')).toBe(false)
 })

@@ -11,14 +11,13 @@ import {
 
 // A program with the real SDK that does everything wrong: what it knows of a visitor stands wherever it can stand.
 // Run by wire.test.ts in a process of its own, because the SDK is global to a process.
-const [dsn, edge] = process.argv.slice(2)
+const [dsn] = process.argv.slice(2)
 // Every trace is kept, at whatever rate.
 Math.random = () => 0
 const reporting = await startReporting({
   dsn,
   build: '2026.11.21-abc1234',
   environment: 'staging',
-  edge: edge === 'edge',
   secrets: ['canary-configured-secret'],
 })
 if (reporting.outcome !== 'on') throw new Error(reporting.outcome)

@@ -15,6 +15,54 @@ test.each([[['secret-one', 'secret-one-longer']], [['secret-one-longer', 'secret
   },
 )
 
+test('texts are scrubbed whatever their case', () => {
+  const { text } = createScrub()
+  for (const [given, expected] of [
+    ['HTTPS://ADA:HUNTER2@WWW.EXAMPLE.COM/A', 'HTTPS://WWW.EXAMPLE.COM/A'],
+    ['Postgres://ada:hunter2@db', 'Postgres://db'],
+    ['HTTPS://WWW.EXAMPLE.COM/A?B=C#D', 'HTTPS://WWW.EXAMPLE.COM/A'],
+    ['HTTPS://WWW.EXAMPLE.COM/#D', 'HTTPS://WWW.EXAMPLE.COM/'],
+    ['TOKEN=abc', 'TOKEN=[secret]'],
+    ['FE80::1 and 2001:DB8:0:0:1:2:3:4', '[address] and [address]'],
+  ] as const)
+    expect(text(given)).toBe(expected)
+})
+
+test.each([
+  ['sk_live_abcdefgh', '[secret]'],
+  ['pk-abcdefghijkl', '[secret]'],
+  ['rkabcdefghijkl', '[secret]'],
+  ['whsec_abcdefghijkl', '[secret]'],
+  ['ghp_abcdefghijkl', '[secret]'],
+  ['gho_abcdefghijkl', '[secret]'],
+  ['xoxa-abcdefghijkl', '[secret]'],
+  ['xoxb-abcdefghijkl', '[secret]'],
+  ['xoxp-abcdefghijkl', '[secret]'],
+  ['AKIAABCDEFGHIJKL', '[secret]'],
+  ['skabcdefghijk', 'skabcdefghijk'],
+  ['task_abcdefghijkl', 'task_abcdefghijkl'],
+  ['eyJab.cd', '[secret]'],
+  ['eyJab.cd.', '[secret]'],
+  ['eyJab.cd.ef', '[secret]'],
+  ['Bearer\tabc/+~=', '[secret]'],
+  ['password: "two words" next', 'password: [secret] next'],
+  ["pwd='two words' next", 'pwd=[secret] next'],
+  ['passwd=a;b', 'passwd=[secret];b'],
+  ['cookie: a=b, c', 'cookie: [secret], c'],
+  ['ada＠example.com and ada%40example.com', '[address] and [address]'],
+  ['127.0.0.1 127.0.0.11', '127.0.0.1 [address]'],
+  ['/play#a=b "/play#c" (/play#d)', '/play "/play" (/play)'],
+  ['why?x=1 what?', 'why what?'],
+])('of %j remains %j', (given, expected) => {
+  expect(createScrub().text(given)).toBe(expected)
+})
+
+test('of a long text that has no spaces the first 3,000 characters are looked at, beside those that go', () => {
+  const long = `https://a.example/?${'q'.repeat(2500)} ${'x'.repeat(2000)}`
+  const kept = 3000 - 'https://a.example/?'.length - 2500 - 1
+  expect(createScrub().text(long)).toBe(`https://a.example/ ${'x'.repeat(kept)}…`)
+})
+
 test('every place of a secret is masked, also as a part of a word and as a key', () => {
   const scrub = createScrub({ secrets: ['hunter2.(x)'] })
   expect(scrub.text('xhunter2.(x)y hunter2.(x)')).toBe('x[secret]y [secret]')

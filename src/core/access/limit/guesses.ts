@@ -18,6 +18,8 @@ export interface Guesses {
    * or wrong. Without it every guess of a burst is looked at before the first one counts.
    */
   admit(client: string): Promise<Attempt | RateLimitDecision>
+  /** How many clients have attempts under way. */
+  size(): number
 }
 
 export function createGuesses({
@@ -50,6 +52,7 @@ export function createGuesses({
   const look = (client: string) => local.look(policy, client)
   return {
     look,
+    size: () => underway.size,
     async admit(client) {
       for (;;) {
         const verdict = look(client)
