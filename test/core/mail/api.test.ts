@@ -1,13 +1,16 @@
+import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import tls from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import { HTTP_OUTCOMES } from '../../../src/core/mail/outcome.ts'
 import { LINES } from '../../../src/core/mail/transport.ts'
+import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 
@@ -358,4 +361,111 @@ test('aborted before it began, a mail was not sent; while it waits for its answe
   expect(await mailer.send(WELCOME, stopped.signal)).toMatchObject({ kind: 'transient' })
   expect(await mailer.send(WELCOME, running.signal)).toMatchObject({ kind: 'unknown' })
   expect(received).toHaveLength(1)
+})
+
+/** A provider that notes each request's first line and headers, and answers with this. */
+async function asked(answer: (response: ServerResponse) => void) {
+  const requests: string[] = []
+  const sockets = new Set<unknown>()
+  const server = createServer((request, response) => {
+    sockets.add(request.socket)
+    requests.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    request.resume().on('end', () => answer(response))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { requests, sockets, mailer: mailerOf(`http://127.0.0.1:${port}/v1/emails?a=b`) }
+}
+
+test.each([200, 204, 400, 404, 405, 500])(
+  'a provider that answers %i without a mail is one whose key is not refused',
+  async (code) => {
+    const { mailer, requests } = await asked(status(code))
+    await mailer.verify()
+    expect(requests).toEqual(['HEAD /v1/emails?a=b Bearer provider-key'])
+  },
+)
+
+test.each<[fault: string, reason: string, answer: (response: ServerResponse) => void]>([
+  ['refuses the key (401)', 'the mail provider refused the key (401)', status(401)],
+  ['refuses the key (403)', 'the mail provider refused the key (403)', status(403)],
+  ['drops the line', 'the mail provider does not answer', (response) => void response.destroy()],
+])('verifying says that a provider %s', async (_, reason, answer) => {
+  const { mailer } = await asked(answer)
+  await expect(mailer.verify()).rejects.toThrow(new Error(reason))
+})
+
+test('verifying says that there is no provider, and that the caller gave up', async () => {
+  const none = mailerOf('http://127.0.0.1:1/emails')
+  await expect(none.verify()).rejects.toThrow(new Error('the mail provider could not be reached'))
+  const giveUp = new AbortController()
+  const { mailer } = await asked(() => giveUp.abort())
+  await expect(mailer.verify(giveUp.signal)).rejects.toThrow(new Error('the mail provider does not answer'))
+})
+
+test('mails one after the other share a connection, and leave nothing on the signal that they were given', async () => {
+  const { mailer, requests, sockets } = await asked((response) => void response.end('{"id":"x"}'))
+  const { signal } = new AbortController()
+  for (let n = 0; n < 3; n += 1) await mailer.send(WELCOME, signal)
+  expect(requests).toEqual(Array(3).fill('POST /v1/emails?a=b Bearer provider-key'))
+  expect(sockets.size).toBe(1)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  const broken = await asked((response) => void response.destroy())
+  await broken.mailer.send(WELCOME, signal)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test.each([
+  [`"id":"${'x'.repeat(200)}"`, 'x'.repeat(200)],
+  [`"id":"${'x'.repeat(201)}"`, 'x'.repeat(200)],
+  [`"id":"x","more":"${'y'.repeat(40_000)}"`, 'x'],
+  [`"id":"x","more":"${'y'.repeat(200_000)}"`, undefined],
+])('of an answer of %# the id is read, up to its limits', async (fields, id) => {
+  const { mailer } = await asked((response) => void response.end(`{${fields}}`))
+  expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: id ?? expect.stringMatching(/^welcome\./) })
+})
+
+test.each([
+  ['0', 0],
+  ['3600', 3_600_000],
+  ['3601', 3_600_000],
+  ['-1', undefined],
+  ['1.5', undefined],
+  ['1e3', undefined],
+])('Retry-After: %s is %s ms', async (header, ms) => {
+  const { mailer } = await asked(status(429, { 'Retry-After': header }))
+  expect(await mailer.send(WELCOME)).toEqual({
+    kind: 'transient',
+    scope: 'connection',
+    reason: 'the mail provider limits our rate (429)',
+    ...(ms !== undefined && { retryAfterMs: ms }),
+  })
+})
+
+test('the JSON of a mail names the reply address, and is ASCII whatever it says', async () => {
+  const { source: _, ...message } = await mailerOf('http://127.0.0.1:1/').compose(WELCOME)
+  const bytes = joinPieces(
+    jsonPiecesOf({
+      ...message,
+      from: { name: undefined, address: 'course@bücher.example' },
+      replyTo: { name: 'A\\B "C"', address: 'help@example.com' },
+      subject: 'Ü\n\u007f"',
+      html: '',
+      text: '🙂',
+    }),
+  )
+  expect(bytes.toString('latin1')).toMatch(/^[\x20-\x7f]*$/)
+  expect(JSON.parse(bytes.toString())).toEqual({
+    from: 'course@xn--bcher-kva.example',
+    to: ['ada@example.com'],
+    reply_to: '"A\\\\B \\"C\\"" <help@example.com>',
+    subject: 'Ü\n\u007f"',
+    html: '',
+    text: '🙂',
+    headers: { ...message.headers, 'Message-ID': `<${message.messageId}>` },
+  })
 })

@@ -21,7 +21,7 @@ function block(token: Token): string | undefined {
       const list = token as Tokens.List
       return list.items
         .map((item, index) => {
-          const mark = list.ordered ? `${Number(list.start || 1) + index}. ` : '- '
+          const mark = list.ordered ? `${(list.start === '' ? 1 : list.start) + index}. ` : '- '
           return (
             mark +
             wrapText(inline(item.tokens), WIDTH - mark.length).replaceAll(

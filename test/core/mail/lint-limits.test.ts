@@ -1,0 +1,466 @@
+import { parseDocument } from 'htmlparser2'
+import { describe, expect, test } from 'vitest'
+import type { MailBrand } from '../../../src/core/mail/brand.ts'
+import { cascade, elements, type Scheme } from '../../../src/core/mail/lint/cascade.ts'
+import { lintCompiled } from '../../../src/core/mail/lint/lint.ts'
+import { LINT_RULES, type LintRule } from '../../../src/core/mail/lint/rules.ts'
+import type { Slot } from '../../../src/core/mail/template.ts'
+
+interface Given {
+  readonly body?: string
+  readonly head?: string
+  readonly html?: string
+  readonly text?: string
+  readonly subject?: string
+  readonly source?: string
+  readonly layout?: string
+  readonly slots?: Readonly<Record<string, Slot>>
+  readonly lesson?: boolean
+  readonly brand?: MailBrand
+}
+
+const words = (count: number) => 'word '.repeat(count).trim()
+
+/** What lint finds in a mail with this HTML, as if MJML had made it. */
+function lint({
+  body = '',
+  head = '',
+  html = `<html lang="en"><head>${head}</head><body>${body}</body></html>`,
+  text = words(2000),
+  subject = 'A plain subject',
+  source = `---\nsubject: ${subject}\n---\n${body}`,
+  layout = '',
+  slots = {},
+  lesson = false,
+  brand,
+}: Given) {
+  return lintCompiled({
+    files: {
+      definition: { name: 'mail', lesson },
+      file: 'mail.md',
+      source,
+      layout,
+      folder: 'mails',
+      layoutFolder: 'layouts',
+      brand,
+    },
+    compiled: { slots, subject: [subject], html: [html], text: [text], body: [] },
+    shown: (folder, file) => `${folder}/${file}`,
+  })
+}
+
+const idsOf = (given: Given) => lint(given).findings.map(({ id }) => id)
+const placeOf = (id: LintRule, given: Given) => {
+  const { file, line, column } = lint(given).findings.find((one) => one.id === id)?.location ?? {}
+  return `${file}:${line}:${column}`
+}
+const repeat = (count: number, html: string) => html.repeat(count)
+const link = '<a href="https://a.example/">a</a> '
+const image = '<img src="https://a.example/a.png" alt="a">'
+const lettered = (count: number) => 'a'.repeat(count)
+/** A page of exactly so many bytes; the comment is no text. */
+const bytes = (count: number) => {
+  const [start, end] = ['<html lang="en"><body>é<!--', '--></body></html>']
+  return `${start}${'x'.repeat(count - Buffer.byteLength(start + end))}${end}`
+}
+
+test.each<[id: LintRule, passes: Given, fails: Given]>([
+  ['html-large', { html: bytes(40 * 1024) }, { html: bytes(40 * 1024 + 1) }],
+  ['subject-long', { subject: lettered(60) }, { subject: lettered(61) }],
+  ['subject-shouts', { subject: 'ABCDE' }, { subject: 'ABCDEF' }],
+  ['subject-shouts', { subject: '漢字漢字漢字漢字' }, { subject: 'É 1 ABCDEÉ' }],
+  ['subject-shouts', { subject: 'Open this!' }, { subject: 'Open! this!' }],
+  ['subject-shouts', { subject: 'Open this?' }, { subject: 'Open this?!' }],
+  ['subject-pretends', { subject: 'Prefer: this' }, { subject: ' RE : this' }],
+  ['subject-pretends', { subject: 'This is re: that' }, { subject: 'fw: this' }],
+  ['subject-pretends', { subject: 'Forward: this' }, { subject: 'Fwd: this' }],
+  ['subject-pretends', { subject: 'Away: this' }, { subject: 'AW: this' }],
+  ['words-of-spam', { subject: 'A fact now' }, { subject: 'Act now' }],
+  ['words-of-spam', { body: 'winners' }, { body: 'The WINNER is' }],
+  ['words-of-spam', { body: 'free of risk' }, { body: 'risk free' }],
+  ['words-of-spam', { body: 'click <style>here</style>' }, { body: 'click <b>here</b>' }],
+  [
+    'preheader-long',
+    { source: `preheader: ${lettered(100)}\n` },
+    { source: `subject: x\npreheader:   ${lettered(101)}\n` },
+  ],
+  ['plain-text-missing', { body: words(20), text: words(10) }, { body: words(20), text: words(9) }],
+  ['plain-text-missing', { body: '1 2 3 4 - =', text: '' }, { body: 'one', text: '1 2 3 =' }],
+  ['links-many', { body: repeat(4, link) }, { body: repeat(5, link) }],
+  ['links-many', { body: repeat(5, link) + words(95) }, { body: repeat(5, link) + words(94) }],
+  ['links-many', { body: repeat(5, '<a name="a">a</a> ') }, { body: repeat(5, link) }],
+  ['image-without-alt', { body: '<img src="a" alt="">' }, { body: '<img src="a">' }],
+  ['image-without-alt', { layout: '<mj-image src="a" alt="" />' }, { layout: '<mj-image src="a" />' }],
+  ['image-embedded', { body: '<img alt="" src="https://data:1/">' }, { body: '<img alt="" src=" DATA:x">' }],
+  ['image-embedded', { body: '<img alt="">' }, { body: '<img alt="" src="data:">' }],
+  ['images-without-text', { body: image + words(20) }, { body: image + words(19) }],
+  ['images-without-text', { body: image + image + words(40) }, { body: image + image + words(39) }],
+  ['images-without-text', { body: '' }, { body: image }],
+  ['language-missing', { html: '<html lang="de"></html>' }, { html: '<html lang="und"></html>' }],
+  ['language-missing', { html: '<html lang="en"></html>' }, { html: '<html lang=""></html>' }],
+  ['language-missing', { html: '<html lang="en"></html>' }, { html: '<body lang="en"></body>' }],
+  ['unsubscribe-missing', {}, { lesson: true }],
+  [
+    'unsubscribe-missing',
+    {
+      lesson: true,
+      slots: { unsubscribeUrl: { type: 'url', sample: 'https://a.example/end' } },
+      body: '<a href="https://a.example/end">end</a>',
+    },
+    {
+      lesson: true,
+      slots: { unsubscribeUrl: { type: 'url', sample: 'https://a.example/end' } },
+      body: link,
+    },
+  ],
+  ['text-hidden', { body: '<p style="display:block">x</p>' }, { body: '<p style="display:none">x</p>' }],
+  ['text-hidden', { body: '<p style="display:none"> </p>' }, { body: '<p style="visibility:hidden">x</p>' }],
+  ['text-hidden', { body: '<p style="font-size:1px">x</p>' }, { body: '<p style="font-size:0">x</p>' }],
+  [
+    'text-hidden',
+    { body: '<p style="display:none;max-height:0px;opacity:0">x</p>' },
+    { body: '<p style="display:none;max-height:0px">x</p>' },
+  ],
+  ['text-hidden', {}, { body: '<p style="display:none;opacity:0">x</p>' }],
+  [
+    'link-unsafe',
+    { body: '<a href="mailto:a@a.example">a</a>' },
+    { body: '<a href="ftp://a.example/">a</a>' },
+  ],
+  ['link-unsafe', { body: '<a href="http://a.example/">a</a>' }, { body: '<a href="//a.example/">a</a>' }],
+  ['link-unsafe', { body: '<link href="/a"><a>a</a>' }, { body: '<a href="">a</a>' }],
+  ['link-unsafe', {}, { body: '<a href="xhttps://a.example/">a</a>' }],
+  [
+    'link-without-route',
+    { body: '<a href="https://www.example.com/lessons/1">a</a>' },
+    { body: '<a href="https://www.example.com/lessons/1/more">a</a>' },
+  ],
+  [
+    'link-without-route',
+    { body: '<a href="https://www.example.com/insights">a</a>' },
+    { body: '<a href="https://www.example.com/an/insights">a</a>' },
+  ],
+  [
+    'link-without-route',
+    { body: '<a href="https://other.example.com/nowhere">a</a>' },
+    // A route that takes no GET.
+    { body: '<a href="https://www.example.com/api/checkout">a</a>' },
+  ],
+  [
+    'link-misleads',
+    { body: '<a href="https://WWW.Bank.example/x">bank.EXAMPLE</a>' },
+    { body: '<a href="https://www.bank.example/x">sub.bank.example</a>' },
+  ],
+  [
+    'link-misleads',
+    { body: '<a href="https://a.example/">see b.example</a>' },
+    { body: '<a href="https://a.example/"> HTTPS://b.example/path?x </a>' },
+  ],
+  [
+    'link-misleads',
+    { body: '<a href="https://a.example/">b.example and more</a>' },
+    { body: '<a href="https://a.example/"><b>b.example</b></a>' },
+  ],
+  [
+    'link-misleads',
+    { body: '<a href="mailto:ada@a.example">b.example</a>' },
+    { body: '<a href="https://bwww.example/">www.b.example</a>' },
+  ],
+])('%s is found just beyond the limit and not at it: %j', (id, passes, fails) => {
+  expect(idsOf(passes)).not.toContain(id)
+  expect(idsOf(fails)).toContain(id)
+})
+
+test('a finding that counts says how many there are', () => {
+  const causes = lint({
+    html: `<html lang="en"><body>${repeat(5, link)}${repeat(2, image)}<!--${'x'.repeat(41_500)}--></body></html>`,
+    subject: lettered(61),
+    source: `preheader: ${lettered(101)}`,
+  }).findings.map(({ cause }) => cause)
+  for (const cause of [
+    /^The HTML is 40\.\d KB; the limit is 40 KB\.$/,
+    /^The subject has 61 characters\.$/,
+    /^The preheader has 101 characters\.$/,
+    /^The mail has 5 links in 5 words\.$/,
+    /^The mail has 2 image\(s\) and 5 words\.$/,
+  ])
+    expect(causes).toContainEqual(expect.stringMatching(cause))
+})
+
+test.each(['bit.ly', 't.co', 'tinyurl.com', 'goo.gl', 'ow.ly', 'is.gd', 'buff.ly', 'rb.gy', 'cutt.ly'])(
+  'a link that %s shortens is found',
+  (host) => {
+    expect(idsOf({ body: `<a href="https://${host}/x">more</a>` })).toContain('link-shortened')
+    expect(idsOf({ body: `<a href="https://not-${host}/x">more</a>` })).not.toContain('link-shortened')
+  },
+)
+
+test('every element that does something is found, each where it stands', () => {
+  const active = 'script form input button iframe object embed video audio canvas'.split(' ')
+  const { findings, summary } = lint({ body: active.map((name) => `<${name}></${name}>`).join('\n') })
+  const found = findings.filter(({ id }) => id === 'content-active')
+  expect(found.map(({ location }) => location?.line)).toEqual(active.map((_, index) => index + 4))
+  expect(found.map(({ cause }) => cause)).toEqual(active.map((name) => `The mail contains a <${name}>.`))
+  expect(summary.errors).toBe(findings.filter(({ severity }) => severity === 'error').length)
+  expect(summary.warnings).toBe(findings.filter(({ severity }) => severity === 'warning').length)
+})
+
+test('on a site of one’s own only what the engine serves must be a route', () => {
+  const brand = { platformName: 'x', accent: '#000', onAccent: '#fff', accentInDark: '#fff' }
+  const of = (path: string) =>
+    idsOf({ brand, body: `<a href="https://www.example.com${path}">a</a>` }).includes('link-without-route')
+  expect(
+    ['/nowhere', '/xapi/x', '/shop/api/x', '/api', '/lessons/1', '/api/x', '/lessons/1/2'].map(of),
+  ).toEqual([false, false, false, false, false, true, true])
+})
+
+test('a finding points at the slot, the template or the layout that holds its cause, to the column', () => {
+  const slots = { nextUrl: { type: 'url', sample: 'https://www.example.com/nowhere' } } as const
+  expect(
+    placeOf('link-without-route', {
+      slots,
+      source: '---\nslots:\n  nextUrl: { }\n---',
+      body: '<a href="https://www.example.com/nowhere">a</a>',
+    }),
+  ).toBe('mails/mail.md:3:3')
+  expect(placeOf('link-unsafe', { body: 'x <a href="/a">a</a>' })).toBe('mails/mail.md:4:12')
+  expect(placeOf('language-missing', { html: '<html></html>', layout: '\n <mjml>' })).toBe(
+    'layouts/layout.mjml:2:2',
+  )
+  expect(placeOf('language-missing', { html: '<html></html>' })).toBe('mails/mail.md:1:1')
+  expect(placeOf('subject-long', { subject: lettered(61) })).toBe('mails/mail.md:2:1')
+})
+
+test('what is found twice at one place is one finding, and at two places two', () => {
+  const of = (body: string) => idsOf({ body }).filter((id) => id === 'link-unsafe').length
+  expect(of('<a href="/a">a</a> <a href="/a">b</a>')).toBe(1)
+  expect(of('<a href="/a">a</a> <a href="/b">b</a>')).toBe(2)
+})
+
+test('a summary counts bytes, and not characters', () => {
+  const { summary } = lint({ html: '<html lang="en">é</html>', text: 'ü' })
+  expect(summary).toMatchObject({ name: 'mail', subject: 'A plain subject', htmlBytes: 25, textBytes: 2 })
+})
+
+test('every rule says in a sentence or two what it means', () => {
+  for (const { severity, meaning } of Object.values(LINT_RULES)) {
+    expect(['error', 'warning', 'notice']).toContain(severity)
+    expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
+  }
+})
+
+describe('contrast', () => {
+  const found = (given: Given) =>
+    lint(given)
+      .findings.filter(({ id }) => id === 'contrast-low')
+      .map(({ cause }) => / in the (\w+) scheme/.exec(cause)?.[1])
+  /** On a white ground in both schemes. */
+  const on = (style: string, html = 'text', element = 'p') =>
+    found({
+      body: `<div style="background-color:#fff"><${element} style="${style}">${html}</${element}></div>`,
+    })
+  const both = ['light', 'dark']
+
+  test.each([
+    ['color:#767676', []],
+    ['color:#777777', both],
+    // Large text needs 3:1.
+    ['color:#949494;font-size:24px', []],
+    ['color:#949494;font-size:23.9px', both],
+    ['color:#959595;font-size:24px', both],
+    ['color:#949494;font-size:18.66px;font-weight:bold', []],
+    ['color:#949494;font-size:18.65px;font-weight:bold', both],
+    ['color:#949494;font-size:18.66px;font-weight:700', []],
+    ['color:#949494;font-size:18.66px;font-weight:699', both],
+    ['color:#949494;font-size:18.66px', both],
+  ])('of %s on white is too low in %j', (style, schemes) => {
+    expect(on(style)).toEqual(schemes)
+  })
+
+  test('headings, bold text and heads of tables are bold without being told to be', () => {
+    const style = 'color:#949494;font-size:18.66px'
+    for (const name of ['h1', 'h6', 'b', 'strong', 'th']) expect(on(style, 'text', name), name).toEqual([])
+    for (const name of ['h7', 'big', 'td', 'header']) expect(on(style, 'text', name), name).toEqual(both)
+    expect(on(style, '<i>text</i>', 'b')).toEqual([])
+  })
+
+  test('text has the color of the nearest that gives it one, and a link its own', () => {
+    const link = '<a href="https://a.example/">text</a>'
+    expect(on('color:#fff', 'text')).toEqual(both)
+    expect(on('color:#fff', link)).toEqual(['dark'])
+    expect(on('color:#fff', '<a>text</a>')).toEqual(both)
+    expect(on('color:#fff', link.replace('<a', '<a style="color:inherit"'))).toEqual(both)
+    expect(on('color:#fff', '<b style="color:#000">text</b>')).toEqual([])
+    // The browser's own: black on white, white on black.
+    expect(found({ body: '<p>text</p>' })).toEqual([])
+    expect(found({ body: '<p style="color:#000">text</p>' })).toEqual(['dark'])
+    expect(found({ body: '<p style="color:#fff">text</p>' })).toEqual(['light'])
+    expect(found({ body: link })).toEqual([])
+  })
+
+  test('a ground is painted from the first opaque one up, and an image under a text is not judged', () => {
+    const over = (...grounds: string[]) =>
+      found({
+        body: grounds.reduceRight(
+          (inner, ground) => `<div style="${ground}">${inner}</div>`,
+          '<p style="color:#fff">text</p>',
+        ),
+      })
+    expect(over('background-color:#fff', 'background-color:#000')).toEqual([])
+    expect(over('background-color:#000', 'background-color:#fff')).toEqual(both)
+    expect(over('background-color:#fff', 'background-color:rgba(0,0,0,0.6)')).toEqual([])
+    expect(over('background-color:#fff', 'background-color:rgba(0,0,0,0.5)')).toEqual(both)
+    expect(over('background-color:rgba(0,0,0,0.6)')).toEqual([])
+    expect(over('background:#000 none')).toEqual([])
+    expect(over('background:#fff', 'background:url(a.png)')).toEqual([])
+    expect(over('background:#fff', 'background:linear-gradient(red, blue)')).toEqual([])
+    expect(over('background:#fff', 'background-color:inherit')).toEqual(both)
+  })
+
+  test('what is not shown is not judged', () => {
+    const white = 'style="color:#fff;background-color:#fff"'
+    for (const hidden of [
+      `<div style="display:none"><p ${white}>text</p></div>`,
+      `<p ${white}> </p>`,
+      `<script ${white}>text</script>`,
+    ])
+      expect(found({ body: hidden })).toEqual([])
+    expect(found({ head: `<title ${white}>text</title>` })).toEqual([])
+  })
+
+  test('a finding says how low it is, how much is needed, and quotes no more than 40 characters', () => {
+    const of = (text: string) =>
+      lint({ body: `<p style="color:#777;background-color:#fff">${text}</p>` }).findings.map(
+        ({ cause, fix }) => `${cause} ${fix}`,
+      )
+    expect(of(`a\n ${lettered(38)}`)).toEqual([
+      `The text “a ${lettered(38)}” has a contrast of 4.5:1 in the light scheme; the minimum is 4.5:1. Increase the contrast between text and background.`,
+      `The text “a ${lettered(38)}” has a contrast of 4.5:1 in the dark scheme; the minimum is 4.5:1. Increase the contrast between text and background, under prefers-color-scheme: dark.`,
+    ])
+    expect(of(lettered(41))[0]).toContain(`“${lettered(39)}…”`)
+  })
+})
+
+describe('the cascade', () => {
+  /** What is declared for the element with the id `x`. */
+  const value = (
+    css: string,
+    html = '<p id="x" class="c" title="t">text</p>',
+    scheme: Scheme = 'light',
+    property = 'color',
+  ) => {
+    const document = parseDocument(`<style>${css}</style><div>${html}</div>`)
+    const element = [...elements(document)].find(({ attribs }) => attribs.id === 'x')
+    return element && cascade(document, scheme).get(element)?.get(property)?.value
+  }
+
+  test.each([
+    ['p{color:red}p{color:blue}', 'blue'],
+    ['.c{color:red}p{color:blue}', 'red'],
+    ['#x{color:red}.c{color:blue}', 'red'],
+    ['div p{color:red}p{color:blue}', 'red'],
+    ['div>p{color:red}p{color:blue}', 'red'],
+    ['p.c{color:red}.c{color:blue}', 'red'],
+    ['[title]{color:red}div p{color:blue}', 'red'],
+    [':first-child{color:red}div p{color:blue}', 'red'],
+    ['.c.c{color:red}#x{color:blue}', 'blue'],
+    ['p{color:red !important}#x{color:blue}', 'red'],
+    ['p{color:red !IMPORTANT}#x{color:blue!important}', 'blue'],
+    ['h1,P,h2{COLOR:red}', 'red'],
+    ['p::-ms-check{color:red}p:-ms-input:x{color:blue}', undefined],
+    ['@media print{p{color:red}}', undefined],
+    ['@media (max-width:480px){p{color:red}}', 'red'],
+    ['@media screen{@media print{p{color:red}}}', undefined],
+    ['@media (prefers-color-scheme:dark){p{color:red}}', undefined],
+    ['@media (prefers-color-scheme : light){p{color:red}}', 'red'],
+    ['p{background:blue}', undefined],
+    ['/* p */ p{/* color */color:red}', 'red'],
+  ])('%s gives %j', (css, expected) => {
+    expect(value(css)).toBe(expected)
+  })
+
+  test('attributes are weakest, then sheets, then the element’s own style, then what is important', () => {
+    const html = (rest: string) => `<td id="x" ${rest}>text</td>`
+    const ground = (css: string, rest: string) => value(css, html(rest), 'light', 'background-color')
+    expect(ground('', 'bgcolor="red"')).toBe('red')
+    expect(ground('td{background-color:blue}', 'bgcolor="red"')).toBe('blue')
+    expect(ground('#x{background-color:blue}', 'style="Background-Color: green "')).toBe('green')
+    expect(ground('td{background-color:blue !important}', 'style="background-color:green"')).toBe('blue')
+    expect(ground('td{background-color:blue !important}', 'style="background-color:green !important"')).toBe(
+      'green',
+    )
+    expect(ground('', 'style="a;:b;background-color:url(x:y)"')).toBe('url(x:y)')
+    expect(value('', '<font id="x" color="red">text</font>')).toBe('red')
+    expect(value('font{color:blue}', '<font id="x" color="red">text</font>')).toBe('blue')
+    expect(value('', '<p id="x" color="red">text</p>')).toBeUndefined()
+  })
+
+  test('a sheet counts in the scheme that it is for, and the two schemes are kept apart', () => {
+    const document = parseDocument(
+      '<style media="(prefers-color-scheme: dark)">p{color:red}</style><style media="print">p{color:blue}</style><p>x</p>',
+    )
+    const [paragraph] = [...elements(document)].filter(({ name }) => name === 'p')
+    const of = (scheme: Scheme) => paragraph && cascade(document, scheme).get(paragraph)?.get('color')?.value
+    expect([of('dark'), of('light'), of('dark')]).toEqual(['red', undefined, 'red'])
+    expect(cascade(document, 'dark')).toBe(cascade(document, 'dark'))
+  })
+})
+
+describe('support', () => {
+  const of = (given: Given) =>
+    lint(given)
+      .findings.filter(({ id }) => id.startsWith('support-'))
+      .map(({ id, cause, fix, location }) => ({ id, cause, fix, location }))
+
+  test('names every client that lacks a feature, and the page that says so', () => {
+    const found = of({ body: '<video></video><p style="position: fixed; accent-color: red">x</p>' })
+    expect(found.map(({ id, cause }) => [id, /(?:support) ([^:]+):/.exec(cause)?.[1]]).sort()).toEqual([
+      ['support-missing', '<video> element'],
+      ['support-missing', 'accent-color'],
+      ['support-missing', 'position'],
+      ['support-partial', '<video> element'],
+      ['support-partial', 'accent-color'],
+      ['support-partial', 'position'],
+    ])
+    const named = found.flatMap(({ cause }) => cause.replace(/^.*: /, '').replace(/\.$/, '').split(', '))
+    expect([...new Set(named)].sort()).toEqual([
+      'Apple Mail on iOS',
+      'Apple Mail on macOS',
+      'Gmail',
+      'Gmail on Android',
+      'Gmail on iOS',
+      'Outlook on Android',
+      'Outlook on Windows',
+      'Outlook on iOS',
+      'Outlook on macOS',
+      'Outlook.com',
+      'Proton Mail',
+      'Samsung Email',
+      'Thunderbird',
+      'Yahoo Mail',
+    ])
+    const position = found.find(({ cause }) => cause.startsWith('Mail clients do not support position'))
+    expect(position?.fix).toMatch(/: https:\/\/www\.caniemail\.com\/features\/css-position\/$/)
+    expect(position?.location).toEqual({ file: 'mails/mail.md', line: 4, column: 26 })
+    expect(found.filter(({ cause }) => cause.includes('only partly support'))).toHaveLength(3)
+  })
+
+  test('is silent about what a mail does without, and about what only MJML wrote', () => {
+    const graceful =
+      '<p style="border-radius:3px;cursor:pointer;outline:0;opacity:.5;word-break:break-all;font-weight:bold;text-decoration:none;letter-spacing:1px;text-transform:uppercase" dir="ltr" role="x" aria-label="x">x</p><a target="_blank">x</a>'
+    expect(of({ body: graceful })).toEqual([])
+    const html = '<html lang="en"><body><div style="position:fixed"><video></video></div></body></html>'
+    expect(of({ html })).toEqual([])
+    // The same words elsewhere are not the feature.
+    expect(of({ html, source: 'my-position: x, a position of <videos>' })).toEqual([])
+    expect(of({ html, source: 'position : fixed' })).toHaveLength(2)
+    expect(of({ html, layout: 'x\n<video src="x">' }).map(({ location }) => location)).toEqual(
+      Array(2).fill({ file: 'layouts/layout.mjml', line: 2, column: 1 }),
+    )
+  })
+
+  test('of attributes only those of HTML’s own elements are the author’s', () => {
+    const html = '<html lang="en"><body><p required>x</p></body></html>'
+    expect(of({ html, source: '<mj-text required="">' })).toEqual([])
+  })
+})

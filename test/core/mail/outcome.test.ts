@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import {
+  HTTP_OUTCOMES,
+  httpOutcome,
+  SMTP_OUTCOMES,
+  type SmtpFault,
+  smtpOutcome,
+} from '../../../src/core/mail/outcome.ts'
+
+const http = (status: number | undefined, errno?: string) => httpOutcome({ status, errno })
+const smtp = (fault: Partial<SmtpFault>) =>
+  smtpOutcome({ code: undefined, enhanced: undefined, command: 'rcpt', handedOver: false, ...fault })
+/** An outcome in short: what is given up, and for whom. */
+const short = (outcome: ReturnType<typeof smtpOutcome>) =>
+  outcome.kind === 'transient'
+    ? outcome.scope
+    : outcome.kind === 'permanent' && outcome.hardBounce
+      ? 'hard bounce'
+      : outcome.kind
+
+test('every status of a mail API has its outcome, from one edge to the other', () => {
+  const expected = (status: number) => {
+    if (status < 400 && status >= 300) return 'connection'
+    if (status >= 500 && status < 600) return 'message'
+    const named: Record<number, string> = {
+      400: 'sender',
+      401: 'sender',
+      402: 'sender',
+      403: 'sender',
+      404: 'connection',
+      405: 'connection',
+      408: 'message',
+      409: 'message',
+      422: 'sender',
+      425: 'message',
+      429: 'connection',
+    }
+    return named[status] ?? 'permanent'
+  }
+  for (let status = 100; status < 650; status += 1) {
+    if (status >= 200 && status < 300) continue
+    const outcome = http(status)
+    expect(short(outcome), String(status)).toBe(expected(status))
+    expect(outcome.reason).toMatch(new RegExp(`^the m.* \\(${status}\\)$`))
+  }
+})
+
+test.each([
+  ['ECONNREFUSED', 'connection'],
+  ['ENOTFOUND', 'connection'],
+  ['EAI_AGAIN', 'connection'],
+  ['EHOSTUNREACH', 'connection'],
+  ['ENETUNREACH', 'connection'],
+  ['EACCES', 'connection'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'connection'],
+  ['UND_ERR_CLOSED', 'connection'],
+  ['CERT_HAS_EXPIRED', 'connection'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'connection'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'connection'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'connection'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'connection'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'connection'],
+  ['HOSTNAME_MISMATCH', 'connection'],
+  ['INVALID_CA', 'connection'],
+  ['INVALID_PURPOSE', 'connection'],
+  ['UND_ERR_SOCKET', 'unknown'],
+  ['ECONNRESET', 'unknown'],
+  ['NO_CERT_HAS_EXPIRED', 'unknown'],
+  [undefined, 'unknown'],
+])('of a request that failed with %s it is %s what became of it', (errno, expected) => {
+  expect(short(http(undefined, errno))).toBe(expected)
+})
+
+test('a waiting time is kept where the message may be tried again, also one of nothing', () => {
+  expect(httpOutcome({ status: 429, errno: undefined }, 0)).toHaveProperty('retryAfterMs', 0)
+  expect(httpOutcome({ status: 503, errno: undefined }, 5)).toHaveProperty('retryAfterMs', 5)
+  expect(httpOutcome({ status: 429, errno: undefined })).not.toHaveProperty('retryAfterMs')
+  expect(httpOutcome({ status: 413, errno: undefined }, 5)).not.toHaveProperty('retryAfterMs')
+})
+
+test.each<[Partial<SmtpFault>, string]>([
+  [{ command: 'tls' }, 'connection'],
+  [{ command: 'tls', code: 454 }, 'connection'],
+  [{ command: 'auth', code: 535 }, 'sender'],
+  [{ command: 'auth', code: 454 }, 'sender'],
+  [{ command: 'auth' }, 'sender'],
+  [{ command: 'auth', code: 421 }, 'connection'],
+  [{ code: 421 }, 'connection'],
+  [{ code: 530 }, 'sender'],
+  [{ command: 'connect', code: 554 }, 'connection'],
+  [{ command: 'connect', code: 450 }, 'connection'],
+  [{ command: 'connect' }, 'connection'],
+  [{ code: 552 }, 'permanent'],
+  [{ code: 552, enhanced: '5.2.2' }, 'permanent'],
+  [{ code: 523, enhanced: '5.3.4' }, 'permanent'],
+  [{ code: 452, enhanced: '5.3.4' }, 'message'],
+  [{ command: 'mail', code: 553 }, 'sender'],
+  [{ command: 'mail', code: 500 }, 'sender'],
+  [{ command: 'mail', code: 499 }, 'message'],
+  [{ command: 'mail', code: 552 }, 'permanent'],
+  [{ code: 550, enhanced: '5.1.1' }, 'hard bounce'],
+  [{ code: 550, enhanced: '5.1.2' }, 'hard bounce'],
+  [{ code: 550, enhanced: '5.1.3' }, 'hard bounce'],
+  [{ code: 550, enhanced: '5.1.6' }, 'hard bounce'],
+  [{ code: 550, enhanced: '5.1.10' }, 'hard bounce'],
+  [{ code: 550, enhanced: '5.1.4' }, 'permanent'],
+  [{ code: 550, enhanced: '5.1.11' }, 'permanent'],
+  [{ code: 550, enhanced: '15.1.1' }, 'permanent'],
+  [{ code: 554 }, 'sender'],
+  [{ code: 554, enhanced: '5.6.0' }, 'permanent'],
+  [{ code: 550, enhanced: '5.7.26' }, 'sender'],
+  [{ code: 550, enhanced: '5.7.1x' }, 'permanent'],
+  [{ code: 550, enhanced: 'x5.7.1' }, 'permanent'],
+  [{ code: 450, enhanced: '5.7.1' }, 'message'],
+  [{ code: 500, enhanced: '5.7.1' }, 'sender'],
+  [{ code: 550 }, 'permanent'],
+  [{ code: 500 }, 'permanent'],
+  [{ code: 499 }, 'message'],
+  [{ code: 400 }, 'message'],
+  [{ code: 399 }, 'connection'],
+  [{ code: 399, handedOver: true }, 'unknown'],
+  [{ command: 'local' }, 'permanent'],
+  [{ command: 'record', handedOver: true }, 'connection'],
+  [{ command: 'data', handedOver: true }, 'unknown'],
+  [{ command: 'data' }, 'connection'],
+])('of the SMTP fault %j it is %s', (fault, expected) => {
+  expect(short(smtp(fault))).toBe(expected)
+})
+
+test('a reason ends with the reply’s digits, once', () => {
+  expect(smtp({ code: 550 }).reason).toBe('the mail server refused the message (550)')
+  expect(smtp({ code: 421 }).reason).toBe('the mail server asks to come back later (421)')
+  expect(smtp({ code: 530 }).reason).toBe('the mail server wants credentials (530)')
+  expect(smtp({ command: 'data' }).reason).toBe('the mail server could not be reached')
+})
+
+test('every row says what happened, and gives a reason of its own', () => {
+  for (const rows of [SMTP_OUTCOMES, HTTP_OUTCOMES]) {
+    for (const { id, when, outcome } of rows) {
+      expect(id).toMatch(/^[a-z-]+$/)
+      expect(when.length).toBeGreaterThan(2)
+      expect(outcome.reason).toMatch(/^the /)
+    }
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length)
+  }
+  expect(new Set(SMTP_OUTCOMES.map(({ outcome }) => outcome.reason)).size).toBe(SMTP_OUTCOMES.length)
+})
