@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
 import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/read-settings.ts'
-import type { Environment } from '../core/env/settings.ts'
+import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
@@ -18,7 +18,7 @@ import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
-import { openHistory, openStore } from '../core/store/open.ts'
+import { openHistory, openSharedHistory, openStore } from '../core/store/open.ts'
 import { StoreOpenError } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
@@ -31,6 +31,7 @@ import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
 import { startSchedule } from './schedule.ts'
+import { shareHistory } from './shared-history.ts'
 
 export interface DaemonOptions {
   readonly env: Environment
@@ -123,7 +124,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
     const store = await openStore(address, { poolSize: configured.poolSize, log, onLost })
     opened.push(() => store.close())
-    const history = options.history ?? (await openHistoryFile(options, onLost))
+    const history = await openHistoryOf(options, address, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
     opened.push(async () => {
       await recorder?.stop()
@@ -345,6 +346,20 @@ async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironm
 
 /** What does not end by its deadline is left: a process that does not end is killed, and then nothing is closed. */
 const giveUp = () => {}
+
+/** This machine's history, and with it the one that all machines of the store share. */
+async function openHistoryOf(
+  options: DaemonOptions,
+  address: StoreAddress,
+  onLost: OnLost,
+): Promise<History> {
+  const own = options.history ?? (await openHistoryFile(options, onLost))
+  const { clock, dataFolder, log } = options
+  const shared = await openSharedHistory(address, log)
+  // Two daemons of one machine have a folder each.
+  const recorder = `${hostname()}:${path.resolve(dataFolder)}`
+  return shared ? shareHistory({ own, shared, recorder, clock }) : own
+}
 
 /** A history that cannot be kept in its file must not keep the services from running: it is kept in memory, visibly. */
 async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLost): Promise<History> {

@@ -44,8 +44,9 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   hold(row.enrolment >= 1, `it is ${row.state} and was never enrolled`)
   if (row.confirmedAt === null) return [...found, `it is ${row.state} and has no time of confirmation`]
   const last = days.at(-1)
-  // Where a row says when its lessons are due, it says that of the next one only.
-  const sentDue = row.dueAt === null ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
+  // A row says of its next lesson alone when it is due. Without a next one, or with a time, its cadence is not known.
+  const isDaily = row.dueAt === null && row.nextAttemptAt !== null
+  const sentDue = isDaily ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
   hold(
     last === undefined || sentDue === null || sentDue <= now,
     `day ${last} was sent before it was due (or this machine’s clock is behind)`,

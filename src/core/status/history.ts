@@ -99,3 +99,13 @@ export interface History {
   read(now: number): Promise<Recorded>
   close(): Promise<void>
 }
+
+/** A history that several machines record into. */
+export interface SharedHistory {
+  /** `now`, where the round is recorded later than it was looked at. */
+  record(round: Round, options: { readonly recorder: string; readonly now?: number }): Promise<void>
+  read(now: number): Promise<Recorded>
+  /** Takes over what one machine recorded by itself, unless there is a record already; true: it was taken. */
+  seed(past: () => Promise<Recorded>, now: number): Promise<boolean>
+  close(): Promise<void>
+}

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { AnalyticsStore } from '../analytics/store.ts'
 import type { StoreAddress } from '../env/settings.ts'
 import { type Log, silentLog } from '../log.ts'
-import type { History } from '../status/history.ts'
+import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, TableDifference } from './copy.ts'
 import { type AnalyticsMaintenance, type StoreMaintenance, StoreMaintenanceError } from './maintenance.ts'
 import type { OnLost } from './on-lost.ts'
@@ -115,6 +115,15 @@ export async function readSchema(address: StoreAddress): Promise<StoreSchema | u
 /** Opens the file that keeps the recorded health; undefined: in memory. */
 export async function openHistory(file: string | undefined, onLost?: OnLost): Promise<History> {
   return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
+}
+
+/** Opens the recorded health that all machines of an opened store share; undefined where a file is one machine's own. */
+export async function openSharedHistory(
+  address: StoreAddress,
+  log: Log = silentLog,
+): Promise<SharedHistory | undefined> {
+  if (address.kind !== 'postgres') return undefined
+  return (await import('./postgres/health.ts')).openPostgresHealth({ url: address.url, log })
 }
 
 /** Compares every row of a file's store with a database's: the tables that differ, with how many rows each has. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { violations } from '../../../src/core/course/invariants.ts'
 import { settle } from '../../../src/core/course/schedule.ts'
-import { DAY_MS } from '../../../src/core/durations.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
 import { emptyFolder } from '../../support/folder.ts'
@@ -26,6 +26,15 @@ const kept = {
 
 test('a row in the middle of its course keeps every promise', () => {
   expect(violations(kept, NOW)).toEqual([])
+})
+
+test.each([
+  { lessons: 2, nextAttemptAt: null },
+  { state: 'unsubscribed', unsubscribedAt: NOW, nextAttemptAt: null },
+] as const)('lessons an hour apart break no promise once there is no next one: %j', (change) => {
+  const hourly = { confirmedAt: NOW - HOUR_MS, lastSentAt: NOW - HOUR_MS / 2 }
+  expect(violations({ ...kept, ...hourly, ...change }, NOW)).toEqual([])
+  expect(violations({ ...kept, ...hourly, ...change, lastSentAt: NOW + 1 }, NOW)).toHaveLength(1)
 })
 
 test.each([

@@ -1,5 +1,8 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createNotices, NOTICES } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
@@ -10,11 +13,13 @@ import { openMailer } from '../../../src/core/mail/open.ts'
 import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { openStore } from '../../../src/core/store/open.ts'
+import { copyStore, openMaintenance, openStore, restoreStore } from '../../../src/core/store/open.ts'
 import { createNoticeSender, subscribersChannel } from '../../../src/daemon/notices.ts'
 import { learning } from '../../../src/presets/learning/platform.ts'
+import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { compiledMails } from '../../support/learning.ts'
-import { addressOf, type StoreKind } from '../../support/stores.ts'
+import { addressOf, postgresServer, type StoreKind } from '../../support/stores.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -47,8 +52,8 @@ async function world(kind: StoreKind) {
   let count = 0
 
   /** A process: what one daemon has open. */
-  async function open() {
-    const store = await openStore(address, { leaseClock: () => now })
+  async function open(at = address) {
+    const store = await openStore(at, { leaseClock: () => now })
     onTestFinished(() => store.close())
     const course = openCourse({
       catalog: createCatalog(learning.courses, { notices: createNotices(store.notices) }),
@@ -106,6 +111,7 @@ async function world(kind: StoreKind) {
   const first = await open()
   return {
     ...first,
+    address,
     open,
     arrived,
     messages,
@@ -120,12 +126,12 @@ async function world(kind: StoreKind) {
       const person = { spelling: address, identity: address, course: NOTICES }
       return first.course.enrol(person)
     },
-    async opens(cause: string) {
+    async opens(cause: string, store = first.store) {
       count += 1
       const id = `${cause}-${count}`
       const times = { openedAt: now, seenAt: now, closedAt: undefined }
       const rest = { reason: 'connection refused 10.0.0.7', affected: ['web'], service: 'api' }
-      await first.store.incidents.open({
+      await store.incidents.open({
         id,
         cause,
         ...rest,
@@ -408,3 +414,105 @@ test.each([
   },
   60_000,
 )
+
+describe.each(['sqlite', 'postgres'] as const)('the row of a subscriber to incidents on %s', (kind) => {
+  test('is checked by verify, exported with its history, and gone after an erasure', async () => {
+    const { address, subscribe, opens, round, says, clock } = await world(kind)
+    if (address === undefined) throw new Error('this store has no address')
+    await subscribe('ada@example.com')
+    await subscribe('bob@example.com')
+    await opens('mail')
+    await round()
+    const verify = async () => {
+      const maintenance = await openMaintenance(address)
+      const { ok, checked, faults } = await maintenance.verify(clock.now())
+      await maintenance.close()
+      return { ok, checked, faults }
+    }
+    const STORE_URL = address.kind === 'sqlite' ? `sqlite:${address.file}` : address.url.reveal()
+    const command = async (...args: string[]) => {
+      const { context, stdout } = testContext({ cwd: await emptyFolder(), env: { STORE_URL } })
+      return { code: await runProgram(['course', ...args], context), stdout: stdout() }
+    }
+    const change = async (sql: (table: string) => string) => {
+      if (address.kind === 'postgres')
+        await (await postgresServer()).query(STORE_URL, sql('platformctl.subscription'))
+      if (address.kind === 'postgres') return
+      const database = new Database(address.file)
+      database.exec(sql('subscription'))
+      database.close()
+    }
+    expect(await verify()).toEqual({ ok: true, checked: 2, faults: [] })
+    await change((table) => `UPDATE ${table} SET sent_days = '[2]' WHERE address = 'bob@example.com'`)
+    expect(await verify()).toMatchObject({ ok: false, faults: [expect.stringContaining('days sent')] })
+    await change((table) => `UPDATE ${table} SET sent_days = '[1]' WHERE address = 'bob@example.com'`)
+
+    const exported = await command('show', 'ada@example.com', '--format', 'json')
+    expect(JSON.parse(exported.stdout).enrolments).toMatchObject([
+      {
+        course: NOTICES,
+        state: 'confirmed',
+        sentDays: [1],
+        history: expect.arrayContaining([
+          expect.objectContaining({ kind: 'attempt', outcome: 'sent', day: 1 }),
+        ]),
+      },
+    ])
+    expect(await command('erase', 'ada@example.com', '--yes')).toMatchObject({ code: 0 })
+    expect(await command('show', 'ada@example.com')).toMatchObject({ code: 1 })
+    await opens('store')
+    await round()
+    expect(says().slice(2)).toEqual(['bob@example.com opened store-2'])
+    expect(await verify()).toEqual({ ok: true, checked: 1, faults: [] })
+  })
+})
+
+test('a restored backup keeps subscribers to incidents, and who left since the backup stays out', async () => {
+  const { address, store, course, open, subscribe, opens, round, says, messages, clock } =
+    await world('sqlite')
+  if (address === undefined) throw new Error('this store has no address')
+  for (const name of ['ada', 'bob', 'eve']) await subscribe(`${name}@example.com`)
+  await opens('mail')
+  await round()
+  const backup = path.join(await emptyFolder(), 'platform.sqlite.zst')
+  const maintenance = await openMaintenance(address)
+  await maintenance.backup(backup, clock.now())
+  await maintenance.close()
+  const bobs = messages.find(({ to }) => to.address.startsWith('bob'))?.headers['List-Unsubscribe'] ?? ''
+  const url = new URL(/<(.*)>/.exec(bobs)?.[1] ?? '')
+  await course.unsubscribe({ s: url.searchParams.get('s') ?? '', t: url.searchParams.get('t') ?? '' })
+  await course.erase('eve@example.com', { name: 'ops', place: 'box-1' })
+  await store.close()
+  await restoreStore(address, { from: backup, force: true, now: clock.now() })
+  const restored = await open()
+  expect((await restored.course.findPerson('bob@example.com'))[0]).toMatchObject({ state: 'unsubscribed' })
+  expect(await restored.course.findPerson('eve@example.com')).toEqual([])
+  await opens('store', restored.store)
+  await restored.round()
+  expect(says().slice(3)).toEqual(['ada@example.com opened store-2'])
+})
+
+test('a store that is copied into PostgreSQL and back keeps its subscribers to incidents, and repeats no notice', async () => {
+  const { address, store, open, subscribe, opens, round, says } = await world('sqlite')
+  const database = await addressOf('postgres')
+  const file = { kind: 'sqlite', file: path.join(await emptyFolder(), 'back.sqlite') } as const
+  if (address === undefined || database === undefined) throw new Error('these stores have addresses')
+  await subscribe('ada@example.com')
+  await opens('mail')
+  await round()
+  await store.close()
+  for (const [from, to, cause] of [
+    [address, database, 'store'],
+    [database, file, 'payments'],
+  ] as const) {
+    await copyStore(from, to)
+    const moved = await open(to)
+    await moved.round()
+    await opens(cause, moved.store)
+    await moved.round()
+    await moved.store.close()
+  }
+  expect(says()).toEqual(
+    ['opened mail-1', 'opened store-2', 'opened payments-3'].map((one) => `ada@example.com ${one}`),
+  )
+})

@@ -1,11 +1,9 @@
 import { DAY_MS, HOUR_MS } from '../../durations.ts'
-import type { ProbeState } from '../../health/probe.ts'
-import { decode } from '../../status/histogram.ts'
 import { DAYS_KEPT, type History, type Period } from '../../status/history.ts'
+import { floor } from '../../status/looks.ts'
+import { type PeriodRow, periodOf } from '../period-rows.ts'
 import type { SqliteDatabase } from './connection.ts'
-import { floor, type IncidentRow, type PeriodRow, SEEN, type SeriesRow } from './history-rows.ts'
-
-const STATES = Object.keys(SEEN) as ProbeState[]
+import type { IncidentRow, SeriesRow } from './history-rows.ts'
 
 /** All that is kept, as the status page reads it. */
 export function read(database: SqliteDatabase, now: number): Awaited<ReturnType<History['read']>> {
@@ -17,22 +15,14 @@ export function read(database: SqliteDatabase, now: number): Awaited<ReturnType<
       database
         .prepare('SELECT * FROM period WHERE length = ? AND start > ? ORDER BY start')
         .all(HOUR_MS, floor(now, HOUR_MS) - 24 * HOUR_MS),
-    ) as PeriodRow[]
+    ) as (PeriodRow & { readonly series: number })[]
   const incidents = database
     .prepare('SELECT * FROM incident WHERE coalesce(ended_at, seen_at) >= ? ORDER BY began_at DESC LIMIT 500')
     .all(now - DAYS_KEPT * DAY_MS) as IncidentRow[]
   const builds = database.prepare('SELECT service, build, since, seen_at AS seenAt FROM build').all()
   const named = new Map(series.map(({ id, service, probe }) => [id, { service, probe }]))
   const periodsOf = Map.groupBy(periods, (row) => `${row.series} ${row.length}`)
-  const of = (id: number, length: number): Period[] =>
-    (periodsOf.get(`${id} ${length}`) ?? []).map(
-      ({ start, ok, degraded, failing, skipped, seen, latency }) => ({
-        start,
-        ms: { ok, degraded, failing, skipped },
-        seen: STATES.filter((state) => (seen & SEEN[state]) !== 0),
-        latency: decode(latency),
-      }),
-    )
+  const of = (id: number, length: number): Period[] => (periodsOf.get(`${id} ${length}`) ?? []).map(periodOf)
   return {
     series: series.map(({ id, service, probe, first_at, at, state, reason }) => ({
       service,

@@ -6,14 +6,14 @@ import {
   type History,
   HOURS_KEPT,
   INCIDENTS_KEPT,
-  type Observation,
   SAME_INCIDENT_MS,
 } from '../../status/history.ts'
+import { floor, followLook, type PeriodDelta } from '../../status/looks.ts'
 import type { SqliteDatabase } from './connection.ts'
-import { floor, type IncidentRow, SEEN } from './history-rows.ts'
+import type { IncidentRow, SeriesRow } from './history-rows.ts'
 
-const LENGTHS = [HOUR_MS, DAY_MS] as const
-const LONGEST_REASON = 200
+/** A file has one: processes that share it are on one machine. */
+const RECORDER = ''
 const NO_TIME = { ok: 0, degraded: 0, failing: 0, skipped: 0 }
 const NOTHING = new Uint8Array()
 
@@ -21,6 +21,7 @@ const NOTHING = new Uint8Array()
 export function writer(database: SqliteDatabase): (round: Parameters<History['record']>[0]) => void {
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
+    known: prepare('SELECT * FROM series WHERE service = ? AND probe = ?'),
     series: prepare(`
       INSERT INTO series (service, probe, first_at, at, state, reason) VALUES (@service, @probe, @at, @at, @state, @reason)
       ON CONFLICT (service, probe) DO UPDATE SET at = excluded.at, state = excluded.state, reason = excluded.reason
@@ -50,33 +51,9 @@ export function writer(database: SqliteDatabase): (round: Parameters<History['re
   }
   let tidied = Number.NaN
 
-  function addPeriods(series: number, at: number, { credit, latencyMs, state }: Observation): void {
-    for (const length of LENGTHS) {
-      const current = floor(at, length)
-      const row = (start: number, ms: number, latency: Uint8Array, seen: number) =>
-        sql.period.run({
-          length,
-          start,
-          series,
-          ...NO_TIME,
-          ...(credit && { [credit.state]: ms }),
-          seen,
-          latency,
-        })
-      let credited = credit?.from ?? at
-      // What lies before the hour or the day that `at` is in.
-      for (; credit !== undefined && credited < Math.min(current, credit.to); ) {
-        const until = Math.min(credit.to, floor(credited, length) + length)
-        row(floor(credited, length), Math.round(until - credited), NOTHING, SEEN[credit.state])
-        credited = until
-      }
-      row(
-        current,
-        credit === undefined ? 0 : Math.round(credit.to - credited),
-        withLatency(length, current, series, latencyMs),
-        SEEN[state] | (credit !== undefined && credit.to > credited ? SEEN[credit.state] : 0),
-      )
-    }
+  function addTo(series: number, { length, start, ms, seen, latencyMs }: PeriodDelta): void {
+    const latency = withLatency(length, start, series, latencyMs)
+    sql.period.run({ length, start, series, ...NO_TIME, ...ms, seen, latency })
   }
 
   function withLatency(
@@ -106,12 +83,15 @@ export function writer(database: SqliteDatabase): (round: Parameters<History['re
 
   return ({ at, observations, builds }) => {
     for (const observation of observations) {
-      const { service, probe, state, reason } = observation
-      const told = reason?.slice(0, LONGEST_REASON) ?? null
-      const series = Number(sql.series.get({ service, probe, at, state, reason: told }))
-      addPeriods(series, at, observation)
+      const { service, probe } = observation
+      const row = sql.known.get(service, probe) as SeriesRow | undefined
+      const before = row && { ...row, recorder: RECORDER, stateAt: row.at, countedTo: row.at }
+      const { series: mark, periods } = followLook(observation, { at, recorder: RECORDER, before })
+      const { state, reason } = mark
+      const series = Number(sql.series.get({ service, probe, at: mark.at, state, reason }))
+      for (const period of periods) addTo(series, period)
       // A service is the worst of its probes: their incidents are its own.
-      if (probe !== '') followIncident(series, at, state, told)
+      if (probe !== '') followIncident(series, at, state, reason)
     }
     for (const [service, build] of Object.entries(builds)) sql.build.run({ service, build, at })
     const today = floor(at, DAY_MS)

@@ -1,0 +1,100 @@
+import { DAY_MS, HOUR_MS } from '../durations.ts'
+import type { ProbeState } from '../health/probe.ts'
+import type { Observation } from './history.ts'
+
+const LENGTHS = [HOUR_MS, DAY_MS] as const
+const LONGEST_REASON = 200
+/** What another machine saw outweighs better news for this long: a look and its own time. */
+const STANDS_MS = 75_000
+/** A mark further ahead than this was left by a clock that was wrong. */
+const AHEAD_MS = 150_000
+/** Bits of `seen`. */
+export const SEEN: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
+const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
+
+/** What is kept of a probe beside its hours and days. */
+export interface SeriesMark {
+  /** UTC milliseconds of the last look of any machine. */
+  readonly at: number
+  /** The time up to here is counted. */
+  readonly countedTo: number
+  readonly state: ProbeState
+  readonly reason: string | null
+  /** The machine that saw this state, and when it last did. */
+  readonly recorder: string
+  readonly stateAt: number
+}
+
+/** What a look adds to an hour or a day. */
+export interface PeriodDelta {
+  readonly length: number
+  readonly start: number
+  readonly ms: Readonly<Partial<Record<ProbeState, number>>>
+  readonly seen: number
+  readonly latencyMs: number | undefined
+}
+
+/** The beginning of the hour or the day that a time is in. */
+export function floor(at: number, length: number): number {
+  return Math.floor(at / length) * length
+}
+
+/**
+ * What one look changes. Machines that share a record look at the same probe, each in its own minute: time is counted
+ * once, by the first that comes, and in the worse state where they differ.
+ */
+export function followLook(
+  { state, reason: said, latencyMs, credit }: Observation,
+  {
+    at,
+    now = at,
+    recorder,
+    before,
+  }: {
+    readonly at: number
+    /** Later than `at` for a look that is recorded afterwards. */
+    readonly now?: number
+    readonly recorder: string
+    readonly before: SeriesMark | undefined
+  },
+): { readonly series: SeriesMark; readonly periods: readonly PeriodDelta[] } {
+  const known = before === undefined || before.at > now + AHEAD_MS ? undefined : before
+  const outweighs = (one: ProbeState) =>
+    known !== undefined &&
+    known.recorder !== recorder &&
+    Math.abs(at - known.stateAt) <= STANDS_MS &&
+    RANK[known.state] > RANK[one]
+  const last = Math.max(at, known?.at ?? at)
+  const countedTo = Math.max(credit?.to ?? 0, known?.countedTo ?? at)
+  const series =
+    known !== undefined && outweighs(state)
+      ? { ...known, at: last, countedTo }
+      : { at: last, countedTo, state, reason: said?.slice(0, LONGEST_REASON) ?? null, recorder, stateAt: at }
+  const from = credit && Math.max(credit.from, known?.countedTo ?? credit.from)
+  const counted = credit && (known !== undefined && outweighs(credit.state) ? known.state : credit.state)
+  return {
+    series,
+    periods: LENGTHS.flatMap((length) => {
+      const current = floor(at, length)
+      const deltas: PeriodDelta[] = []
+      let begin = from ?? at
+      // What lies before the hour or the day that `at` is in.
+      while (credit !== undefined && counted !== undefined && begin < Math.min(current, credit.to)) {
+        const start = floor(begin, length)
+        const until = Math.min(credit.to, start + length)
+        const ms = { [counted]: Math.round(until - begin) }
+        deltas.push({ length, start, ms, seen: SEEN[counted], latencyMs: undefined })
+        begin = until
+      }
+      const left = credit === undefined ? 0 : Math.max(0, Math.round(credit.to - begin))
+      deltas.push({
+        length,
+        start: current,
+        ms: counted !== undefined && left > 0 ? { [counted]: left } : {},
+        seen: SEEN[state] | (counted !== undefined && left > 0 ? SEEN[counted] : 0),
+        latencyMs,
+      })
+      return deltas
+    }),
+  }
+}

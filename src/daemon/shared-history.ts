@@ -1,0 +1,70 @@
+import type { Clock } from '../core/clock.ts'
+import type { History, Round, SharedHistory } from '../core/status/history.ts'
+import { within } from '../core/wait.ts'
+
+/** Neither a look nor a visitor waits longer for a store that hangs. */
+const STORE_WITHIN_MS = 1000
+/** Four hours without the store are recorded there afterwards. */
+const ROUNDS_KEPT = 240
+
+/**
+ * The history that all machines of a store record into and show. Each also keeps its own: that is shown while the store
+ * fails. What could not be written there is written when it is back; a new store begins with what this machine has.
+ */
+export function shareHistory({
+  own,
+  shared,
+  recorder,
+  clock,
+}: {
+  readonly own: History
+  readonly shared: SharedHistory
+  /** The name of this machine. */
+  readonly recorder: string
+  readonly clock: Pick<Clock, 'now'>
+}): History {
+  let waiting: Round[] = []
+  let seeded = false
+  /** The store lacks what this machine saw. */
+  let behind = false
+  let writing: Promise<void> | undefined
+
+  async function write(): Promise<void> {
+    if (!seeded && (await shared.seed(() => own.read(clock.now()), clock.now()))) waiting = []
+    seeded = true
+    for (let round = waiting[0]; round !== undefined; round = waiting[0]) {
+      await shared.record(round, { recorder, now: clock.now() })
+      if (waiting[0] === round) waiting.shift()
+    }
+    behind = false
+  }
+
+  return {
+    persistent: true,
+    ...(own.sampleUntil !== undefined && { sampleUntil: own.sampleUntil }),
+    async record(round) {
+      waiting = [...waiting, round].slice(-ROUNDS_KEPT)
+      const kept = own.record(round)
+      await kept.catch(() => {})
+      writing ??= write()
+        .catch(() => {
+          behind = true
+        })
+        .finally(() => {
+          writing = undefined
+        })
+      await within(STORE_WITHIN_MS, writing, () => {})
+      await kept
+    },
+    async read(now) {
+      const mine = await own.read(now)
+      const nothing = () => undefined
+      const all = behind ? undefined : await within(STORE_WITHIN_MS, shared.read(now), nothing).catch(nothing)
+      return all === undefined || all.series.length === 0 ? mine : { ...all, incidents: mine.incidents }
+    },
+    async close() {
+      await within(STORE_WITHIN_MS, writing ?? Promise.resolve(), () => {})
+      await Promise.all([own.close(), shared.close()])
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { isDeepStrictEqual } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../src/core/log.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { startDaemon } from '../../src/daemon/start.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { standingClock } from '../support/standing-clock.ts'
+import { postgresServer } from '../support/stores.ts'
+
+interface Page {
+  readonly since: string
+  readonly services: readonly unknown[]
+}
+
+const START = Date.UTC(2026, 10, 21, 9, 30)
+
+test('two daemons on one PostgreSQL show the same page, and one that comes later shows what was before it', async () => {
+  const STORE_URL = await (await postgresServer()).createDatabase()
+  const { clock, waits, pass } = standingClock(START)
+  const start = async () => {
+    const daemon = await startDaemon({
+      env: { STORE_URL },
+      platform: learning,
+      services: ['web'],
+      host: '127.0.0.1',
+      ports: { web: 0 },
+      dataFolder: await emptyFolder(),
+      schedule: false,
+      clock,
+      random: systemRandom,
+      log: silentLog,
+    })
+    onTestFinished(() => daemon.close())
+    return async () => (await (await fetch(`${daemon.urls.web}/status.json`)).json()) as Page
+  }
+  const minute = async () => {
+    for (let passed = 0; passed < 60_000; passed += 5000) {
+      await expect.poll(waits, { interval: 5 }).toBe(true)
+      pass(5000)
+    }
+    await expect.poll(waits, { interval: 5 }).toBe(true)
+  }
+  const first = await start()
+  await minute()
+  await minute()
+  const second = await start()
+  await expect.poll(async () => (await second()).since, { interval: 20 }).toBe('2026-11-21T09:30:00.000Z')
+  await minute()
+  let page: Page | undefined
+  await expect
+    .poll(async () => {
+      // What was read before is shown for ten seconds.
+      pass(10_000)
+      page = await first()
+      return isDeepStrictEqual(page, await second())
+    })
+    .toBe(true)
+  expect(page?.services[0]).toMatchObject({ service: 'web', state: 'ok', last24Hours: { uptime: 1 } })
+})
