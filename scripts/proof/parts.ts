@@ -75,6 +75,21 @@ export function partsOf({
         figures: 1,
       })),
     ),
+    ...['sqlite', 'postgres'].map((store) => ({
+      name: `torture/alerts-${store}`,
+      shows:
+        'The built daemon is killed while it sends alerts and mails subscribers of the status page: none is lost or comes twice.',
+      command: npm('torture:alerts', '--kills', size(500, 4), '--store', store),
+      inputs: TORTURE,
+      figures: 1,
+    })),
+    {
+      name: 'torture/failover',
+      shows: 'A primary is killed under dispatch and its standby promoted: no lesson is lost or comes twice.',
+      command: npm('torture:failover', '--kills', size(200, 1)),
+      inputs: [...TORTURE, 'test/support/pair.ts'],
+      figures: 1,
+    },
     {
       name: 'torture/many',
       shows:
@@ -82,6 +97,22 @@ export function partsOf({
       command: npm('torture:many', '--due', size(100_000, 500), '--dispatchers', whole ? '16' : '4'),
       inputs: TORTURE,
       figures: 2,
+    },
+    {
+      name: 'oracle',
+      shows: 'On random definitions, the checks agree with a second implementation of their rules.',
+      command: ['npx', 'vitest', 'run', '--project', 'main', 'test/platform/oracle.test.ts'],
+      env: { ORACLE_RUNS: size(100_000, 100) },
+      inputs: [...PACKAGE, 'test/platform', 'test/support'],
+      figures: 2,
+    },
+    {
+      name: 'drill',
+      shows:
+        'Each fault is found and closed on an empty machine, from its alarm, with the commands of a runbook.',
+      command: npm('drill', ...(whole ? [] : ['STORE_URL'])),
+      inputs: [...PACKAGE, 'scripts/drill', 'scripts/drill.ts', 'scripts/runbooks', 'runbooks'],
+      figures: 1,
     },
     {
       name: 'fuzz',
