@@ -16,7 +16,10 @@ export interface RunningServer {
 }
 
 /** The daemon as it is run in production, its web service only; its log in a file. */
-export async function daemonServer(env: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
+export async function daemonServer(
+  env: Readonly<Record<string, string>> = {},
+  ...more: readonly string[]
+): Promise<RunningServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-daemon-'))
   const args = [
     bin,
@@ -30,6 +33,7 @@ export async function daemonServer(env: Readonly<Record<string, string>> = {}): 
     '--grace',
     '0',
     '--no-schedule',
+    ...more,
   ]
   const { child, stop, first } = await started(
     args,

@@ -13,6 +13,7 @@ export const benchmark: Benchmark = {
   unit: 'ms',
   better: 'lower',
   promises: [],
+  bound: 4000,
   rounds: 5,
   notes: '`npm install --prefer-offline` of the packed tarball and its dependencies, install scripts off.',
   open: async () => {

@@ -26,7 +26,7 @@ export const benchmark: Benchmark = {
   title: 'Probes per second from one process',
   unit: 'probes/s',
   better: 'higher',
-  promises: [],
+  promises: [{ against: 'bare node:http', ratio: 0.95 }],
   bound: 2000,
   notes: `${PROBES} probes, ${AT_ONCE} at once, a new connection each, a server in another process.`,
   open: async () => {
