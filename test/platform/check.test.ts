@@ -78,6 +78,7 @@ const FAULTS: readonly SpoiledRow[] = [
   ['brand/color', 'red', 'brand.color', /"red" is not a color/, /#9a3412/],
   ['brand/logo', './logo.pdf', 'brand.logo', /not an image/, /PNG/],
   ['brand/language', 'german!', 'brand.language', /not a language tag/, /'de'/],
+  ['brand/language', 'en-u-ca-buddhist', 'brand.language', /not a language tag/, /'de'/],
   ['without', 'payments', 'without', /text, not a list/, /\[/],
   [
     'without',
@@ -535,6 +536,13 @@ const FAULTS: readonly SpoiledRow[] = [
   [
     'courses',
     { firing: { lessons: './x', at: '09:00', zone: 'Berlin' } },
+    'courses.firing.zone',
+    /not an IANA time zone/,
+    /Europe\/Berlin/,
+  ],
+  [
+    'courses',
+    { firing: { lessons: './x', at: '09:00', zone: '+02:00' } },
     'courses.firing.zone',
     /not an IANA time zone/,
     /Europe\/Berlin/,

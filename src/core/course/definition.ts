@@ -62,7 +62,13 @@ export function isTimeZone(text: string): boolean {
   }
 }
 
-/** Whether a text has the form of a language tag, as `de` or `pt-BR`. */
+/** Whether a text is a language tag that everything in `Intl` takes, as `de` or `pt-BR`. */
 export function isLanguage(text: string): boolean {
-  return /^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$/.test(text)
+  if (!/^[a-z]{2,3}(?:-[a-z\d]{2,8}){0,3}$/i.test(text)) return false
+  try {
+    // `old-v2` has the form of a tag, and `Intl.DisplayNames` throws at it.
+    return Intl.getCanonicalLocales(text).length === 1
+  } catch {
+    return false
+  }
 }

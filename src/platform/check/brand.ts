@@ -1,3 +1,4 @@
+import { isLanguage } from '../../core/course/definition.ts'
 import { knownFieldsAt, type Place, quoted, textAt } from './fault.ts'
 
 export const BRAND_FIELDS = ['color', 'logo', 'language'] as const
@@ -16,12 +17,4 @@ export function checkBrand(place: Place, value: unknown): void {
   const language = textAt(place.at('language'), fields?.language)
   if (language !== undefined && !isLanguage(language))
     place.at('language').fault(`${quoted(language)} is not a language tag.`, "Write it as language: 'de'.")
-}
-
-export function isLanguage(tag: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(tag).length === 1
-  } catch {
-    return false
-  }
 }

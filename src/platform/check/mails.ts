@@ -1,3 +1,4 @@
+import { isTimeZone } from '../../core/course/definition.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { DAY_MS } from '../../core/durations.ts'
 import {
@@ -119,7 +120,7 @@ function checkTimes(place: Place, fields: Readonly<Record<string, unknown>>): vo
         `This is ${typeof at === 'string' ? quoted(at) : typeName(at)}, not a local hour.`,
         "Write it as at: '09:00'.",
       )
-  if (zone !== undefined && zone !== 'subscriber' && !isZone(zone))
+  if (zone !== undefined && zone !== 'subscriber' && !(typeof zone === 'string' && isTimeZone(zone)))
     place
       .at('zone')
       .fault(
@@ -133,15 +134,6 @@ function checkTimes(place: Place, fields: Readonly<Record<string, unknown>>): vo
   namesAt(place.at('on'), on, { known: WEEKDAYS, what: 'a weekday', atLeast: 1 })
   if (on !== undefined && at === undefined)
     place.at('on').fault('Weekdays mean nothing without an hour.', "Add at: '09:00', or remove them.")
-}
-
-function isZone(zone: unknown): boolean {
-  if (typeof zone !== 'string') return false
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }) instanceof Intl.DateTimeFormat
-  } catch {
-    return false
-  }
 }
 
 export const HEARTBEAT_FIELDS = ['every', 'grace', 'label'] as const

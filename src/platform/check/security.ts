@@ -1,4 +1,4 @@
-import { isLanguage } from './brand.ts'
+import { isLanguage } from '../../core/course/definition.ts'
 import { knownFieldsAt, listAt, type Place, quoted, textAt } from './fault.ts'
 
 export const SECURITY_FIELDS = [

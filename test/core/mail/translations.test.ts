@@ -49,6 +49,14 @@ async function school() {
   return { folder, write, platform: () => resolvePlatform(definition, { folder }) }
 }
 
+test('a folder whose name only looks like a language tag holds no translations', async () => {
+  const { write, platform } = await school()
+  for (const name of ['old-v2', 'en-12', 'de-de-de', 'img'])
+    await write(`firing/${name}/1-clay.md`, lesson('Old clay'))
+  const names = platform().mails.definitions.flatMap(({ name, lesson: is }) => (is ? name : []))
+  expect(names).toEqual(['firing-1-clay', 'firing-2-fire', 'de/firing-1-clay'])
+})
+
 test('a lesson goes out in the language of its reader, in that of the platform where it has no translation', async () => {
   const { platform } = await school()
   const sent: { readonly to: string; readonly subject: string; readonly html: string }[] = []
@@ -120,15 +128,17 @@ test('lessons of the platform’s language may stand in a folder of that name, b
 test('lint covers every language, and names the mails that have no translation and the translations of nothing', async () => {
   const { platform, folder, write } = await school()
   await write('firing/de/3-lost.md', lesson('Verloren'))
+  await write('firing/3-glaze.mjml', lesson('Glaze').replace(/\n# [^]*$/, '\n<mj-text>Glaze</mj-text>\n'))
   const { context, stdout } = testContext({ cwd: folder, platform: platform() })
   await runProgram(['email', 'lint', '--format', 'json'], context)
   const { mails, findings } = JSON.parse(stdout()) as {
     mails: { name: string }[]
-    findings: { id: string; cause: string; location: { file: string } }[]
+    findings: { id: string; cause: string; fix: string; location: { file: string } }[]
   }
   expect(mails.map(({ name }) => name)).toContain('de/firing-1-clay')
   const about = (id: string) => findings.filter((one) => one.id === id).map(({ location }) => location.file)
-  expect(about('translation-missing')).toEqual(['firing/2-fire.md'])
+  expect(about('translation-missing')).toEqual(['firing/2-fire.md', 'firing/3-glaze.mjml'])
+  expect(findings.map(({ fix }) => fix)).toContain('Add de/3-glaze.mjml to the folder of the original.')
   expect(about('template-unused')).toEqual(['firing/de/3-lost.md'])
 })
 

@@ -58,7 +58,7 @@ export async function lintMails(set: Templates, shown: Shown, language = 'en'): 
   const findings = [
     ...seen.values(),
     ...(await unusedFiles(set, shown)),
-    ...missingTranslations(set, shown),
+    ...(await missingTranslations(set, shown)),
     ...unspokenLanguage(language),
   ].sort(bySeverityAndPlace)
   return { version: 1, ok: findings[0]?.severity !== 'error', mails, findings }
@@ -96,22 +96,31 @@ async function unusedFiles({ definitions, folders }: Templates, shown: Shown) {
 }
 
 /** Mails that are not in every language of the platform. */
-function missingTranslations({ definitions, folders }: Templates, shown: Shown): readonly Finding[] {
+async function missingTranslations(set: Templates, shown: Shown): Promise<readonly Finding[]> {
+  const { definitions } = set
   const names = new Set(definitions.map(({ name }) => name))
   const translations = definitions.filter(({ translates }) => translates !== undefined)
   const languages = [...new Set(translations.map(({ name }) => name.split('/')[0] ?? ''))]
-  return definitions
+  const findings = definitions
     .filter(({ translates }) => translates === undefined)
-    .flatMap(({ name, file = name, folder = folders[0] }) => {
+    .map(async (definition): Promise<readonly Finding[]> => {
+      const { name } = definition
       const missing = languages.filter((language) => !names.has(translationName(language, name)))
-      if (missing.length === 0 || folder === undefined) return []
-      return lintFinding(
-        'translation-missing',
-        `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
-        `Add ${missing.map((language) => `${language}/${file}.md`).join(' and ')} to the folder of the original.`,
-        { file: shown(pathOf(folder), `${file}.md`), line: 1, column: 1 },
-      )
+      if (missing.length === 0) return []
+      // That a file cannot be read is a finding of its own.
+      const files = await readTemplateFiles(set, definition).catch(() => undefined)
+      if (files === undefined) return []
+      const { file, folder } = files
+      return [
+        lintFinding(
+          'translation-missing',
+          `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
+          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder of the original.`,
+          { file: shown(folder, file), line: 1, column: 1 },
+        ),
+      ]
     })
+  return (await Promise.all(findings)).flat()
 }
 
 /** What the engine itself says to readers, where it does not speak the language of the platform. */
