@@ -1,5 +1,5 @@
 import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course/definition.ts'
-import type { Zones } from '../../core/course/schedule.ts'
+import { DAY_MS, type Zones } from '../../core/course/schedule.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
 import { duration } from '../../core/messages/en.ts'
 import { cadenceText, durationText, hourText } from '../course/cadence-text.ts'
@@ -45,8 +45,10 @@ export function chooseCourse(
   const zone = zoneFault ? 'UTC' : (zoneText ?? platform.zone)
   const confirmedAt = start === undefined ? undefined : parseLocal(start, zone, platform.zones)
   const language = tag !== undefined && isLanguage(tag) ? tag : platform.language
+  const wanted = start?.slice(0, 16) ?? ''
   const local = confirmedAt === undefined ? '' : localText(confirmedAt, zone)
-  const minutes = (text: string) => text.slice(0, 16)
+  const sameDay = local.slice(0, 10) === wanted.slice(0, 10)
+  const clock = (text: string) => (sameDay ? text.slice(11) : text.replace('T', ' '))
   return {
     course,
     zone,
@@ -59,12 +61,8 @@ export function chooseCourse(
       ...(start !== undefined &&
         (confirmedAt === undefined
           ? { start: filled(T.unknownStart, { start }) }
-          : local !== minutes(start) && {
-              start: filled(T.skippedStart, {
-                start: minutes(start).slice(11),
-                zone,
-                local: local.slice(11),
-              }),
+          : local !== wanted && {
+              start: filled(T.skippedStart, { start: clock(wanted), zone, local: clock(local) }),
             })),
       ...(tag !== undefined &&
         language !== tag && {
@@ -174,11 +172,11 @@ const RAIL = '<span class="rail" aria-hidden="true"><i></i></span>'
 
 /** Lists with the months above them. */
 function byMonth(rows: readonly { at: number; html: string }[], zone: string): string {
-  const months = Map.groupBy(rows, ({ at }) => localText(at, zone).slice(0, 7))
+  const months = Map.groupBy(rows, ({ at }) => monthFormat.format(at + offsetAt(at, zone)))
   return [...months]
     .map(
       ([month, list]) =>
-        `<h3>${monthText(`${month}-01T00:00:00Z`)}</h3>\n<ol class="timeline">${list.map(({ html }) => html).join('\n')}</ol>`,
+        `<h3>${month}</h3>\n<ol class="timeline">${list.map(({ html }) => html).join('\n')}</ol>`,
     )
     .join('\n')
 }
@@ -232,14 +230,15 @@ function lessonRow(
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
 
 function clockRow({ at, shiftMs, zone }: Extract<Step, { kind: 'clock' }>): string {
-  const to = minuteAt(at, zone)
-  const day = 24 * 60
-  const from = (((to - shiftMs / 60_000) % day) + day) % day
+  // What the zone's clock would show without the change, and what it shows, as moments in UTC.
+  const to = at + offsetAt(at, zone)
+  const shown = (local: number) =>
+    (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + hourText(minuteAt(local, 'UTC'))
   const text = filled(shiftMs > 0 ? T.forward : T.back, {
     zone,
     duration: duration(Math.abs(shiftMs)),
-    from: hourText(from),
-    to: hourText(to),
+    from: shown(to - shiftMs),
+    to: shown(to),
   })
   return `<li class="clock">${timeOf(at, zone)}${RAIL}<p class="what">${text}</p></li>`
 }
@@ -267,5 +266,4 @@ function dateText(at: number, zone: string): string {
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const weekday = (at: number, zone: string) => weekdays[new Date(at + offsetAt(at, zone)).getUTCDay()] ?? ''
 
-const months = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })
-const monthText = (iso: string) => months.format(Date.parse(iso))
+const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'long', year: 'numeric' })

@@ -112,11 +112,13 @@ function pane(side: {
   readonly headline: Headline | undefined
   readonly scheme: string
 }): string {
-  const { mails, mail, language, chosen, headline = { fault: T.broken }, scheme } = side
+  const { mails, mail, language, chosen, scheme } = side
+  const headline: Headline = side.headline ?? { fault: T.broken }
   const [own, wanted] = [languageText(chosen.language), languageText(language)]
-  const file = mails.originals.find(({ name }) => name === mail)?.file ?? mail
+  // A translation has the name of its original, and its extension.
+  const file = headline.file ?? `${mails.originals.find(({ name }) => name === mail)?.file ?? mail}.md`
   const missing = chosen.missing
-    ? `<p class="missing"><strong>${filled(T.missingMail, { language: wanted, fallback: own })}</strong> ${filled(T.missingFix, { file: `${language.toLowerCase()}/${file}.md`, original: `${file}.md` })}</p>`
+    ? `<p class="missing"><strong>${filled(T.missingMail, { language: wanted, fallback: own })}</strong> ${filled(T.missingFix, { file: `${language.toLowerCase()}/${file}`, original: file })}</p>`
     : ''
   const mailShown =
     'fault' in headline

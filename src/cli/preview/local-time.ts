@@ -29,14 +29,21 @@ export function offsetAt(instant: number, zone: string): number {
       hour: 'numeric',
       minute: 'numeric',
       second: 'numeric',
+      era: 'short',
     })
     formats.set(zone, format)
   }
-  const part = Object.fromEntries(
-    format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]),
+  const parts = new Map(format.formatToParts(instant).map(({ type, value }) => [type, value]))
+  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.get(type))
+  // Date.UTC reads the years 0 to 99 as those of the 20th century.
+  const local = new Date(0)
+  local.setUTCFullYear(
+    parts.get('era') === 'BC' ? 1 - part('year') : part('year'),
+    part('month') - 1,
+    part('day'),
   )
-  const { year = 0, month = 1, day, hour, minute, second } = part
-  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instant / 1000) * 1000
+  local.setUTCHours(part('hour'), part('minute'), part('second'))
+  return local.getTime() - Math.floor(instant / 1000) * 1000
 }
 
 /** Minutes after midnight that a zone's clock shows. */
@@ -63,13 +70,12 @@ export function clockChanges(from: number, to: number, zone: string): readonly C
     const [before, after] = [offsetAt(start, zone), offsetAt(end, zone)]
     if (before === after) continue
     let [low, high] = [start, end]
-    while (high - low > 1000) {
+    while (high - low > 1) {
       const middle = Math.floor((low + high) / 2)
       if (offsetAt(middle, zone) === before) low = middle
       else high = middle
     }
-    // Offsets change at whole minutes.
-    changes.push({ at: Math.floor(high / MINUTE_MS) * MINUTE_MS, shiftMs: after - before, zone })
+    changes.push({ at: high, shiftMs: after - before, zone })
   }
   return changes
 }

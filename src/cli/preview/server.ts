@@ -154,7 +154,8 @@ async function languages(workshop: Workshop, { courses, language }: School, quer
     await Promise.all(
       shown.map(async (name) => {
         const { fault } = await summary(workshop, name)
-        return [name, fault === undefined ? await workshop.headline(name) : { fault: String(fault) }] as const
+        const headline = await workshop.headline(name)
+        return [name, fault === undefined ? headline : { ...headline, fault: String(fault) }] as const
       }),
     ),
   )

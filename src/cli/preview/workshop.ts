@@ -16,7 +16,7 @@ import type { Message } from '../../core/mail/transport.ts'
 export interface Workshop {
   readonly names: readonly string[]
   readonly definitions: readonly MailDefinition[]
-  /** The subject and preview text of a mail as its file says them, without compiling it; a fault in one sentence. */
+  /** The file of a mail, and its subject and preview text as it says them, without compiling it; a fault in one sentence. */
   headline(name: string): Promise<Headline>
   compiled(name: string): Promise<CompiledMail>
   rendered(name: string, slots: Readonly<Record<string, string>>): Promise<Rendered>
@@ -32,7 +32,8 @@ export interface Workshop {
 
 export type Headline =
   | { readonly subject: string; readonly preheader: string; readonly file: string }
-  | { readonly fault: string }
+  /** The file if it could be read. */
+  | { readonly fault: string; readonly file?: string }
 
 /** Editors write a file in several steps: what is saved within this time is one save. */
 const SETTLE_MS = 15
@@ -57,13 +58,13 @@ export function openWorkshop({
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []
-  const read = (name: string): Promise<TemplateFiles> => {
+  const filesOf = (name: string): Promise<TemplateFiles> => {
     const definition = definitions.find((one) => one.name === name)
     if (definition === undefined) throw new RangeError('there is no such template')
     return readTemplateFiles({ folders, ...(brand && { brand }) }, definition)
   }
   const make = async (name: string): Promise<Made> => {
-    const files = await read(name)
+    const files = await filesOf(name)
     return { files, compiled: await compileFile(files) }
   }
   const made = (name: string) => {
@@ -109,14 +110,16 @@ export function openWorkshop({
     definitions,
     compiled,
     async headline(name) {
+      let file: string | undefined
       try {
-        const { file, source } = await read(name)
+        const { source, ...read } = await filesOf(name)
+        file = read.file
         const { subject, preheader, slots } = readTemplate(file, source)
         const filled = (text: string) =>
           text.replaceAll(/\{\{\s*(\w+)\s*\}\}/g, (all, slot) => slots[slot]?.sample ?? all)
         return { subject: filled(subject), preheader: filled(preheader), file }
       } catch (error) {
-        return { fault: templateFault(error) }
+        return { fault: templateFault(error), ...(file !== undefined && { file }) }
       }
     },
     async rendered(name, slots) {

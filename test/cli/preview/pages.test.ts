@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -99,11 +99,48 @@ describe('the pages of courses and languages', () => {
       'zone=Europe/Berlin&start=2026-03-29T02:30',
       'The clock skips 02:30 in Europe/Berlin. The course begins at 03:30.',
     ],
+    [
+      'zone=Pacific/Apia&start=2011-12-30T10:00',
+      'The clock skips 2011-12-30 10:00 in Pacific/Apia. The course begins at 2011-12-31 10:00.',
+    ],
+    ['language=old-v2', 'old-v2 is not a language tag'],
   ])('%s is said to be what it is, and a course is shown all the same', async (query, sentence) => {
     const { html } = await open(`/courses?${query}`)
     expect(html).toContain(sentence)
     expect(html).toContain('class="lesson"')
     expect(html).not.toContain('<u>')
+  })
+
+  test('a whole day that a zone leaves out is a change from one date to another', async () => {
+    const { text } = await open('/courses?course=firing&zone=Pacific/Apia&start=2011-12-28T10:00')
+    expect(text).toContain(
+      'Clocks in Pacific/Apia go forward by 1 day: Fri, Dec 30, 2011, 00:00 becomes Sat, Dec 31, 2011, 00:00',
+    )
+  })
+
+  test.each([
+    ['Europe/Berlin&start=0050-01-01T10:00', 'Jan 1, 50'],
+    ['America/New_York&start=0001-01-01T10:00', 'Jan 1, 1'],
+    ['Africa/Monrovia&start=1890-06-01T10:00', 'Jun 1, 1890'],
+    ['America/New_York&start=9999-12-31T10:00', 'Dec 31, 9999'],
+  ])('a start in any year of the field is taken as it is: %s', async (query, date) => {
+    const { html, text } = await open(`/courses?course=firing&zone=${query}`)
+    expect(html).toContain('<div id="faults" role="alert"></div>')
+    expect(html).toContain(`value="${query.split('=')[1]}"`)
+    expect(text).toContain(`${date} 10:00`)
+  })
+
+  test('a change of the clock by minutes and seconds is told in whole minutes', async () => {
+    const { text } = await open('/courses?course=firing&zone=Europe/Berlin&start=1893-03-31T10:00')
+    expect(text).toContain(
+      'Clocks in Europe/Berlin go forward by 6 minutes: 00:00 becomes 00:06',
+    )
+  })
+
+  test('languages that are none give way to the platform’s own', async () => {
+    const { html } = await open('/languages?mail=firing-1-clay&left=en-12&right=old-v2')
+    expect(html).toContain('<option value="en" selected>')
+    expect(html).toMatch(/src="\/mails\/(ar|de)\/firing-1-clay.html/)
   })
 
   test('a mail is shown in two languages side by side, each in its direction', async () => {
@@ -123,6 +160,23 @@ describe('the pages of courses and languages', () => {
       'There is no translation into German, so readers of German get this one, in English. To translate it, write de/3-glaze.md beside 3-glaze.md.',
     )
     expect(html.match(/src="\/mails\/firing-3-glaze.html/g)).toHaveLength(2)
+  })
+
+  test('a translation of a mail in MJML is a file in MJML, also where the original is broken', async () => {
+    const original = path.join(folder, 'firing/3-glaze.md')
+    const ask = async () => (await open('/languages?mail=firing-3-glaze&right=de')).text
+    const sentence = 'To translate it, write de/3-glaze.mjml beside 3-glaze.mjml.'
+    await rename(original, `${original}.aside`)
+    for (const body of ['<mj-text>Hot</mj-text>', '<mj-text>']) {
+      await school.write('firing/3-glaze.mjml', `---\nsubject: Glaze\npreheader: Glaze\n---\n${body}\n`)
+      await expect.poll(ask).toContain(sentence)
+    }
+    await school.write('firing/3-glaze.mjml', 'no front matter')
+    await expect.poll(ask).toContain('3-glaze.mjml:1: a template begins with front matter')
+    expect(await ask()).toContain(sentence)
+    await rm(path.join(folder, 'firing/3-glaze.mjml'))
+    await rename(`${original}.aside`, original)
+    await expect.poll(ask).toContain('beside 3-glaze.md')
   })
 
   test('the engine’s own mails are compared too, and a mail that does not exist is named', async () => {

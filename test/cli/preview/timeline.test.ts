@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import { Temporal } from 'temporal-polyfill'
 import { expect, test } from 'vitest'
 import { localText, parseLocal } from '../../../src/cli/preview/local-time.ts'
 import { timelineOf } from '../../../src/cli/preview/timeline.ts'
@@ -109,6 +111,29 @@ test('a course of a year is due exactly when the schedule says', () => {
     plan.lessons.map((_, n) => dueAt(plan, { confirmedAt, timeZone: BERLIN }, n + 1, zones)),
   )
   expect(steps.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
+})
+
+test('a local time in any year and zone is shown as that zone’s calendar has it', () => {
+  const zone = fc.constantFrom(
+    BERLIN,
+    'Pacific/Apia',
+    'America/New_York',
+    'Asia/Kathmandu',
+    'Africa/Monrovia',
+  )
+  const firstYear = Date.parse('0001-01-01T00:00:00Z')
+  const minute = fc.integer({ min: firstYear, max: Date.parse('9999-12-01T00:00:00Z') })
+  const start = fc.constantFrom(
+    ...['0001-01-01', '0099-12-30', '1893-03-30', '2011-12-29', '2026-03-28'].map((day) => Date.parse(day)),
+  )
+  fc.assert(
+    fc.property(fc.oneof(minute, start), fc.nat(3 * 24 * HOUR), zone, (from, plus, timeZone) => {
+      const text = new Date(from + plus).toISOString().slice(0, 16)
+      const expected = Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).toPlainDateTime()
+      const instant = parseLocal(text, timeZone, zones)
+      expect(localText(instant ?? Number.NaN, timeZone)).toBe(expected.toString().slice(0, 16))
+    }),
+  )
 })
 
 test.each(['2026-02-30T10:00', '2026-03-27', '2026-03-27T24:00', 'soon', '2026-3-27T10:00'])(
