@@ -1,14 +1,15 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { checkDefinition } from '../platform/check/check.ts'
 import { DEFINITION_FILES } from '../platform/find.ts'
 import { type DefinitionSketch, sketchDefinition } from '../platform/init/sketch.ts'
-import { definitionText, FIRST_LESSON, lessonsFolder } from '../platform/init/write.ts'
+import { definitionText, firstLesson, lessonsFolder } from '../platform/init/write.ts'
 import { PRESET_PARTS } from '../platform/presets.ts'
 import { baseGroups } from '../presets/base/groups.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { writeNewFiles } from './write-new-files.ts'
 
 const FILE = 'platform.config.ts'
 
@@ -40,29 +41,24 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
     PRESET_PARTS,
   )
   if (fault !== undefined) throw new CommandError(EXIT.usage, `${fault.cause} ${fault.fix}`)
-  const lessons = course === undefined ? undefined : path.join(cwd, lessonsFolder(course))
-  if (lessons !== undefined && existsSync(lessons))
+  if (course !== undefined && existsSync(path.join(cwd, lessonsFolder(course))))
     throw new CommandError(
       EXIT.usage,
-      `there is a folder ${lessonsFolder(course ?? '')} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
+      `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
     )
-  try {
-    writeFileSync(path.join(cwd, FILE), definitionText(sketch, begun), { flag: 'wx' })
-    if (lessons !== undefined) {
-      mkdirSync(lessons, { recursive: true })
-      writeFileSync(path.join(lessons, FIRST_LESSON.file), FIRST_LESSON.text, { flag: 'wx' })
-    }
-  } catch (error) {
-    throw new CommandError(EXIT.usage, `cannot write ${FILE}: check who owns the folder.`, { cause: error })
-  }
-  stdout.write(`${report(sketch, source, course).join('\n')}\n`)
+  const lesson = course === undefined ? undefined : firstLesson(course, language)
+  // The definition last: with it the folder is a platform, whose lessons have to be there.
+  writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
+  const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
+  const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
+  stdout.write(`${report(sketch, source, wrote).join('\n')}\n`)
   return EXIT.passed
 }
 
 function report(
   { groups, known, skipped }: DefinitionSketch,
   source: string | undefined,
-  course: string | undefined,
+  lesson: string | undefined,
 ): readonly string[] {
   const said = groups.flatMap(({ name, variables, pairs }) => [
     `  ${name}`,
@@ -78,10 +74,10 @@ function report(
     ...(groups.length === 0 ? [] : ['Guessed; correct what is wrong:', ...said]),
     ...(known.length === 0 ? [] : [`Left out, as the preset has them: ${known.join(', ')}.`]),
     ...(skipped.length === 0 ? [] : [`Left out, as they belong to Node.js: ${skipped.join(', ')}.`]),
-    ...(course === undefined
+    ...(lesson === undefined
       ? ['Next: describe what each group unlocks, then run platformctl env list.']
       : [
-          `Wrote the first lesson, ${path.posix.join(lessonsFolder(course), FIRST_LESSON.file)}.`,
+          lesson,
           'Next: write lessons while platformctl email preview shows them, then see them sent with platformctl demo.',
         ]),
   ]

@@ -112,6 +112,12 @@ export const de: Messages = {
     becauseLesson: 'Sie bekommen diese Lektionen, weil Sie diese Adresse bestätigt haben.',
     because: 'Sie bekommen diese E-Mail, weil Sie uns diese Adresse gegeben haben.',
   },
+  firstLesson: {
+    subject: 'Willkommen im Kurs',
+    body: `# Willkommen
+
+Das ist die erste Lektion. Die nächste ist eine eigene Datei in diesem Ordner, 2-irgendwas.md: Lektionen werden in der Reihenfolge dieser Nummern verschickt.`,
+  },
   errors: {
     line: (status, requestId) => `Fehler ${status} · Anfrage ${requestId}`,
     codes: {

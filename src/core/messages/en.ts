@@ -121,6 +121,13 @@ export const en = {
     becauseLesson: 'You get these lessons because you confirmed this address.',
     because: 'You get this mail because you gave us this address.',
   },
+  /** What `init --course` begins a course with, in Markdown. */
+  firstLesson: {
+    subject: 'Welcome to the course',
+    body: `# Welcome
+
+This is the first lesson. The next one is a file of its own in this folder, 2-something.md: lessons are sent in the order of these numbers.`,
+  },
   errors: {
     line: (status: number, requestId: string) => `Error ${status} · request ${requestId}`,
     codes: {

@@ -1,3 +1,4 @@
+import { messagesOf } from '../../core/messages/messages.ts'
 import type { DefinitionSketch, SketchedGroup } from './sketch.ts'
 
 /** What else than its groups a definition begins with. */
@@ -33,18 +34,18 @@ export function lessonsFolder(course: string): string {
   return `./courses/${course}`
 }
 
-/** The first lesson of a new course, as a file. */
-export const FIRST_LESSON = {
-  file: '1-welcome.md',
-  text: `---
-subject: Welcome to the course
----
-
-# Welcome
-
-This is the first lesson. The next one is a file of its own in this folder, 2-something.md: lessons are sent in the order of these numbers.
-`,
-} as const
+/** The first lesson of a new course: its path from the definition's folder, and its text. */
+export function firstLesson(course: string, language = 'en') {
+  const { language: spoken, firstLesson } = messagesOf(language)
+  const inLanguage = language.toLowerCase().split('-')[0] === spoken
+  const comment = inLanguage ? '' : `# platformctl does not speak ${language}: translate this lesson.\n`
+  return {
+    file: `${lessonsFolder(course)}/1-welcome.md`,
+    text: `---\n${comment}subject: ${firstLesson.subject}\n---\n\n${firstLesson.body}\n`,
+    /** Whether it is in the language asked for; if not, it is in English. */
+    inLanguage,
+  }
+}
 
 const EXAMPLE = `  // groups: {
   //   bookings: {

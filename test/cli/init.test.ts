@@ -1,0 +1,77 @@
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function begin(options: readonly string[], prepare?: (folder: string) => Promise<unknown>) {
+  const folder = await emptyFolder()
+  await prepare?.(folder)
+  const before = await readdir(folder, { recursive: true })
+  const { context, stdout, stderr } = testContext({ cwd: folder })
+  const exitCode = await runProgram(['init', ...options], context)
+  const lesson = () => readFile(path.join(folder, 'courses/firing/1-welcome.md'), 'utf8')
+  return {
+    exitCode,
+    stdout: stdout(),
+    stderr: stderr(),
+    before,
+    lesson,
+    after: await readdir(folder, { recursive: true }),
+  }
+}
+
+test('init --course writes the definition and the first lesson', async () => {
+  const { exitCode, after, stdout, lesson } = await begin(['--course', 'firing'])
+  expect(exitCode).toBe(0)
+  expect(after.sort()).toEqual([
+    'courses',
+    'courses/firing',
+    'courses/firing/1-welcome.md',
+    'platform.config.ts',
+  ])
+  expect(stdout).toContain('Wrote the first lesson, courses/firing/1-welcome.md.')
+  expect(await lesson()).toContain('# Welcome\n')
+})
+
+test.each([
+  ['courses is a file', 'courses', (folder: string) => writeFile(path.join(folder, 'courses'), 'mine')],
+  [
+    'the lessons’ folder is a link to nowhere',
+    'courses/firing',
+    async (folder: string) => {
+      await mkdir(path.join(folder, 'courses'))
+      await symlink('nowhere', path.join(folder, 'courses/firing'))
+    },
+  ],
+  [
+    'the definition is a link to nowhere',
+    'platform.config.ts',
+    (folder: string) => symlink('nowhere', path.join(folder, 'platform.config.ts')),
+  ],
+])('where %s, init names it and leaves nothing behind', async (_, name, prepare) => {
+  const { exitCode, stdout, stderr, before, after } = await begin(['--course', 'firing'], prepare)
+  expect({ exitCode, stdout, after }).toEqual({ exitCode: 2, stdout: '', after: before })
+  expect(stderr).toBe(
+    `platformctl: cannot write ${name}: something else has this name. Move it away, then try again. Nothing was written.\n`,
+  )
+})
+
+test.each(['de', 'de-AT', 'DE'])('init --language %s writes the first lesson in German', async (language) => {
+  const { exitCode, stdout, lesson } = await begin(['--course', 'firing', '--language', language])
+  expect(exitCode).toBe(0)
+  expect(await lesson()).toMatch(
+    /^---\nsubject: Willkommen im Kurs\n---\n\n# Willkommen\n\nDas ist die erste Lektion\. .*\n$/,
+  )
+  expect(stdout).toContain('Wrote the first lesson, courses/firing/1-welcome.md.\n')
+})
+
+test('in a language that platformctl does not speak, the first lesson is in English and says so', async () => {
+  const { exitCode, stdout, lesson } = await begin(['--course', 'firing', '--language', 'fr'])
+  expect(exitCode).toBe(0)
+  expect(stdout).toContain('courses/firing/1-welcome.md, in English: translate it into fr.')
+  expect(await lesson()).toMatch(
+    /^---\n# platformctl does not speak fr: translate this lesson\.\nsubject: Welcome to the course\n---\n/,
+  )
+})
