@@ -132,9 +132,7 @@ describe('the pages of courses and languages', () => {
 
   test('a change of the clock by minutes and seconds is told in whole minutes', async () => {
     const { text } = await open('/courses?course=firing&zone=Europe/Berlin&start=1893-03-31T10:00')
-    expect(text).toContain(
-      'Clocks in Europe/Berlin go forward by 6 minutes: 00:00 becomes 00:06',
-    )
+    expect(text).toContain('Clocks in Europe/Berlin go forward by 6 minutes: 00:00 becomes 00:06')
   })
 
   test('languages that are none give way to the platform’s own', async () => {
