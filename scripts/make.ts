@@ -3,16 +3,15 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 import { exampleFile } from '../src/core/env/example.ts'
-import { reportSchema } from '../src/core/live/report-schema.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { learning } from '../src/presets/learning/platform.ts'
 import { apiReference } from './api-reference.ts'
 import { commandsPage, manPage } from './command-pages.ts'
 import { eventsPage } from './events-page.ts'
 import { findingsPage } from './findings-page.ts'
+import { jsonSchemas } from './json-schemas.ts'
 import { COMPILED_MAILS } from './mails.ts'
 import { healthReference } from './reference/health.ts'
-import { healthDocumentSchema } from './reference/health-schema.ts'
 import { errorReference, httpReference } from './reference/http.ts'
 import { mailReference } from './reference/mail.ts'
 import { metricsReference } from './reference/metrics.ts'
@@ -35,15 +34,18 @@ const MADE: Record<string, () => string | Promise<string>> = {
     ),
   'docs/reference/events.md': eventsPage,
   'docs/reference/variables.md': () => referencePage(learning.contract),
-  'docs/reference/report.schema.json': () => `${JSON.stringify(reportSchema(learning.contract), null, 2)}\n`,
   'docs/reference/commands.md': commandsPage,
   'docs/reference/findings.md': findingsPage,
   'man/platformctl.1': manPage,
   'docs/reference/health.md': () => healthReference(learning.services),
-  'docs/reference/health.schema.json': () =>
-    `${JSON.stringify(healthDocumentSchema(learning.contract.services), null, 2)}\n`,
   'docs/reference/mail.md': () => mailReference(learning.mails.definitions),
   'docs/reference/metrics.md': metricsReference,
+  ...Object.fromEntries(
+    Object.entries(jsonSchemas(learning)).map(([name, schema]) => [
+      `docs/reference/schemas/${name}.schema.json`,
+      () => `${JSON.stringify(schema, null, 2)}\n`,
+    ]),
+  ),
   ...COMPILED_MAILS,
 }
 

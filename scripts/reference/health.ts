@@ -55,7 +55,7 @@ Addresses come from \`--url\`, else from the files named with \`--env-file\` (${
 | Format | Is |
 |---|---|
 | \`text\` | for a person |
-| \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round; [its schema](health.schema.json) |
+| \`json\` | one document, \`version\` 1: \`passed\`, \`outcome\` (\`passed\`, \`failed\`, \`unreached\`), \`sentence\`, \`time\`, \`services\` (each with \`state\`, \`because\`, \`phases\` in milliseconds, \`certificate\`, and \`report\` or \`cause\`, \`reason\`, \`fix\`), \`rootCauses\`, \`builds\`, \`skew\`, \`warnings\`; with \`--watch\` one line a round; [its schema](schemas/health.schema.json) |
 | \`junit\` | a suite each service, a case for reaching it and one for each probe; and one case for the verdict, which also fails for another build, \`--strict\` or too few passes in a row |
 | \`prom\` | gauges \`platformctl_remote_…\` for a textfile collector |
 

@@ -35,7 +35,7 @@ export async function compareDialects(
       name,
       readers: Object.fromEntries(DIALECTS.map((dialect, index) => [dialect, readers[index]])),
     }))
-    printJson(context, { refusing, names: named })
+    printJson(context, 'env dialects', { refusing, names: named })
   } else {
     const paint = await loadPaint(context.colour.stdout)
     const width = Math.max(4, ...differing.map(({ name }) => name.length)) + 2

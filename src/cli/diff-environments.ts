@@ -26,7 +26,7 @@ export async function diffEnvironments(
     .map(({ name }) => ({ name, first: statesA.get(name), second: statesB.get(name) }))
     .filter(({ first, second }) => first !== second)
   if (format === 'json') {
-    printJson(context, { same: variables.length === 0, groups, variables })
+    printJson(context, 'env diff', { same: variables.length === 0, groups, variables })
   } else {
     const paint = await loadPaint(context.colour.stdout)
     const sign = {

@@ -31,7 +31,7 @@ export async function listVariables(
       summary: variable.summary,
     })),
   }))
-  if (options.format === 'json') return printJson(context, { groups })
+  if (options.format === 'json') return printJson(context, 'env list', { groups })
   const paint = await loadPaint(context.colour.stdout)
   const colour = { configured: paint.green, 'half-configured': paint.red, absent: paint.dim }
   const columns = listColumns(context.stdout)

@@ -1,4 +1,5 @@
 import type { Context } from './context.ts'
+import type { DocumentedCommand, DocumentOf } from './documents/documents.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { jsonText } from './output/json.ts'
 
@@ -8,10 +9,20 @@ export function printText({ stdout }: Pick<Context, 'stdout'>, text: string): Ex
   return EXIT.passed
 }
 
-/** Writes a command's result as its one JSON document, and gives the exit code of success. */
-export function printJson(context: Pick<Context, 'stdout'>, result: object): ExitCode {
+/**
+ * Writes a command's result as its one JSON document, and gives the exit code of success. The compiler
+ * holds the result to the schema that is published for the command.
+ */
+export function printJson<Command extends DocumentedCommand>(
+  context: Pick<Context, 'stdout'>,
+  _command: Command,
+  result: Unversioned<DocumentOf<Command>>,
+): ExitCode {
   return printText(context, jsonText({ version: 1, ...result }))
 }
+
+/** Of each form that a document can have. */
+type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
 
 /** Rows as columns, each as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {

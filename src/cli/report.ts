@@ -4,6 +4,7 @@ import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
+import type { DocumentOf } from './documents/documents.ts'
 import { readText } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
@@ -74,7 +75,9 @@ async function document(
   const live = liveOf(report)
   switch (options.format) {
     case 'json':
-      return (await import('./output/json.ts')).jsonText(report)
+      return (await import('./output/json.ts')).jsonText(
+        report satisfies CheckedReport | DocumentOf<'email lint'>,
+      )
     case 'github':
       return (await import('./output/github.ts')).githubText(shown, live)
     case 'sarif': {

@@ -93,7 +93,10 @@ test.each([
 ] as const)('the document of %s keeps to its published schema', async (_, start) => {
   const { context, stdout } = testContext()
   await runProgram(['health', ...(await start()), '--format', 'json'], context)
-  const schema = readFileSync(new URL('../../docs/reference/health.schema.json', import.meta.url), 'utf8')
+  const schema = readFileSync(
+    new URL('../../docs/reference/schemas/health.schema.json', import.meta.url),
+    'utf8',
+  )
   expect(schemaFaults(JSON.parse(schema) as Record<string, unknown>, JSON.parse(stdout()))).toEqual([])
 })
 

@@ -2,16 +2,20 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { allCommands, documentedTree } from '../../scripts/command-tree.ts'
+import { jsonSchemas, SCHEMA_OF } from '../../scripts/json-schemas.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
+import { withValidDocument } from '../support/documents.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { VARIABLES } from '../support/learning.ts'
 import { loopbackLookup, nameServer } from '../support/outside.ts'
 import { junitFaults, sarifFaults, schemaFaults } from '../support/schemas.ts'
 
 const REPORT_SCHEMA = JSON.parse(
-  readFileSync(new URL('../../docs/reference/report.schema.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../docs/reference/schemas/report.schema.json', import.meta.url), 'utf8'),
 ) as Record<string, unknown>
 
 /** Environments that between them give rise to every shape of a report. */
@@ -80,6 +84,28 @@ test('the schemas refuse what is not a report', async () => {
   expect(await junitFaults('<testsuites><testcase/></testsuites>')).not.toEqual([])
   const report = JSON.parse(await run('', 'json')) as object
   expect(schemaFaults(REPORT_SCHEMA, { ...report, extra: 1 })).not.toEqual([])
+})
+
+test('every command that writes JSON has a published schema', async () => {
+  const commands = allCommands(await documentedTree())
+    .filter(({ options }) =>
+      options.some(({ long, choices }) => long === '--format' && choices.includes('json')),
+    )
+    .map(({ path: words }) => words.join(' '))
+  expect(commands.filter((command) => SCHEMA_OF[command] === undefined)).toEqual([])
+  const published = Object.keys(jsonSchemas(learning))
+  expect(Object.values(SCHEMA_OF).filter((name) => !published.includes(name))).toEqual([])
+})
+
+test('a captured document that its schema refuses fails the test that captured it', () => {
+  const removed = '{\n  "version": 1,\n  "outcome": "removed"\n}\n'
+  expect(withValidDocument(removed, ['email', 'suppressions', 'remove', 'a@example.com'])).toBe(removed)
+  expect(() => withValidDocument(removed, ['email', 'suppressions', 'add', 'a@example.com'])).toThrow(
+    'email suppressions add: /outcome must be equal to one of the allowed values',
+  )
+  expect(() => withValidDocument('{\n  "version": 1,\n  "colour": "red"\n}\n')).toThrow(
+    'a document that no published schema accepts',
+  )
 })
 
 test('the command prints the schema that is published', async () => {

@@ -53,7 +53,7 @@ const CONTENTS = [
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/sbom\.cdx\.json$/,
   /^templates\/(?:base\/(?:de\/)?)?[\w-]+\.(?:md|mjml)$/,
-  /^docs\/(?:reference\/)?[\w.-]+\.(?:md|schema\.json)$/,
+  /^docs\/(?:reference\/)?[\w.-]+\.md$|^docs\/reference\/schemas\/[\w-]+\.schema\.json$/,
   /^docs\/images\/(?:performance\/[\w-]+|concepts)\.svg$|^docs\/images\/(?:inbox|status)\.png$/,
   /^examples\//,
   /^runbooks\/(?:[\w-]+\.(?:md|sql)|alerts\.yaml|dashboard\.json)$/,

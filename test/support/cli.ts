@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
+import { withValidDocument } from './documents.ts'
 
 export const bin = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))
 
@@ -31,7 +32,7 @@ export async function platformctl(
     reject: false,
     timeout: 30_000,
   })
-  return { exitCode, stdout, stderr }
+  return { exitCode, stdout: program === bin ? withValidDocument(stdout, args) : stdout, stderr }
 }
 
 /** The daemon of the built CLI, once it has said where it listens. */

@@ -2,8 +2,12 @@ import type { Context } from '../../src/cli/context.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { withValidDocument } from './documents.ts'
 
-/** A context with captured streams and an empty environment; any part can be given. */
+/**
+ * A context with captured streams and an empty environment; any part can be given. A JSON document that is read from
+ * it must fit a published schema.
+ */
 export function testContext(parts: Partial<Context> = {}): {
   context: Context
   stdout: () => string
@@ -30,7 +34,7 @@ export function testContext(parts: Partial<Context> = {}): {
       signal: new AbortController().signal,
       ...parts,
     },
-    stdout: () => written.stdout,
+    stdout: () => withValidDocument(written.stdout),
     stderr: () => written.stderr,
   }
 }

@@ -41,11 +41,25 @@ export async function junitFaults(text: string): Promise<string[]> {
   return errors.map(({ message }) => message)
 }
 
-/** What a JSON Schema of ours (2020-12) has against a document. */
-export function schemaFaults(schema: Readonly<Record<string, unknown>>, document: unknown): string[] {
+type Validator = (document: unknown) => string[]
+const compiled = new WeakMap<object, Validator>()
+
+/** What a JSON Schema of ours (2020-12) has against a document; compiled once. */
+export function compiledSchema(schema: Readonly<Record<string, unknown>>): Validator {
+  const known = compiled.get(schema)
+  if (known) return known
   const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true })
   ;(addFormats as unknown as (one: Ajv2020) => void)(ajv)
   const validate = ajv.compile(schema)
-  validate(document)
-  return told(validate.errors)
+  const faultsOf: Validator = (document) => {
+    validate(document)
+    return told(validate.errors)
+  }
+  compiled.set(schema, faultsOf)
+  return faultsOf
+}
+
+/** What a JSON Schema of ours (2020-12) has against a document. */
+export function schemaFaults(schema: Readonly<Record<string, unknown>>, document: unknown): string[] {
+  return compiledSchema(schema)(document)
 }

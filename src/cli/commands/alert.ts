@@ -172,7 +172,7 @@ async function list(
         }
       }),
   }
-  if (options.format === 'json') printJson(context, found)
+  if (options.format === 'json') printJson(context, 'alert list', found)
   else
     context.stdout.write(
       (await import('../output/alerts-text.ts')).alertsText(found, listColumns(context.stdout)),

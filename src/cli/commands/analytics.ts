@@ -5,6 +5,7 @@ import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { envFileOption, formatOption, wholeNumber } from '../options.ts'
 import type { AnalyticsSummary } from '../output/analytics-text.ts'
 import { loadPaint } from '../paint.ts'
+import { printJson } from '../print.ts'
 
 interface Options {
   readonly days: number
@@ -76,7 +77,7 @@ async function summary(context: Context, store: AnalyticsStore, options: Options
   const counts = await store.counts(dayName(now - (days - 1) * 86_400_000))
   const found = summarise({ counts, stored: storedFacts(await store.status()), now, days })
   if (options.format === 'json') {
-    context.stdout.write((await import('../output/json.ts')).jsonText(found))
+    printJson(context, 'analytics summary', found)
   } else {
     const paint = await loadPaint(context.colour.stdout)
     context.stdout.write(summaryText(found, { paint, columns: Math.min(context.stdout.columns ?? 80, 120) }))

@@ -85,7 +85,8 @@ async function smokeTest(context: Context, options: Options): Promise<ExitCode> 
     }
   }
   const code = codeOf(checks)
-  if (options.format === 'json') printJson(context, { ok: code === EXIT.passed, mode, checks })
+  if (options.format === 'json')
+    printJson(context, 'billing smoke', { ok: code === EXIT.passed, mode, checks })
   return code
 }
 

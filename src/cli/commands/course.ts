@@ -144,7 +144,7 @@ async function status(context: Context, platform: OpenedPlatform, options: Optio
         messageId: await course.messageIdOf(one),
       })),
     )
-    return printJson(context, { ...counts, ...(paused && { paused }), problems: waiting })
+    return printJson(context, 'course status', { ...counts, ...(paused && { paused }), problems: waiting })
   }
   const { courseStatusText } = await import('../output/course-text.ts')
   return printText(
@@ -175,7 +175,7 @@ async function resume(context: Context, platform: OpenedPlatform, options: Optio
   })
   if ((await sending.resume(now, audit)) === undefined)
     throw new CommandError(EXIT.failed, 'courses are not paused.')
-  if (options.format === 'json') return printJson(context, { resumed: true })
+  if (options.format === 'json') return printJson(context, 'course resume', { resumed: true })
   return printText(context, 'courses go on with the next dispatch; the rates are counted from now\n')
 }
 
@@ -191,11 +191,12 @@ async function show(context: Context, course: Course, address: string, options: 
   )
   if (options.format === 'json') {
     const enrolments = all.map(({ enrolment, history }) => ({
-      ...enrolment,
+      ...published(enrolment),
       history: history.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })),
     }))
     // The oldest also at the top, as before there were several.
-    return printJson(context, { ...enrolments[0], enrolments })
+    const [oldest] = enrolments
+    if (oldest) return printJson(context, 'course show', { ...oldest, enrolments })
   }
   const { historyText } = await import('../output/course-text.ts')
   const texts = all.map(({ enrolment, history }) => {
@@ -203,6 +204,17 @@ async function show(context: Context, course: Course, address: string, options: 
     return `${lines.join('')}\n${historyText(history)}`
   })
   return printText(context, texts.join('\n'))
+}
+
+/** A subscription without what only the store needs. */
+function published(found: Subscription): Subscription {
+  const { id, address, course, state, enrolment, sentDays, lessons, failures, problem } = found
+  const { createdAt, confirmedAt, unsubscribedAt, dueAt, lastSentAt, nextAttemptAt } = found
+  const { courseVersion, timeZone, language } = found
+  return {
+    ...{ id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt, sentDays, lessons },
+    ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem },
+  }
 }
 
 function rows(found: Subscription): [string, string][] {
@@ -231,7 +243,8 @@ async function erase(context: Context, course: Course, address: string, options:
   if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
   const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
   const erased = existed || related > 0
-  if (options.format === 'json') printJson(context, { erased, related, bytesGone, suppressed: true })
+  if (options.format === 'json')
+    printJson(context, 'course erase', { erased, related, bytesGone, suppressed: true })
   else {
     const more = related > 0 ? ` (with ${related} invites, sign-in requests or records of sent mail)` : ''
     context.stdout.write(
@@ -277,7 +290,8 @@ async function resolveAll(
   options: Options,
 ): Promise<ExitCode> {
   const resolved = await course.resolveAll(as, options.reason, operatorOf(context))
-  if (options.format === 'json') return printJson(context, { count: resolved, resolved: as })
+  if (options.format === 'json')
+    return printJson(context, 'course resolve', { count: resolved, resolved: as })
   const deliveries = resolved === 1 ? '1 delivery' : `${resolved} deliveries`
   return printText(
     context,
@@ -296,7 +310,8 @@ async function resolve(
 ): Promise<ExitCode> {
   if (!(await course.resolve(id, as, operatorOf(context))))
     throw new CommandError(EXIT.failed, `no delivery of ${id} waits for a decision.`)
-  if (options.format === 'json') return printJson(context, { subscription: id, resolved: as })
+  if (options.format === 'json')
+    return printJson(context, 'course resolve', { subscription: id, resolved: as })
   return printText(
     context,
     as === 'retry'

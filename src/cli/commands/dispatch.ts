@@ -69,7 +69,7 @@ async function write(
   if (options.format === 'json') {
     // JSON knows no infinity: a run without a limit has none.
     const limit = Number.isFinite(total.limit) ? total.limit : null
-    printJson(context, { ...total, limit })
+    printJson(context, 'dispatch', { ...total, limit })
     return
   }
   for (const result of total.results) {

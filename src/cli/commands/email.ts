@@ -129,7 +129,7 @@ async function list(context: Context, format: 'text' | 'json'): Promise<ExitCode
     const { slots } = mail
     return { name, subject: renderMail(mail, samplesOf(mail)).subject, slots }
   })
-  if (format === 'json') printJson(context, { mails: rows })
+  if (format === 'json') printJson(context, 'email list', { mails: rows })
   else
     context.stdout.write(
       (await import('../output/mails-text.ts')).mailsText(rows, listColumns(context.stdout)),

@@ -29,7 +29,7 @@ Examples:
     .action(async (options: StoreOptions) => {
       const { gatherStatus } = await import('../status/gather.ts')
       const status = await gatherStatus(context, options)
-      if (options.format === 'json') printJson(context, status)
+      if (options.format === 'json') printJson(context, 'status', status)
       else {
         const { statusText } = await import('../status/text.ts')
         context.stdout.write(statusText(status, context.clock.now()))

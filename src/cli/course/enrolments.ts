@@ -29,7 +29,7 @@ export async function listCourses(
   const course = await platform.course()
   if (address !== undefined) {
     const enrolments = await asked(openCourses(platform.course).list({ email: address }))
-    if (format === 'json') return printJson(context, { enrolments })
+    if (format === 'json') return printJson(context, 'course list', { enrolments })
     return printText(
       context,
       enrolments.length === 0
@@ -53,7 +53,7 @@ export async function listCourses(
     cadence: cadenceText(cadence),
     ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
   }))
-  if (format === 'json') return printJson(context, { courses })
+  if (format === 'json') return printJson(context, 'course list', { courses })
   return printText(
     context,
     courses.length === 0
@@ -88,7 +88,7 @@ export async function enrolPerson(
   )
   if (!answer.enrolled)
     throw new CommandError(EXIT.failed, refusalText(answer.reason, await platform.course()))
-  if (options.format === 'json') return printJson(context, { ...answer })
+  if (options.format === 'json') return printJson(context, 'course enrol', { ...answer })
   return printText(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
 }
 
@@ -105,7 +105,7 @@ export async function cancelEnrolment(
       ...(id !== undefined && { course: id }),
     }),
   )
-  if (format === 'json') return printJson(context, { cancelled })
+  if (format === 'json') return printJson(context, 'course cancel', { cancelled })
   return printText(
     context,
     cancelled ? 'cancelled; no further lesson is sent\n' : 'there was nothing to cancel\n',
@@ -125,7 +125,8 @@ export async function resendConfirmation(
   if (answer.kind === 'none')
     throw new CommandError(EXIT.failed, 'no subscription of this address waits for its confirmation.')
   if (answer.kind === 'not_sent') throw new CommandError(EXIT.failed, `not sent: ${answer.reason}.`)
-  if (format === 'json') return printJson(context, { sent: true, id: answer.id })
+  if (format === 'json')
+    return printJson(context, 'course resend-confirmation', { sent: true, id: answer.id })
   return printText(context, 'a confirmation with a new link was sent\n')
 }
 

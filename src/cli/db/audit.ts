@@ -7,7 +7,7 @@ export async function audit({ context, options, maintenance }: Job): Promise<Exi
   const entries = await (await maintenance()).audit(options.limit)
   if (options.format === 'json') {
     const dated = entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
-    return printJson(context, { entries: dated })
+    return printJson(context, 'db audit', { entries: dated })
   }
   return printText(
     context,

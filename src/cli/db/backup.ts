@@ -24,7 +24,7 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
   const result = await (await job.maintenance()).backup(path.resolve(context.cwd, name), now, { recipients })
   const analytics = await backupAnalytics(job, name, recipients)
   if (options.format === 'json')
-    return printJson(context, { result, ...(analytics && { analytics: analytics.result }) })
+    return printJson(context, 'db backup', { result, ...(analytics && { analytics: analytics.result }) })
   const beside = analytics
     ? `${analytics.name}: ${sizeText(analytics.result.bytes)}, events of visitors, rows: ${rowsText(analytics.result.counts)}\n`
     : ''
@@ -77,7 +77,8 @@ export async function restore({ context, options, address }: Job, name: string):
     }),
   })
   for (const fault of result.faults) context.stderr.write(`restored as it was: ${fault}\n`)
-  if (options.format === 'json') return printJson(context, { result, ...(analytics && { analytics }) })
+  if (options.format === 'json')
+    return printJson(context, 'db restore', { result, ...(analytics && { analytics }) })
   const kept = (what: string, where: string | undefined) =>
     where === undefined ? '' : `${what} before it is kept as ${where}\n`
   const events = analytics

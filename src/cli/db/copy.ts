@@ -30,7 +30,7 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
   const events = address.kind === 'sqlite' ? analyticsFile(address.file) : undefined
   if (events !== undefined && existsSync(events))
     context.stderr.write(`not copied: the events of visitors, which stay in ${events}\n`)
-  if (options.format === 'json') printJson(context, { counts, verified })
+  if (options.format === 'json') printJson(context, 'db copy', { counts, verified })
   else {
     context.stdout.write(`copied: ${rowsText(counts)}\n`)
     for (const fault of verified.faults) context.stdout.write(`✖ ${fault}\n`)
@@ -74,7 +74,7 @@ async function compared(
   differences: readonly TableDifference[],
 ): Promise<ExitCode> {
   const same = differences.length === 0
-  if (format === 'json') printJson(context, { same, differences })
+  if (format === 'json') printJson(context, 'db copy', { same, differences })
   else if (same)
     context.stdout.write(
       'every row of this store is in the other one, unchanged; now set STORE_URL to the new address and start the daemon\n',

@@ -6,7 +6,7 @@ export async function migrate(job: Job): Promise<ExitCode> {
   const { context, options } = job
   if (options.plan) return plan(job)
   const result = await (await job.maintenance()).migrate()
-  if (options.format === 'json') return printJson(context, { result })
+  if (options.format === 'json') return printJson(context, 'db migrate', { result })
   return printText(
     context,
     result.from === result.to
@@ -20,7 +20,7 @@ async function plan({ context, options, address, maintenance }: Job): Promise<Ex
   const { assertExists } = await import('../local.ts')
   await assertExists(address)
   const steps = await (await maintenance()).pending()
-  if (options.format === 'json') return printJson(context, { steps })
+  if (options.format === 'json') return printJson(context, 'db migrate', { steps })
   for (const { version, statements } of steps) {
     context.stdout.write(`schema ${version}\n${statements.map((statement) => `  ${statement}\n`).join('')}`)
   }

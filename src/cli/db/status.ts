@@ -9,7 +9,8 @@ import { rowsText, writeLines } from './text.ts'
 export async function status({ context, options, env, maintenance }: Job): Promise<ExitCode> {
   const found = await (await maintenance()).status()
   const analytics = await analyticsStatus(context, env)
-  if (options.format === 'json') return printJson(context, { store: found, ...(analytics && { analytics }) })
+  if (options.format === 'json')
+    return printJson(context, 'db status', { store: found, ...(analytics && { analytics }) })
   const { version, latest, readable, walBytes, verifiedAt } = found
   const schema =
     version === latest

@@ -14,7 +14,7 @@ export async function verify({
   const analytics = await (await analyticsMaintenance())?.verify(context.clock.now())
   const code = result.ok && analytics?.ok !== false ? EXIT.passed : EXIT.failed
   if (options.format === 'json') {
-    printJson(context, { result, ...(analytics && { analytics }) })
+    printJson(context, 'db verify', { result, ...(analytics && { analytics }) })
     return code
   }
   for (const fault of result.faults) context.stdout.write(`✖ ${fault}\n`)

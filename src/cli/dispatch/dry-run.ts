@@ -6,7 +6,7 @@ import type { DispatchOptions, Source } from './source.ts'
 /** Shows what a call would send, in the order in which it would, without claiming anything. */
 export async function dryRun(context: Context, source: Source, options: DispatchOptions): Promise<ExitCode> {
   const due = (await source.due?.(options.limit ?? 100)) ?? []
-  if (options.format === 'json') return printJson(context, { due })
+  if (options.format === 'json') return printJson(context, 'dispatch', { due })
   for (const { id, day, nextAttemptAt } of due) {
     context.stdout.write(`day ${day} of ${id}, due since ${new Date(nextAttemptAt ?? 0).toISOString()}\n`)
   }

@@ -60,7 +60,7 @@ async function status(
     const counts = await sending.days(context.clock.now() - (options.days - 1) * DAY_MS)
     const paused = await sending.pause()
     return options.format === 'json'
-      ? printJson(context, { ...(paused && { paused }), counts })
+      ? printJson(context, 'email feedback status', { ...(paused && { paused }), counts })
       : printText(context, feedbackStatusText({ counts, paused }))
   })
 }
@@ -121,7 +121,7 @@ interface Said {
 function say(context: Context, { format }: StoreOptions, said: Said): void {
   if (format === 'json') {
     const { changed: recorded, ...rest } = said
-    printJson(context, { ...rest, recorded })
+    printJson(context, 'email feedback', { ...rest, recorded })
     return
   }
   const { outcome, reason, changed, repeated, unmatched } = said

@@ -30,8 +30,9 @@ export function configureSuppressions(
       'after',
       '\nExamples:\n  platformctl email suppressions list\n  platformctl email suppressions remove ada@example.com --reason "new mailbox, asked by phone"',
     )
-  const add = (name: string, summary: string, ...examples: string[]) =>
-    storeSubcommand(command, { name, summary, examples }).addOption(formatOption(['text', 'json']))
+  const plain = (name: string, summary: string, ...examples: string[]) =>
+    storeSubcommand(command, { name, summary, examples })
+  const add = (...like: Parameters<typeof plain>) => plain(...like).addOption(formatOption(['text', 'json']))
   const run = async (options: Options, work: (list: SuppressionList) => Promise<ExitCode>) =>
     settle(await withPlatform(context, options, async (platform) => work(await platform.suppressionList())))
   const cause = () =>
@@ -70,8 +71,8 @@ export function configureSuppressions(
     .action((file: string, options: Options) =>
       run(options, (found) => importFile(context, found, file, options)),
     )
-  add('export', 'print the list as CSV, as import reads it', ' > suppressed.csv').action((options: Options) =>
-    run(options, (found) => exportAll(context, found)),
+  plain('export', 'print the list as CSV, as import reads it', ' > suppressed.csv').action(
+    (options: Options) => run(options, (found) => exportAll(context, found)),
   )
 }
 
@@ -86,7 +87,7 @@ async function list(context: Context, found: SuppressionList, { format }: Option
   const addresses = await allOf(found)
   const time = (at: number) => new Date(at).toISOString()
   if (format === 'json')
-    return printJson(context, {
+    return printJson(context, 'email suppressions list', {
       suppressions: addresses.map(({ identity, at, ...rest }) => ({
         address: identity,
         at: time(at),
@@ -107,7 +108,7 @@ async function addOne(
 ): Promise<ExitCode> {
   const { suppressAddress } = await import('../../core/mail/feedback/suppressions.ts')
   const outcome = await suppressAddress(found, { ...(await changeOf(context, address)), cause, reason })
-  if (format === 'json') return printJson(context, { outcome })
+  if (format === 'json') return printJson(context, 'email suppressions add', { outcome })
   const sentences = {
     added: 'suppressed; its subscriptions have ended',
     known: 'it is suppressed already, by this cause or one that stops as much mail',
@@ -128,7 +129,7 @@ async function remove(
       EXIT.failed,
       'this address is not suppressed: platformctl email suppressions list shows all that are.',
     )
-  if (format === 'json') return printJson(context, { outcome: 'removed' })
+  if (format === 'json') return printJson(context, 'email suppressions remove', { outcome: 'removed' })
   return printText(context, 'it can be mailed again; a course starts when it subscribes anew\n')
 }
 
@@ -147,7 +148,7 @@ async function importFile(
   try {
     const { suppressions, passing } = readSuppressionCsv(text, cause)
     const counts = await importSuppressions(found, { ...by(context), rows: suppressions, file })
-    if (format === 'json') return printJson(context, { ...counts, passing })
+    if (format === 'json') return printJson(context, 'email suppressions import', { ...counts, passing })
     return printText(
       context,
       `${counts.added} added, ${counts.known} known, ${counts.skipped} skipped (malformed or erased), ${passing} left out because the address may exist\n`,

@@ -1,0 +1,54 @@
+import * as z from 'zod'
+import { DOCUMENTS } from '../src/cli/documents/documents.ts'
+import { reportSchema } from '../src/core/live/report-schema.ts'
+import type { Platform } from '../src/core/platform.ts'
+import { openapiDocument } from '../src/daemon/openapi/document.ts'
+import { healthDocumentSchema } from './reference/health-schema.ts'
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** The schema file of each command that has `--format json`, by command: without folder and ending. */
+export const SCHEMA_OF: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.keys(DOCUMENTS).map((command) => [command, command.replaceAll(' ', '-')])),
+  preflight: 'report',
+  'env check': 'report',
+  health: 'health',
+}
+
+/** Every published JSON Schema (2020-12), by the name of its file. */
+export function jsonSchemas(platform: Platform): Readonly<Record<string, Schema>> {
+  return {
+    ...Object.fromEntries(
+      Object.entries(DOCUMENTS).map(([command, schema]) => [
+        command.replaceAll(' ', '-'),
+        {
+          title: `What platformctl ${command} --format json writes`,
+          ...z.toJSONSchema(schema, {
+            target: 'draft-2020-12',
+            io: 'output',
+            // Every whole number of zod ends at the largest that JavaScript can hold; that is no promise of ours.
+            override: ({ jsonSchema }) => {
+              if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+            },
+          }),
+        },
+      ]),
+    ),
+    report: reportSchema(platform.contract),
+    health: healthDocumentSchema(platform.contract.services),
+    http: httpSchema(platform),
+  }
+}
+
+/** The bodies of the daemon's requests and answers, each under `$defs`; /openapi.json says which is whose. */
+function httpSchema(platform: Platform): Schema {
+  const { components } = openapiDocument(platform, () => 'http://localhost') as unknown as {
+    readonly components: { readonly schemas: Schema }
+  }
+  const text = JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/$defs/')
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'JSON bodies of the daemon’s requests and answers',
+    $defs: JSON.parse(text) as Schema,
+  }
+}

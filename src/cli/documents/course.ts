@@ -1,0 +1,135 @@
+import * as z from 'zod'
+import { DispatchAnswer } from '../../daemon/openapi/answers.ts'
+import {
+  count,
+  courseCounts,
+  list,
+  milliseconds,
+  pause,
+  subscriptionState,
+  text,
+  time,
+  versioned,
+} from './parts.ts'
+
+const problem = z.strictObject({
+  kind: z.enum(['failed', 'unknown', 'parked', 'bounced', 'suppressed']),
+  reason: text,
+  since: milliseconds,
+})
+
+const subscription = z.strictObject({
+  id: text,
+  address: text,
+  course: text,
+  state: subscriptionState,
+  enrolment: count.describe('Rises each time that the course starts over.'),
+  createdAt: milliseconds,
+  confirmedAt: milliseconds.optional(),
+  unsubscribedAt: milliseconds.optional(),
+  sentDays: list(count),
+  lessons: count,
+  dueAt: milliseconds.optional(),
+  lastSentAt: milliseconds.optional(),
+  courseVersion: text.optional(),
+  timeZone: text.optional(),
+  language: text.optional(),
+  nextAttemptAt: milliseconds.optional(),
+  failures: count,
+  problem: problem.optional(),
+})
+
+const withHistory = subscription.extend({
+  history: list(
+    z.strictObject({
+      at: time,
+      kind: text,
+      enrolment: count,
+      day: count.describe('The lesson; 0 for an entry that concerns none.'),
+      outcome: text.optional(),
+      reason: text.optional(),
+      messageId: text.optional(),
+      providerId: text.optional(),
+      source: text.optional(),
+      attempt: count.optional(),
+    }),
+  ),
+})
+
+export const courseStatus = versioned({
+  ...courseCounts.shape,
+  paused: pause.optional(),
+  problems: list(
+    z.strictObject({
+      id: text,
+      day: count,
+      kind: problem.shape.kind.optional(),
+      reason: text.optional(),
+      since: milliseconds.optional(),
+      nextAttemptAt: milliseconds.optional(),
+      address: text.describe('Shortened.'),
+      messageId: text.optional(),
+    }),
+  ),
+})
+
+export const courseShow = versioned({
+  ...withHistory.shape,
+  enrolments: list(withHistory).describe('Every course of this person; the first one is also at the top.'),
+})
+
+export const courseList = z.union([
+  versioned({
+    courses: list(
+      z.strictObject({
+        id: text,
+        title: text,
+        lessons: count,
+        cadence: text,
+        unconfirmed: count,
+        confirmed: count,
+        unsubscribed: count,
+      }),
+    ),
+  }).describe('Without an address.'),
+  versioned({
+    enrolments: list(
+      z.strictObject({
+        id: text,
+        course: text,
+        state: z.enum([...subscriptionState.options, 'finished']),
+        enrolment: count,
+        sent: count,
+        lessons: count,
+        nextAt: milliseconds.optional(),
+      }),
+    ),
+  }).describe('With an address.'),
+])
+
+export const courseEnrol = versioned({ enrolled: z.literal(true), id: text, enrolment: count })
+export const courseCancel = versioned({ cancelled: z.boolean() })
+export const courseResendConfirmation = versioned({ sent: z.literal(true), id: text })
+export const courseResume = versioned({ resumed: z.literal(true) })
+export const courseErase = versioned({
+  erased: z.boolean(),
+  related: count.describe('Invites, sign-in requests and records of sent mail that were deleted.'),
+  bytesGone: z.boolean().describe('False: the file may still hold the bytes; run the command again.'),
+  suppressed: z.literal(true),
+})
+
+const decision = z.enum(['retry', 'sent'])
+export const courseResolve = z.union([
+  versioned({ subscription: text, resolved: decision }).describe('For one subscription.'),
+  versioned({ count, resolved: decision }).describe('With --all or --reason.'),
+])
+
+export const dispatch = z.union([
+  DispatchAnswer.extend({
+    version: z.literal(1),
+    limit: z.int().min(1).nullable().describe('null with --drain.'),
+  }),
+  versioned({
+    due: list(z.strictObject({ id: text, day: count.optional(), nextAttemptAt: milliseconds.optional() })),
+  }).describe('With --dry-run.'),
+])

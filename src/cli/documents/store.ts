@@ -1,0 +1,88 @@
+import * as z from 'zod'
+import { count, countsByName, list, milliseconds, text, time, versioned } from './parts.ts'
+
+const kind = z.enum(['sqlite', 'postgres'])
+
+const verified = z.strictObject({
+  ok: z.boolean(),
+  damaged: z.boolean().describe('The file itself is unsound.'),
+  checked: count.describe('Subscriptions looked at.'),
+  faults: list(text).describe('At most 100.'),
+  moreFaults: count,
+})
+
+const backup = z.strictObject({ file: text, bytes: count, version: count, counts: countsByName })
+
+const restored = z.strictObject({
+  version: count,
+  counts: countsByName,
+  faults: list(text).describe('Rows that break a promise of the course; restored as they were.'),
+  replayed: z
+    .strictObject({
+      unsubscribed: count,
+      undone: count,
+      erased: count,
+      suppressed: count,
+      released: count,
+    })
+    .describe('What happened after the backup, and was done again.'),
+  kept: text.optional().describe('Where the replaced file is now.'),
+})
+
+export const dbStatus = versioned({
+  store: z.strictObject({
+    kind,
+    location: text,
+    version: count.describe('Of the schema.'),
+    latest: count.describe('The schema that this build brings.'),
+    readable: z.boolean().describe('This build can run on it.'),
+    bytes: count,
+    walBytes: count.optional(),
+    counts: countsByName,
+    verifiedAt: milliseconds.optional(),
+  }),
+  analytics: z
+    .strictObject({
+      table: text.optional(),
+      location: text,
+      batches: count,
+      events: count,
+      bytes: count.optional(),
+    })
+    .optional(),
+})
+
+export const dbMigrate = z.union([
+  versioned({ result: z.strictObject({ from: count, to: count }) }),
+  versioned({ steps: list(z.strictObject({ version: count, statements: list(text) })) }).describe(
+    'With --plan.',
+  ),
+])
+
+export const dbBackup = versioned({ result: backup, analytics: backup.optional() })
+export const dbRestore = versioned({ result: restored, analytics: restored.optional() })
+export const dbVerify = versioned({ result: verified, analytics: verified.optional() })
+
+export const dbCopy = z.union([
+  versioned({ counts: countsByName, verified }),
+  versioned({
+    same: z.boolean(),
+    differences: list(
+      z.strictObject({ table: text, from: count.describe('Rows here.'), to: count.describe('Rows there.') }),
+    ),
+  }).describe('With --verify, or with --resume where the other store holds rows.'),
+])
+
+export const dbAudit = versioned({
+  entries: list(
+    z.strictObject({
+      id: text,
+      at: time,
+      action: z.enum(['erase', 'resolve', 'restore', 'suppress', 'unsuppress', 'resume', 'enrol', 'cancel']),
+      who: text,
+      place: text,
+      subject: text.optional().describe('The id of a subscription, or the keyed hash of an address.'),
+      details: text.optional(),
+    }),
+  ),
+})
