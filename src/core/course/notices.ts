@@ -48,7 +48,7 @@ export interface NoticeStore {
   wake(input: { readonly now: number; readonly limit: number }): Promise<number>
   /** Whether a notice is to be sent now. */
   isDue(now: number): Promise<boolean>
-  /** Forgets notices published before that moment, all but the newest. */
+  /** Forgets notices published before that moment, but not the newest, nor those of announcements that are kept: they would be published again. */
   prune(before: number): Promise<void>
 }
 

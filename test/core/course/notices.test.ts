@@ -315,6 +315,24 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await round()
     expect(says()).toEqual(['ada@example.com closed store-2'])
   })
+
+  test('an announcement without an end is mailed once, however old its notice grows', async () => {
+    const { subscribe, opens, round, says, pass, store, clock } = await world(kind)
+    await subscribe('ada@example.com')
+    const announcement = { id: 'a1', text: 'Search is slow', from: clock.now(), until: undefined, by: 'ops' }
+    await store.incidents.announce(announcement)
+    await round()
+    await opens('mail')
+    await round()
+    pass(HOUR)
+    await store.notices.prune(clock.now())
+    await round()
+    expect(says()).toEqual(['ada@example.com announced a1', 'ada@example.com opened mail-1'])
+    await store.incidents.withdraw({ id: 'a1', now: clock.now() })
+    await store.incidents.prune({ before: clock.now() + 1, keep: 10 })
+    await store.notices.prune(clock.now())
+    expect(await store.notices.after(0)).toMatchObject([{ subject: 'mail-1' }])
+  })
 })
 
 type Step =

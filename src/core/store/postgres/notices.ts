@@ -60,7 +60,8 @@ export function postgresNotices(pool: Pool): NoticeStore {
     prune: (before) =>
       guarded(async () => {
         await pool.query(
-          'DELETE FROM platformctl.notice WHERE at < $1 AND seq < (SELECT max(seq) FROM platformctl.notice)',
+          `DELETE FROM platformctl.notice WHERE at < $1 AND seq < (SELECT max(seq) FROM platformctl.notice)
+             AND NOT (kind = 'announced' AND subject IN (SELECT id FROM platformctl.announcement))`,
           [before],
         )
       }),

@@ -25,7 +25,9 @@ export function sqliteNotices(database: SqliteDatabase, guarded: Guarded): Notic
         SELECT EXISTS (SELECT 1 FROM subscription INDEXED BY subscription_notice
           WHERE course = 'status' AND next_attempt_at <= ?)`)
       .pluck(),
-    prune: database.prepare('DELETE FROM notice WHERE at < ? AND seq < (SELECT max(seq) FROM notice)'),
+    prune: database.prepare(`
+      DELETE FROM notice WHERE at < ? AND seq < (SELECT max(seq) FROM notice)
+        AND NOT (kind = 'announced' AND subject IN (SELECT id FROM announcement))`),
   }
   const headNow = () => Number(sql.head.get())
   return {
