@@ -122,6 +122,32 @@ test('a restore does again what happened after the backup: unsubscribes, undone 
   expect(await again.course.isSuppressed('suppressed-joan')).toBe(true)
 })
 
+test('a restore ends the course of somebody who left when it had begun again after the backup', async () => {
+  const it = await store()
+  await it.confirmed('ada')
+  const from = await it.backup('b.sqlite')
+  const beside = new Database(it.file)
+  beside.exec(`UPDATE subscription SET sent_days = '[1,2,3,4,5,6,7]', next_attempt_at = NULL`)
+  beside.close()
+  const again = { identity: 'ada@example.com', mailboxKey: 'ada@example.com', address: 'ada@example.com' }
+  const enrolled = await it.opened.course.enrol({
+    ...again,
+    begin,
+    course: 'quantum',
+    id: 'new',
+    now: NOW + 1,
+  })
+  expect(enrolled).toMatchObject({ id: 'id-ada', enrolment: 2 })
+  await it.opened.course.unsubscribe({ id: 'id-ada', enrolment: 2, now: NOW + 2 })
+  await it.close()
+
+  const restored = await restoreStore({ kind: 'sqlite', file: it.file }, { from, force: true, now: NOW + 3 })
+  expect(restored.replayed).toMatchObject({ unsubscribed: 1 })
+  const after = await openStore({ kind: 'sqlite', file: it.file })
+  onTestFinished(() => after.close())
+  expect(await after.course.find('ada@example.com')).toMatchObject({ state: 'unsubscribed', enrolment: 1 })
+})
+
 test('a torn line of the journal loses no other line', async () => {
   const it = await store()
   await it.confirmed('ada')

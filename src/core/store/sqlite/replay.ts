@@ -76,12 +76,14 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   forgetMailboxes(database, erasedHashes)
   for (const what of await replayListings(database, [...listings.values()])) count[what] += 1
   for (const { what, at, id, enrolment } of last.values()) {
-    // A course that was started over since is not the one that was ended.
-    if (enrolmentOf.get(id) !== enrolment) continue
+    const current = Number(enrolmentOf.get(id) ?? Number.POSITIVE_INFINITY)
+    // A course that was started over since is not the one that was ended. One that began again only after the backup
+    // does not exist any more: whoever left it stays out, and nobody who came back to it is in the one before.
+    if (current > enrolment || (current < enrolment && what === 'undone')) continue
     // The suppression that ended it has just been done again; to end it twice would say that its subscriber left too.
     if (what === 'unsubscribed' && endedAt.get(id) === at) continue
     const before = state.get(id)
-    if (what === 'unsubscribed') await course.unsubscribe({ id, enrolment, now: at })
+    if (what === 'unsubscribed') await course.unsubscribe({ id, enrolment: current, now: at })
     else await course.undoUnsubscribe({ id, enrolment, now: at })
     if (state.get(id) !== before) count[what] += 1
   }
