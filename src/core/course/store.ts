@@ -310,7 +310,7 @@ export interface CourseStore {
     /** Written in the same transaction. */
     readonly audit?: AuditEntry
   }): Promise<Erased>
-  /** Unconfirmed subscriptions whose last confirmation mail was not handed over between the two times, oldest first. */
+  /** Who asked for a course, also for one that had ended before, and whose last confirmation mail was not handed over between the two times; oldest first. */
   failedConfirmations(input: {
     readonly from: number
     readonly to: number

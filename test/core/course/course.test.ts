@@ -483,6 +483,34 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.confirm(it.token())).toBe('confirmed')
   })
 
+  test('a confirmation that failed is mailed again to somebody who comes back as well, and to nobody who left since', async () => {
+    const it = await (await course(kind)).confirmed()
+    await it.dispatch()
+    await it.course.unsubscribe(it.link())
+    const fails = () =>
+      it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }) as const)
+    const works = () => it.answer((message) => ({ kind: 'sent', id: message.key }))
+    it.pass(2 * HOUR_MS)
+    fails()
+    await it.subscribe()
+    it.pass(HOUR_MS)
+    works()
+    expect(await it.course.retryConfirmations()).toBe(1)
+    expect(await it.course.confirm(it.token())).toBe('confirmed')
+    await it.dispatch()
+    const link = it.link()
+    await it.course.unsubscribe(link)
+
+    it.pass(DAY_MS)
+    fails()
+    await it.subscribe()
+    it.pass(HOUR_MS)
+    works()
+    await it.course.undoUnsubscribe(link)
+    await it.course.unsubscribe(link)
+    expect(await it.course.retryConfirmations()).toBe(0)
+  })
+
   test('a confirmation of which nobody knows whether it arrived is not mailed again: its link must go on working', async () => {
     const it = await course(kind)
     it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))

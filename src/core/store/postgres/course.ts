@@ -522,7 +522,10 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const { rows } = await pool.query<{ id: string; address: string; language: string | null }>(
           `SELECT s.id, s.address, (SELECT language FROM platformctl.confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
            FROM platformctl.subscription_event e JOIN ${TABLE} s ON s.id = e.subscription
-           WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN $1 AND $2 AND s.state = 'unconfirmed'
+           WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN $1 AND $2
+             AND (s.state = 'unconfirmed' OR (s.state = 'unsubscribed' AND s.unsubscribed_at < e.at)
+               OR (s.state = 'confirmed' AND s.course <> 'status' AND ${LESSONS_SENT} >= s.lessons))
+             AND EXISTS (SELECT 1 FROM platformctl.confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND NOT c.replaced)
              AND NOT EXISTS (SELECT 1 FROM platformctl.subscription_event l
                WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
            ORDER BY e.at LIMIT $3`,

@@ -49,8 +49,10 @@ const ROWS_A_STEP = 500
 /** Before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
+/** A row that a hand has damaged counts as one without lessons. */
+const LESSONS_SENT = 'CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END'
 /** When the lesson in hand became due, as `recordOf` reads it. */
-const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END)`
+const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * ${LESSONS_SENT})`
 /** Both halves of the one index: lessons that never failed, and those that did. */
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
@@ -128,7 +130,10 @@ export function sqliteCourse(
     failedConfirmations: prepare(`
       SELECT s.id, s.address, (SELECT language FROM confirmation c WHERE c.subscription = s.id ORDER BY c.created_at DESC LIMIT 1) AS language
       FROM subscription_event e JOIN subscription s ON s.id = e.subscription
-      WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN @from AND @to AND s.state = 'unconfirmed'
+      WHERE e.kind = 'confirmation' AND e.outcome = 'transient' AND e.at BETWEEN @from AND @to
+        AND (s.state = 'unconfirmed' OR (s.state = 'unsubscribed' AND s.unsubscribed_at < e.at)
+          OR (s.state = 'confirmed' AND s.course <> 'status' AND ${LESSONS_SENT} >= s.lessons))
+        AND EXISTS (SELECT 1 FROM confirmation c WHERE c.subscription = s.id AND c.used_at IS NULL AND c.replaced = 0)
         AND NOT EXISTS (SELECT 1 FROM subscription_event l WHERE l.subscription = e.subscription AND l.kind = 'confirmation' AND l.at > e.at)
       ORDER BY e.at LIMIT @limit`),
     renewConfirmation: prepare(
@@ -179,7 +184,7 @@ export function sqliteCourse(
       `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)}) ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
     ),
     byState: prepare(
-      'SELECT course, state, CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3',
+      `SELECT course, state, ${LESSONS_SENT} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
     ),
     byProblem: prepare(
       'SELECT problem_kind AS kind, count(*) AS count FROM subscription WHERE problem_kind IS NOT NULL GROUP BY problem_kind',
