@@ -84,7 +84,9 @@ export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
   }
   return {
     async refresh() {
-      const newer = await store.after(head)
+      const answer = await store.after(head)
+      // Another answer may have arrived first.
+      const newer = answer.filter(({ seq }) => seq > head)
       const last = newer.at(-1)
       if (last === undefined) return
       head = last.seq

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
-import { createNotices, NOTICES } from '../../../src/core/course/notices.ts'
+import { createNotices, NOTICES, type Notice } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { isSilent } from '../../../src/core/incidents/due.ts'
 import { tellDue } from '../../../src/core/incidents/teller.ts'
@@ -333,6 +333,24 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     await store.notices.prune(clock.now())
     expect(await store.notices.after(0)).toMatchObject([{ subject: 'mail-1' }])
   })
+})
+
+test('what was read of notices is kept, in whatever order two answers arrive', async () => {
+  const notice = (seq: number): Notice => ({
+    seq,
+    subject: `mail-${seq}`,
+    kind: 'opened',
+    at: seq,
+    facts: { from: seq },
+  })
+  const slow = Promise.withResolvers<readonly Notice[]>()
+  const answers = [slow.promise, Promise.resolve([notice(1), notice(2)]), Promise.resolve([])]
+  const notices = createNotices({ after: () => answers.shift() ?? Promise.resolve([]) })
+  const first = notices.refresh()
+  await notices.refresh()
+  slow.resolve([notice(1)])
+  await first
+  expect([notices.head(), notices.plan(0).lessons.length]).toEqual([2, 2])
 })
 
 type Step =
