@@ -29,8 +29,13 @@ export interface PastEntry extends HistoryEntry {
   readonly attempt: number | undefined
 }
 
-/** A subscription keeps this many entries; the oldest go first. */
+/** A subscription keeps this many entries, and a few more for a while; the oldest go first. */
 export const MOST_ENTRIES = 200
+
+/** Whether the oldest are to be looked for after this entry. Of messages that were sent only now and then: nearly every entry is one. */
+export function mayExceed({ outcome, day }: HistoryEntry): boolean {
+  return outcome !== 'sent' || day % 50 === 0
+}
 
 /** The outcome of a message as an entry shows it. */
 export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 'reason' | 'providerId'> {

@@ -96,7 +96,9 @@ export function nextLesson(
 
 /** The lowest unsent day, or undefined when all lessons were sent. */
 export function nextDay(sentDays: readonly number[], lessons: number): number | undefined {
-  for (let day = 1; day <= lessons; day += 1) if (!sentDays.includes(day)) return day
+  // Nearly always in order: a subscriber may have had thousands of notices.
+  for (let day = 1; day <= lessons; day += 1)
+    if (sentDays[day - 1] !== day && !sentDays.includes(day)) return day
   return undefined
 }
 

@@ -545,6 +545,18 @@ describe.each(STORES)('on the store %s', (kind) => {
     const history = await it.course.history(id)
     expect(history).toHaveLength(MOST_ENTRIES)
     expect(history.at(-1)).toMatchObject({ kind: 'confirmed' })
+    // A subscriber of incidents is sent hundreds, and nothing else ever happens.
+    for (let day = 1; day <= 50; day += 1)
+      await it.store.course.remember(id, {
+        at: START + day,
+        kind: 'attempt',
+        enrolment: 1,
+        day,
+        outcome: 'sent',
+      })
+    const newer = await it.course.history(id)
+    expect(newer).toHaveLength(MOST_ENTRIES)
+    expect(newer.at(-1)).toMatchObject({ day: 50 })
   })
 
   test.each([

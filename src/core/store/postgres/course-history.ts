@@ -1,4 +1,4 @@
-import { type HistoryEntry, MOST_ENTRIES } from '../../course/history.ts'
+import { type HistoryEntry, MOST_ENTRIES, mayExceed } from '../../course/history.ts'
 import { historyRow } from '../history-rows.ts'
 import type { Queryable } from './connection.ts'
 
@@ -25,7 +25,5 @@ export async function remember(
 ): Promise<void> {
   if (entries.length === 0) return
   await on.query(INSERT, [JSON.stringify(entries.map(([id, entry]) => historyRow(id, entry)))])
-  // Lessons that are sent bound themselves.
-  for (const [subscription, { outcome }] of entries)
-    if (outcome !== 'sent') await on.query(BOUND, [subscription])
+  for (const [subscription, entry] of entries) if (mayExceed(entry)) await on.query(BOUND, [subscription])
 }

@@ -1,4 +1,4 @@
-import { type HistoryEntry, MOST_ENTRIES, type PastEntry } from '../../course/history.ts'
+import { type HistoryEntry, MOST_ENTRIES, mayExceed, type PastEntry } from '../../course/history.ts'
 import { type HistoryRow, historyRow, pastEntry } from '../history-rows.ts'
 import type { SqliteDatabase } from './connection.ts'
 
@@ -24,8 +24,7 @@ export function sqliteHistory(database: SqliteDatabase): {
   return {
     add(subscription, entry) {
       insert.run(historyRow(subscription, entry))
-      // Lessons that are sent bound themselves.
-      if (entry.outcome !== 'sent') bound.run({ subscription })
+      if (mayExceed(entry)) bound.run({ subscription })
     },
     // STRICT tables and the columns above make them rows.
     of: (subscription) => (select.all(subscription) as HistoryRow[]).map(pastEntry),
