@@ -94,6 +94,27 @@ test('a store is copied into PostgreSQL with every row of every table, and works
   await store.close()
 })
 
+test('a row whose list of days a hand has damaged is copied as it is, there and back', async () => {
+  const { url, copy, back, file, query } = await stores()
+  const database = new Database(file)
+  database.exec(`UPDATE subscription SET sent_days = '[1,' WHERE id = 'grace'`)
+  database.close()
+  const asItWas = {
+    code: 1,
+    stdout: expect.stringMatching(/^copied: .*\n✖ subscription grace: .*\n✖ copied as it was/),
+    stderr: '',
+  }
+  expect(await copy('--to', url)).toMatchObject(asItWas)
+  expect(await query(`SELECT sent_days FROM platformctl.subscription WHERE id = 'grace'`)).toEqual([
+    { sent_days: '[1,' },
+  ])
+  const returned = path.join(path.dirname(file), 'returned.sqlite')
+  expect(await back(`sqlite:${returned}`)).toMatchObject(asItWas)
+  const again = new Database(returned)
+  expect(again.prepare(`SELECT sent_days FROM subscription WHERE id = 'grace'`).pluck().get()).toBe('[1,')
+  again.close()
+})
+
 test('a copy of a damaged store names that file, and leaves the database as it was', async () => {
   const { url, copy, file } = await stores()
   const bytes = await readFile(file)

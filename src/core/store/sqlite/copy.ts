@@ -45,7 +45,7 @@ export function sqliteSource(file: string): CopySource {
             Object.fromEntries(
               Object.entries(row).map(([name, value]) => [
                 name,
-                JSON_COLUMNS.has(name) ? (JSON.parse(String(value)) as unknown) : value,
+                JSON_COLUMNS.has(name) ? parsedOr(String(value)) : value,
               ]),
             ),
           )
@@ -56,6 +56,15 @@ export function sqliteSource(file: string): CopySource {
       database.exec('ROLLBACK')
       database.close()
     },
+  }
+}
+
+/** What a hand has damaged stays the text that it is. */
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }
 
