@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { NOW, RECORDS } from '../../support/accounts.ts'
 import { addressOf, openTestStore, postgresServer, STORES } from '../../support/stores.ts'
 
-async function storeWithRecords(kind: (typeof STORES)[number]) {
+async function storeWithRecords(kind: (typeof STORES)[number], records = RECORDS) {
   const address = await addressOf(kind)
   const store = await openTestStore(address)
   if (address?.kind === 'postgres')
-    await (await postgresServer()).query(address.url.reveal(), `SET search_path = platformctl; ${RECORDS}`)
+    await (await postgresServer()).query(address.url.reveal(), `SET search_path = platformctl; ${records}`)
   if (address?.kind === 'sqlite') {
     const beside = new Database(address.file)
-    beside.exec(RECORDS)
+    beside.exec(records)
     beside.close()
   }
   return store
@@ -46,6 +46,21 @@ describe.each(STORES.filter((kind) => kind !== 'memory'))('the directory on %s',
       directory.findPassedExam({ id: 'other', subject: 'ada' }),
     ])
     expect(none).toEqual(Array(7).fill(undefined))
+  })
+})
+
+describe.each(STORES.filter((kind) => kind !== 'memory'))('an erasure on %s', (kind) => {
+  test('finds the address in capitals, also those of letters beyond ASCII', async () => {
+    const rows = `INSERT INTO login_request VALUES ('l1', 'Ada@BÜCHER.example', '/l', 1), ('l2', 'ada@zürich.example', '/l', 1)`
+    const { course } = await storeWithRecords(kind, rows)
+    const erased = await course.erase({
+      identity: 'ada@xn--bcher-kva.example',
+      spellings: ['ada@xn--bcher-kva.example', 'ada@bücher.example'],
+      recipients: [],
+      suppressionHash: 'hash',
+      now: NOW,
+    })
+    expect(erased.related).toBe(1)
   })
 })
 

@@ -561,10 +561,14 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         ])
         let related = 0
         for (const table of ['organisation_invite', 'login_request']) {
-          const removed = await on.query(`DELETE FROM platformctl.${table} WHERE lower(address) = ANY ($1)`, [
-            spellings,
-          ])
-          related += removed.rowCount ?? 0
+          // Which letters it can make small depends on the database's locale.
+          const { rows } = await on.query<{ id: string; address: string }>(
+            `SELECT id, address FROM platformctl.${table} WHERE lower(address) = ANY ($1) OR address ~ '[^ -~]'`,
+            [spellings],
+          )
+          const theirs = rows.filter(({ address }) => spellings.includes(address.toLowerCase()))
+          await on.query(`DELETE FROM platformctl.${table} WHERE id = ANY ($1)`, [theirs.map(({ id }) => id)])
+          related += theirs.length
         }
         await on.query('DELETE FROM platformctl.mailbox WHERE identity = $1', [identity])
         const mails = await on.query('DELETE FROM platformctl.sent_mail WHERE recipient = ANY ($1)', [

@@ -20,19 +20,24 @@ export function eraseRows(
     readonly recipients: readonly string[]
   },
 ): { readonly rows: ErasedRows; readonly sentMail: number; readonly written: readonly string[] } {
-  const spellings = JSON.stringify(person.spellings)
   database.prepare('DELETE FROM mailbox WHERE identity = ?').run(person.identity)
   const subscriptions = database
     .prepare(
       'DELETE FROM subscription WHERE identity = @identity OR person = @identity RETURNING id, address',
     )
     .all({ identity: person.identity }) as { id: string; address: string }[]
-  const related = (table: 'organisation_invite' | 'login_request') =>
-    database
+  const related = (table: 'organisation_invite' | 'login_request') => {
+    const drop = database.prepare(`DELETE FROM ${table} WHERE id = ?`)
+    const rows = database
       .prepare(
-        `DELETE FROM ${table} WHERE lower(address) IN (SELECT value FROM json_each(?)) RETURNING id, address`,
+        // SQLite knows the small letters of ASCII only.
+        `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM json_each(?)) OR address GLOB '*[^ -~]*'`,
       )
-      .all(spellings) as { id: string; address: string }[]
+      .all(JSON.stringify(person.spellings)) as { id: string; address: string }[]
+    const theirs = rows.filter(({ address }) => person.spellings.includes(address.toLowerCase()))
+    for (const { id } of theirs) drop.run(id)
+    return theirs
+  }
   const invites = related('organisation_invite')
   const logins = related('login_request')
   const { changes } = database
