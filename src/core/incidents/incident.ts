@@ -73,7 +73,7 @@ export interface IncidentStore {
   close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
   /** False: there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
-  /** The newest first. */
+  /** The newest first: so many, and all that are open. */
   list(limit: number): Promise<readonly StoredIncident[]>
   /**
    * Takes a message for `leaseMs`, for one caller at a time: the number of this attempt. Undefined: it was sent or
@@ -99,6 +99,6 @@ export interface IncidentStore {
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Those that are not over, planned ones too: the one that begins first comes first. */
   announcements(now: number): Promise<readonly Announcement[]>
-  /** The one that ends last. */
+  /** The one that begins last: it replaces those before it. */
   lastSilence(): Promise<Silence | undefined>
 }

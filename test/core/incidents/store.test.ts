@@ -99,6 +99,16 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.lastSilence()).toBeUndefined()
   })
 
+  test('one that is open is listed, however many opened after it', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    await incidents.open(incident('old', 'build_skew'))
+    for (let n = 1; n <= 3; n += 1) {
+      await incidents.open({ ...incident(`flap-${n}`), openedAt: NOW + n })
+      await incidents.close({ cause: 'mail', now: NOW + n, unseenSince: NOW + n })
+    }
+    expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
+  })
+
   test('a message is taken by one caller, tried again when due, and never after it was sent', async () => {
     const address = await addressOf(kind)
     const { incidents } = await openTestStore(address)

@@ -65,7 +65,9 @@ export function postgresIncidents(pool: Pool): IncidentStore {
     list: (limit) =>
       guarded(async () => {
         const { rows } = await pool.query<IncidentRow>(
-          `SELECT ${COLUMNS} FROM platformctl.incident ORDER BY opened_at DESC, id LIMIT $1`,
+          `SELECT ${COLUMNS} FROM platformctl.incident
+           WHERE closed_at IS NULL OR id IN (SELECT id FROM platformctl.incident ORDER BY opened_at DESC, id LIMIT $1)
+           ORDER BY opened_at DESC, id`,
           [limit],
         )
         return rows.map(incidentOf)

@@ -30,7 +30,9 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
     acknowledge: database.prepare(
       'UPDATE incident SET acknowledged_at = @now, acknowledged_by = @by WHERE id = @id AND closed_at IS NULL AND acknowledged_at IS NULL',
     ),
-    list: database.prepare('SELECT * FROM incident ORDER BY opened_at DESC, id LIMIT ?'),
+    list: database.prepare(`
+      SELECT * FROM incident WHERE closed_at IS NULL OR id IN (SELECT id FROM incident ORDER BY opened_at DESC, id LIMIT ?)
+      ORDER BY opened_at DESC, id`),
     // A lease that ends later than any could was written under a clock that was ahead.
     claim: database
       .prepare(`
