@@ -18,7 +18,7 @@ async function offered(words: string[]): Promise<string[]> {
     `${await script('bash')}
 COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _platformctl; printf '%s\\n' "\${COMPREPLY[@]}"`,
   ])
-  return stdout.split('\n')
+  return stdout.split('\n').filter((word) => word !== '')
 }
 
 test('bash completes commands, their options and the closed sets of their arguments', async () => {
@@ -27,6 +27,20 @@ test('bash completes commands, their options and the closed sets of their argume
   expect(await offered(['platformctl', 'completion', 'z'])).toEqual(['zsh'])
   expect(await offered(['platformctl', 'health', '--url', 'web=x', '--format', 'p'])).toEqual(['prom'])
   expect(await offered(['platformctl', 'db', 'status', '--format', ''])).toEqual(['text', 'json'])
+})
+
+test('bash leaves file names to readline, which quotes the spaces in them', async () => {
+  expect(await offered(['platformctl', 'preflight', '--env-file', ''])).toEqual([])
+  expect(await script('bash')).toContain('complete -o default -F')
+})
+
+test('in bash a value that is the name of a command does not change what is completed', async () => {
+  expect(await offered(['platformctl', 'dispatch', '--data', 'db', '--dr'])).toEqual(['--drain', '--dry-run'])
+})
+
+test('bash completes the value behind an equals sign', async () => {
+  expect(await offered(['platformctl', 'health', '--format', '=', 'p'])).toEqual(['prom'])
+  expect(await offered(['platformctl', 'health', '--format', '='])).toEqual(['text', 'json', 'junit', 'prom'])
 })
 
 test('zsh and fish name every command with its summary', async () => {

@@ -53,7 +53,8 @@ function bash(root: CommandNode): string {
   const values = valuePatterns(root).map(({ pattern, values }) =>
     values.length > 0
       ? `    ${pattern}) COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$word")); return ;;`
-      : `    ${pattern}) COMPREPLY=($(compgen -f -- "$word")); return ;;`,
+      : // Nothing offered: readline then completes file names itself, and quotes spaces in them.
+        `    ${pattern}) return ;;`,
   )
   const known = allNodes(root)
     .slice(1)
@@ -62,7 +63,15 @@ function bash(root: CommandNode): string {
   return `# platformctl completion for bash: source <(platformctl completion bash)
 _${NAME}() {
   local word="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path='' next words i
+  COMPREPLY=()
+  # Readline takes the = of --option=value for a word of its own.
+  if [ "$word" = '=' ]; then word=''
+  elif [ "$previous" = '=' ]; then previous="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
+    # The value of an option is no command.
+    case "\${COMP_WORDS[i-1]}" in ${valued(root)
+      .map(({ name }) => name)
+      .join('|')}) continue ;; esac
     next="\${path:+$path }\${COMP_WORDS[i]}"
     case "$next" in ${known}) path="$next" ;; esac
   done
