@@ -36,7 +36,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'status',
-    summary: 'the daemon at once: services, store, schedule, backlog, problems',
+    summary: 'the daemon on one screen: services, store, schedule, backlog, problems',
     load: () => import('./commands/status.ts'),
   },
   {
@@ -51,12 +51,12 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'course',
-    summary: 'look after subscriptions and deliveries that wait for a decision',
+    summary: 'manage courses, subscriptions and deliveries that need a decision',
     load: () => import('./commands/course.ts'),
   },
   {
     name: 'db',
-    summary: 'look after the store: status, migrate, backup, restore, copy, verify',
+    summary: 'manage the store: status, migrate, backup, restore, copy, verify',
     load: () => import('./commands/db.ts'),
   },
   {
@@ -66,7 +66,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'beat',
-    summary: 'report that a job ran, or run it and report its end',
+    summary: 'report that a job ran, or run it and report how it ended',
     load: () => import('./commands/beat.ts'),
   },
   {
@@ -76,12 +76,12 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'email',
-    summary: 'look at the mails, check them, send one to yourself, and act on what comes back',
+    summary: 'preview, check and send mails, and act on bounces and complaints',
     load: () => import('./commands/email.ts'),
   },
   {
     name: 'analytics',
-    summary: 'what visitors did, by kind and day, as far as it is stored',
+    summary: 'count the stored events of visitors by kind and day',
     load: () => import('./commands/analytics.ts'),
   },
   {
@@ -111,7 +111,7 @@ export async function buildProgram(
 ): Promise<Command> {
   const program = new Command('platformctl')
     .description(
-      'Validate, run and look after a small web platform: every integration optional, every degradation visible.',
+      'Validate, run and operate a small web platform: every integration optional, every degradation visible.',
     )
     .version(packageJson.version, '-V, --version', 'print the version')
     .option('--no-color', 'write without colour (as NO_COLOR does)')
@@ -172,7 +172,7 @@ export async function runProgram(argv: readonly string[], unguarded: Context): P
 }
 
 /**
- * A request for help on what is no command, up to the word that names none: parsed, it is the fault that it is. As a
+ * A help request for an unknown command, cut after the unknown word, so that parsing it reports that word. As a
  * request for help it would be answered with the help of the parent, as if all were well.
  */
 function misnamed(program: Command, argv: readonly string[]): readonly string[] | undefined {

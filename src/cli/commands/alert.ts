@@ -67,7 +67,7 @@ export const configure: Configure = (command, context, settle) => {
     .argument('<duration>', 'how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
       /^0[smh]?$/.test(text) ? 0 : duration(text),
     )
-    .requiredOption('--reason <text>', 'why; alert list shows it')
+    .requiredOption('--reason <text>', 'why, as alert list shows it')
     .option('--url <url>', 'through the web service, as from CI; the secret is EMAIL_DISPATCH_SECRET')
     .action(async (length: number, options: SilenceOptions) =>
       settle(
@@ -90,7 +90,7 @@ export const configure: Configure = (command, context, settle) => {
     .command('test')
     .summary('send a test alert on every channel that is configured')
     .description(
-      'Send a test alert on every channel that is configured. Needs no store, and says nothing is wrong.',
+      'Send a test alert on every channel that is configured. Needs no store; the message says that nothing is wrong.',
     )
     .addOption(envFileOption())
     .addHelpText(

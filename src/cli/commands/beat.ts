@@ -8,7 +8,7 @@ import { printText } from '../print.ts'
 export const configure: Configure = (command, context, settle) => {
   command
     .description(
-      'Report that a job ran: after a command that it runs for you, or alone. The definition names the heartbeats; one that is late or failed is an alert.',
+      'Report that a job ran, or run a command and report how it ended. The definition names the heartbeats; a late or failed one raises an alert.',
     )
     .argument('<name>', 'the heartbeat')
     .argument('[command...]', 'after --: what to run; its output, signals and exit code pass through')
@@ -22,8 +22,8 @@ export const configure: Configure = (command, context, settle) => {
     .addHelpText(
       'after',
       `
-The secret is EMAIL_DISPATCH_SECRET. With a command, the exit code is the command's own, also when the
-service is away: that is a line on standard error, and the heartbeat becomes late.
+The secret is EMAIL_DISPATCH_SECRET. With a command, the exit code is the command's own, even if the
+service cannot be reached: a line on standard error says so, and the heartbeat becomes late.
 
 Exit codes without a command: 0 recorded, 2 wrong usage, 3 not reached or refused.
 

@@ -29,7 +29,7 @@ export const configure: Configure = (command, context, settle) => {
 
   command
     .description(
-      'Look after courses and the people in them: counts, one address, enrolment, erasure, and deliveries that wait for a decision.',
+      'Manage courses and the people in them: counts, one address, enrolment, erasure, and deliveries that need a decision.',
     )
     .addHelpText(
       'after',
@@ -39,12 +39,12 @@ Examples:
   platformctl course show ada@example.com
   platformctl course resolve SUBSCRIPTION retry`,
     )
-  add('status', 'counts by state, what is due, and what waits for a decision', '', ' --format json').action(
+  add('status', 'show counts by state, what is due, and what needs a decision', '', ' --format json').action(
     (options: Options) => run(options, (platform) => status(context, platform, options)),
   )
   add(
     'show',
-    'everything that is kept of one person, with the history of what was sent; as JSON it answers an access request',
+    'show everything stored about one person, with the history of what was sent; the JSON form answers an access request',
     ' ada@example.com',
     ' SUBSCRIPTION',
     ' ada@example.com --format json',
@@ -69,7 +69,7 @@ Examples:
     .option(...courseOption)
     .option('--time-zone <name>', 'IANA name, for courses at the subscriber’s local hour')
     .option('--language <tag>', 'a language tag (default: that of the platform)')
-    .option('--key <text>', 'the same key again changes nothing')
+    .option('--key <text>', 'an idempotency key: a second call with the same key changes nothing')
     .action((address: string, options: Enrolling) =>
       run(options, async (platform) => (await enrolments()).enrolPerson(context, platform, address, options)),
     )
@@ -94,7 +94,7 @@ Examples:
     )
   add(
     'erase',
-    'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What stays: a keyed hash, so that it is not mailed again; backups and stores kept by db restore until you delete them; the mail provider’s own logs',
+    'remove an address and everything about it from the store: subscription, history, invites, sign-in requests, records of sent mail. What remains: a keyed hash, so that the address is not mailed again; backups, and stores that db restore kept, until you delete them; the mail provider’s own logs',
     ' ada@example.com --yes    cannot be undone',
   )
     .argument('<address>', 'the address')
@@ -102,12 +102,12 @@ Examples:
     .action((address: string, options: Options) =>
       runCourse(options, (course) => erase(context, course, address, options)),
     )
-  add('resume', 'go on after the breaker has paused courses: the next dispatch sends again', '').action(
+  add('resume', 'resume courses that the breaker paused; the next dispatch sends again', '').action(
     (options: Options) => run(options, (platform) => resume(context, platform, options)),
   )
   add(
     'resolve',
-    'decide about deliveries that wait: parked, unknown or bounced',
+    'retry parked, unknown or bounced deliveries, or mark them as sent',
     ' SUBSCRIPTION retry    send it again',
     ' SUBSCRIPTION sent     it arrived; go on with the next day',
     ' --all retry           every parked or unknown delivery',

@@ -177,7 +177,7 @@ async function explain(
   if (error instanceof InvalidEnvironmentError) {
     const paint = await loadPaint(context.colour.stderr)
     const { validate } = await import('../../core/env/validate.ts')
-    // The same findings once more: the services know the values, only this command in which file they stand.
+    // Validate again: the services know the values, but only this command knows which file set them.
     const { findings } = validate(context.platform.contract, loaded.env, services, loaded.origin)
     for (const finding of findings.filter(({ severity }) => severity === 'error'))
       context.stderr.write(`${findingText(finding, paint, context.stderr.columns ?? 100)}\n\n`)

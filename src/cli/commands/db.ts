@@ -27,13 +27,13 @@ Examples:
 
   add(
     'status',
-    'version, size, write-ahead log, rows, and when it was last verified',
+    'show the schema version, size, write-ahead log, rows, and when it was last verified',
     '',
     ' --format json',
   ).action((options: DbOptions) => run(async (job) => (await import('../db/status.ts')).status(job), options))
   add(
     'migrate',
-    'bring the schema up to date, each step whole or absent',
+    'bring the schema up to date; each step is applied completely or not at all',
     ' --plan    what would be done; changes nothing',
     '',
   )
@@ -43,7 +43,7 @@ Examples:
     )
   add(
     'backup',
-    'write a consistent copy, also while the daemon runs; it is checked and read back before it gets its name. Events of visitors, where they are stored, go into a second file beside it',
+    'write a consistent backup, also while the daemon runs. It is checked and read back before it gets its name. Visitors’ events, if they are stored, go into a second file beside it',
     ' platform.sqlite.zst    packed by zstd',
     ' platform.sqlite.gz     packed by gzip',
     ' copy.sqlite            as it is',
@@ -58,52 +58,52 @@ Examples:
         .argParser(collect)
         .default([], 'none'),
     )
-    .option('--no-analytics', 'leave the events of visitors out, which are in a file of their own')
+    .option('--no-analytics', 'leave out visitors’ events, which have a file of their own')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).backup(job, file), options),
     )
   add(
     'restore',
-    'replace the store by a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are repeated from the journal beside the store. PostgreSQL is restored by its own tools',
+    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are replayed from the journal beside the store. For PostgreSQL, use its own tools',
     ' platform.sqlite.zst --data /var/lib/platformctl',
     ' platform.sqlite.zst --force    also when there is a store; stop the daemon first',
   )
-    .argument('<file>', 'a backup; that of the events is taken from the file beside it, when it is there')
+    .argument(
+      '<file>',
+      'the backup; the backup of visitors’ events beside it is restored too, if there is one',
+    )
     .option(
       '--identity <file>',
       'the file with the secret key of age (AGE-SECRET-KEY-1…) for an encrypted backup',
     )
-    .option('--force', 'replace a store that is there; it stays beside the new one under another name')
+    .option('--force', 'replace an existing store; it is kept beside the new one under another name')
     .action((file: string, options: DbOptions) =>
       run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),
     )
   add(
     'copy',
-    'copy the store into an empty PostgreSQL database, or from there into a new SQLite file; whole or not at all. Stop the daemon first',
+    'copy the store into an empty PostgreSQL database, or from there into a new SQLite file; either everything is copied or nothing. Stop the daemon first',
     ' --to postgres://platform@db.example.com/platform --data /var/lib/platformctl',
     ' --to postgres://platform@db.example.com/platform --verify    compare and change nothing',
     ' --to sqlite:/var/lib/platformctl/platform.sqlite --env-file /etc/platformctl/env    back into a file',
   )
     .requiredOption('--to <url>', 'the other store, as STORE_URL would name it')
-    .option(
-      '--resume',
-      'finish a move whose end you did not see: passes when every row is there already, copies when none is',
-    )
+    .option('--resume', 'finish an interrupted copy: passes if every row is there already, copies if none is')
     .option('--verify', 'compare the two stores row by row and change nothing')
     .action((options: DbOptions) => run(async (job) => (await import('../db/copy.ts')).copy(job), options))
   add(
     'verify',
-    'the integrity of the file, and what the course promises of every row: lessons in order, none before it was due',
+    'check the integrity of the file, and that every row keeps the promises of the course: lessons in order, none before it was due',
     '',
     ' --format json',
   ).action((options: DbOptions) => run(async (job) => (await import('../db/verify.ts')).verify(job), options))
   add(
     'audit',
-    'what operators did: erasures, decisions about deliveries, restores; who, when and from where. Entries are never changed or deleted, and hold no address',
+    'list what operators did (erasures, decisions about deliveries, restores): who, when and from where. Entries are never changed or deleted, and hold no address',
     ' --data /var/lib/platformctl',
     ' --limit 1000 --format json',
   )
-    .option('--limit <n>', 'show at most this many, the newest (1 to 100,000)', wholeNumber(1, 100_000), 50)
+    .option('--limit <n>', 'show at most this many, newest first (1 to 100,000)', wholeNumber(1, 100_000), 50)
     .action((options: DbOptions) => run(async (job) => (await import('../db/audit.ts')).audit(job), options))
 }
 

@@ -28,8 +28,8 @@ export const configure: Configure = (command, context, settle) => {
   )
   command
     .command('list')
-    .summary('the closed set of mails, with their subjects and slots')
-    .description('The closed set of mails, with their subjects and slots.')
+    .summary('list every mail with its subject and slots')
+    .description('List every mail with its subject and slots.')
     .addOption(formatOption(['text', 'json']))
     .addHelpText('after', '\nExamples:\n  platformctl email list\n  platformctl email list --format json')
     .action(async (options: { format: 'text' | 'json' }) => settle(await list(context, options.format)))
@@ -71,9 +71,9 @@ export const configure: Configure = (command, context, settle) => {
     )
   command
     .command('lint')
-    .summary('check every mail: links, contrast, size, clients, plain text, what filters mind')
+    .summary('check every mail: links, contrast, size, clients, plain text, what spam filters penalize')
     .description(
-      'Check every mail, filled with its sample values: links against the routes of the platform, contrast in both colour schemes, size, support of the HTML and CSS in the mail clients that matter, the plain-text part, and what spam filters mind.',
+      'Check every mail, filled with its sample values: links against the routes of the platform, contrast in both colour schemes, size, support of the HTML and CSS in the mail clients that matter, the plain-text part, and what spam filters penalize.',
     )
     .addOption(templates())
     .option('--strict', 'fail on warnings too')
@@ -93,7 +93,7 @@ Examples:
     .action(async (options: ReportOptions & { templates?: string }) => settle(await lint(context, options)))
   command
     .command('build')
-    .summary('compile the mails of a definition, so that a start need not')
+    .summary('compile the mails of a definition ahead of time, so that starting is faster')
     .description(
       'Check and compile the mails and lessons of the platform definition. Programs that start with a fresh build load no compiler.',
     )

@@ -32,7 +32,7 @@ export const configure: Configure = (command, context, settle) => {
         .default(5000, '5s'),
     )
     .option('--wait <duration>', 'keep asking until all pass, at most this long (60s, 2m)', duration)
-    .option('--consecutive <n>', 'how many passes in a row --wait wants (default: 1)', wholeNumber(1, 100))
+    .option('--consecutive <n>', 'how many passes in a row --wait needs (default: 1)', wholeNumber(1, 100))
     .option('--expect-build <stamp>', 'fail unless every service runs this build')
     .option('--watch', 'keep asking and show it live; off a terminal, a line for each change')
     .option('--interval <duration>', 'how often --watch asks (default: 5s)', duration)
@@ -43,7 +43,7 @@ export const configure: Configure = (command, context, settle) => {
       'after',
       `
 Exit codes: 0 passed (degraded allowed), 1 failing, 2 wrong usage, 3 not reached or refused.
-With --quiet only 0 and 1 (and 2): a container's HEALTHCHECK knows no more.
+With --quiet, a service that is not reached is exit code 1 too, as a container's HEALTHCHECK expects.
 
 Examples:
   platformctl health
@@ -61,8 +61,8 @@ Examples:
   command
     .command('explain')
     .summary('what a cause code means and what to do about it')
-    .description('What a cause code means and what to do about it; all of them without a code.')
-    .argument('[code]', 'a cause code, as tls_expired')
+    .description('What a cause code means and what to do about it. Without a code, every one is explained.')
+    .argument('[code]', 'a cause code, such as tls_expired')
     .addHelpText(
       'after',
       '\nExamples:\n  platformctl health explain\n  platformctl health explain dns_not_found',

@@ -45,18 +45,18 @@ Examples:
   const onStore = (name: string, summary: string, examples: readonly string[]) =>
     storeSubcommand(command, { name, summary, examples: examples.map((example) => ` ${example}`) })
   // `status` has options of the same names, and takes those that are given here: hence the global ones.
-  onStore('announce', 'tell visitors something on the status page and in /status.json', [
+  onStore('announce', 'post an announcement on the status page and in /status.json', [
     '"Search is slow while we move it" --for 2h',
     '"Maintenance: no sign-in for ten minutes" --from 2027-01-10T22:00Z --for 10m',
   ])
     .argument('<text>', `what to say, as plain text of at most ${LONGEST_TEXT} characters`, announcementText)
-    .option('--for <duration>', 'how long: 30m, 2h, 1d; without it, until it is withdrawn', length)
-    .option('--from <time>', 'when it begins, as 2027-01-10T22:00Z; without it, now', moment)
+    .option('--for <duration>', 'how long it is shown: 30m, 2h, 1d (default: until it is withdrawn)', length)
+    .option('--from <time>', 'when it begins, such as 2027-01-10T22:00Z (default: now)', moment)
     .action(async (text: string, _, self: Command) =>
       settle(await announce(context, text, self.optsWithGlobals<Announcing>())),
     )
-  onStore('withdraw', 'end an announcement before its time', ['4f1c2a90'])
-    .argument('<id>', 'as announce printed it and /status.json shows it')
+  onStore('withdraw', 'end an announcement early', ['4f1c2a90'])
+    .argument('<id>', 'the id that announce printed; /status.json shows it too')
     .action(async (id: string, _, self: Command) =>
       settle(await withdraw(context, id, self.optsWithGlobals<StoreOptions>())),
     )
