@@ -17,7 +17,7 @@ export interface StartOptions<Kind extends EventKind = EventKind> {
   readonly environment?: string | undefined
 }
 
-/** Reports that come while the SDK is on its way. */
+/** At most this many reports are kept while the SDK loads. */
 const MOST_EARLY = 10
 
 let buffer: Buffer | undefined

@@ -7,11 +7,11 @@ export interface DeviceStorage {
   removeItem(key: string): void
 }
 
-/** So many events stay on a device; beyond that the oldest go. */
+/** At most this many events are kept on a device; beyond that the oldest are deleted. */
 const MOST_BUFFERED = 10_000
-/** Counting names costs milliseconds, so it is done once a page and then every so many events. */
+/** Counting names costs milliseconds, so it is done once a page and then once in this many events. */
 const COUNT_EVERY = 200
-/** What may wait in memory while the storage takes nothing. */
+/** At most this many events wait in memory while the storage is full. */
 const MOST_WAITING = 500
 
 const PREFIX = 'platform.event.'
@@ -61,7 +61,7 @@ export function openBuffer(storage: DeviceStorage): Buffer {
       const key = `${PREFIX}${at.toString(36).padStart(9, '0')}.${Math.random().toString(36).slice(2, 8)}`
       const value = JSON.stringify([kind, at, properties])
       if (write(key, value)) return
-      // Room is made of what was acknowledged; what was not is worth more than what comes now.
+      // Delete acknowledged events to make room; unacknowledged ones are worth more than the new one.
       remove(
         keys()
           .filter((old) => isAcknowledged(read(old)))
@@ -81,7 +81,7 @@ export function openBuffer(storage: DeviceStorage): Buffer {
   }
 }
 
-/** What is missing counts as acknowledged: there is nothing to send. */
+/** Whether a stored item was acknowledged; a missing one counts as acknowledged, as there is nothing to send. */
 export function isAcknowledged(value: string | undefined): boolean {
   return !value?.endsWith('}]')
 }

@@ -9,12 +9,12 @@ export function deviceStorage(): Storage | undefined {
   }
 }
 
-/** Has the visitor said no with the opt-out key? False where storage cannot be read. */
+/** Whether the visitor opted out by the opt-out key; false where storage cannot be read. */
 export function hasOptedOut(): boolean {
   return !/^(?:0|false|null|undefined)?$/.test(`${deviceStorage()?.getItem(OPT_OUT_KEY)}`)
 }
 
-/** Says no to analytics and error reporting, in all tabs, or allows them again. */
+/** Opts out of analytics and error reporting in all tabs, or allows them again. */
 export function setOptOut(out: boolean): void {
   const storage = deviceStorage()
   if (out) storage?.setItem(OPT_OUT_KEY, '1')
@@ -23,7 +23,7 @@ export function setOptOut(out: boolean): void {
 
 /**
  * May anything be recorded or reported? Read anew each time, so that an objection counts at once and in all tabs: the
- * opt-out key, or Global Privacy Control (w3.org/TR/gpc). Where storage cannot be read nobody can be asked, so: no.
+ * opt-out key, or Global Privacy Control (w3.org/TR/gpc). Where storage cannot be read, consent is unknown, so the answer is no.
  */
 export function isAllowed(): boolean {
   try {

@@ -5,7 +5,7 @@ import { isAllowed } from './consent.ts'
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
 const MOST_KEPT_ALIVE = 65_536
-/** What a batch may hold of them; the rest is for whatever else the page keeps alive. */
+/** A batch's share of them; the rest is for other requests that the page keeps alive. */
 const MOST_BYTES = 60_000
 const QUIET_MS = 5000
 const FIRST_WAIT_MS = 10_000
@@ -19,9 +19,9 @@ export interface SenderOptions {
 }
 
 export interface Sender {
-  /** Sends what waits in a few seconds. */
+  /** Sends the waiting events in a few seconds. */
   soon(): void
-  /** Ends what is under way. */
+  /** Aborts the request in flight. */
   stop(): void
 }
 
@@ -66,7 +66,7 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
     }
     clearTimeout(patience)
     running = undefined
-    // What ingest cannot understand now it will not understand later.
+    // A batch that ingest refuses as malformed would be refused again.
     if (answer?.ok || answer?.status === 400 || answer?.status === 413) {
       buffer.acknowledge(batch.keys)
       storage.removeItem(BATCH_KEY)
@@ -127,7 +127,7 @@ function alone(work: () => Promise<void>, busy: () => void): void {
   else work()
 }
 
-/** Storage can hold anything: what is no list is an empty one. */
+/** Parses a stored list; anything else counts as an empty list. */
 function parse<List extends unknown[]>(text: string | null | undefined): List | [] {
   try {
     const value: unknown = JSON.parse(text ?? '')

@@ -26,7 +26,7 @@ export async function compareDialects(
     name,
     readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),
   }))
-  // A reader that refuses the file is told once, below: as a verdict on each name it would hide the real differences.
+  // A reader that refuses the file is reported once, below: a verdict on each name would hide the real differences.
   const differing = rows.filter(({ readers }) => new Set(readers.filter((one) => one !== 'refused')).size > 1)
   const rejected = read.filter((one) => one.rejected)
   const refusing = rejected.map(({ dialect }) => dialect)

@@ -30,7 +30,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
       otherwise: 'Run platformctl env list to see the variables.',
     })
   const paint = await loadPaint(context.colour.stdout)
-  // Off a terminal a sentence stays on one line, for whoever searches in it.
+  // Off a terminal a sentence stays on one line, so that it can be searched.
   const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
   const lines = [
     `${paint.bold(found.title)}${found.kind === undefined ? '' : paint.dim(` (${found.kind})`)}`,

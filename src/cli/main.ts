@@ -118,7 +118,7 @@ export async function start(): Promise<void> {
     (error: unknown) => reportFault(error, context),
   )
   process.exitCode = failed ?? code
-  // Pipes are written in the background on some systems: what was said is out before the process may end.
+  // Some systems write pipes in the background: wait for the output before the process ends.
   await Promise.all(
     [...streams].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
   )

@@ -109,7 +109,7 @@ export function readersOption(): Option {
   )
 }
 
-/** What a command that works on the store is told about it, and how it writes its result. */
+/** The options of a command that works on the store: which store, and how the result is written. */
 export interface StoreOptions {
   readonly data?: string
   readonly envFile: readonly string[]

@@ -16,7 +16,7 @@ export function ours(text: string): string {
   return text.replace(/\u001b\[([?\d;]*)([A-Za-z])/g, `\u001b[$1;${number}$2`)
 }
 
-/** What stands before a workflow command that is meant to be one. */
+/** The mark before a workflow command of our own. */
 export function workflowCommand(): string {
   return ours('\u001b[Z')
 }

@@ -15,7 +15,7 @@ const DEFAULT_COLORS: BrandColors = {
   onAccentInDark: '#14171d',
 }
 
-/** The darker of the two light grounds that text stands on, and the lighter of the two dark ones. */
+/** The darker of the two light backgrounds of text, and the lighter of the two dark ones. */
 const LIGHT: Colour = [0xf2, 0xf1, 0xee, 1]
 const DARK: Colour = [0x1d, 0x21, 0x2a, 1]
 const WHITE: Colour = [255, 255, 255, 1]

@@ -1,4 +1,4 @@
-/** Whose feedback is understood; the name stands in the route and in MAILER_FEEDBACK_PROVIDER. */
+/** Providers whose feedback is understood; the name is part of the route, and the value of MAILER_FEEDBACK_PROVIDER. */
 export const FEEDBACK_PROVIDER_NAMES = [
   'ses',
   'postmark',

@@ -14,7 +14,7 @@ export interface ServiceDefinition {
   readonly health: string
   /** `platformctl` when left out. */
   readonly format?: HealthFormat
-  /** Where this process serves it unless told otherwise. */
+  /** The port on which this process serves it by default. */
   readonly port?: number
 }
 

@@ -69,7 +69,7 @@ export function alertChannels({
 export interface Alerts {
   /** Takes a round of looks; true: what it saw for the first time should be looked at again soon. */
   follow(reports: readonly RoundReport[]): Promise<boolean>
-  /** Resolves when what is being told has been. */
+  /** Resolves when the alerts in flight are sent. */
   told(): Promise<void>
   stop(): Promise<void>
 }
@@ -93,7 +93,7 @@ async function knownOf(store: IncidentStore): Promise<Known> {
   }
 }
 
-/** Takes over that a message was sent; one that was not is left to be told. */
+/** Copies a sent message into a store; an unsent one is left to be sent. */
 async function recordSent(store: IncidentStore, message: MessageRecord): Promise<void> {
   const { incident, kind, channel, outcome, at: now } = message
   if (outcome !== 'sent') return
@@ -103,7 +103,7 @@ async function recordSent(store: IncidentStore, message: MessageRecord): Promise
 
 /**
  * Turns rounds into incidents, and tells what is due after each. While the store itself fails, incidents are kept in
- * memory and told from there: a fault of the store must not keep the news of it.
+ * memory and sent from there, so that a failing store is still alerted about.
  */
 export function startAlerts({
   store,
@@ -151,7 +151,7 @@ export function startAlerts({
     return round.streaks
   }
 
-  /** In memory, with what is open and told already, so that it is not told again. */
+  /** In memory, with the open incidents and sent alerts, so that none is sent twice. */
   async function openSpare(): Promise<Store> {
     // A store that cannot be written can often be read.
     known = await knownOf(store.incidents).catch(() => known)
@@ -163,7 +163,7 @@ export function startAlerts({
     return opened
   }
 
-  /** What was opened and told while the store failed: from now on the store has it. */
+  /** Moves what was opened and sent while the store failed into the store. */
   async function bringBack(from: IncidentStore, to: IncidentStore): Promise<void> {
     for (const incident of await from.list(OPEN_LOOKED_AT)) await to.open(incident)
     for (const message of await from.messages(MESSAGES_LOOKED_AT)) await recordSent(to, message)

@@ -74,7 +74,7 @@ export function watchCertificates({
     const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
-      // After an alert, so that its end is told soon.
+      // Sooner after an alert, so that its recovery is noticed soon.
       const isBad = [...said.values()].some((state) => state === 'refused' || state === 'expiring')
       await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }

@@ -44,7 +44,7 @@ export interface Courses {
   list(request: { readonly email: string }): Promise<readonly CourseEnrolment[]>
 }
 
-/** With an `operator`, the audit log has what was changed. Rejects with `bad_request` for an address, time zone, language or key that is none. */
+/** With an `operator`, changes are written to the audit log. Rejects with `bad_request` for a malformed address, time zone, language or key. */
 export function openCourses(course: () => Promise<Course>, operator?: Operator): Courses {
   return {
     async enrol({ email, timeZone, language, idempotencyKey: key, ...request }) {

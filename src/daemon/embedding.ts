@@ -82,7 +82,7 @@ export interface OpenedPlatform extends Operations {
   /** Those that this process serves, by name. */
   readonly services: ReadonlyMap<Service, ServedService>
   readonly metrics: Metrics
-  /** Builds of the services elsewhere, as their answers told them. */
+  /** Builds of services in other processes, from their health answers. */
   readonly neighbours: Map<Service, string | null>
   /** Loads what sending needs: a file that is missing or replaced later cannot matter then. */
   prepareMail(): Promise<void>
@@ -96,7 +96,7 @@ export interface OpenedPlatform extends Operations {
   mailRefused(): string | undefined
   /** How many messages are handed over and not answered. */
   sending(): number
-  /** From now on health is failing: whoever routes traffic here sends it elsewhere. */
+  /** From now on health is failing, so that load balancers send traffic elsewhere. */
   announceStop(): void
 }
 

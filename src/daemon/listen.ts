@@ -215,7 +215,7 @@ function refuse(socket: Duplex, code: ErrorCode): void {
   })
   socket.end(
     `HTTP/1.1 ${status} ${code}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
-    // Whoever goes on sending is not listened to.
+    // Then drop the client, which may still be sending.
     () => socket.destroy(),
   )
 }

@@ -5,7 +5,7 @@ import { rawErrorResponse } from './http/raw-problem.ts'
 /**
  * A service as a listener of `node:http`, and so of every framework on top of it: `createServer(nodeListener(platform.web))`,
  * `app.use(nodeListener(platform.web))`. It answers every request that it is given, unknown paths with 404, so it
- * stands last; and it reads bodies itself, so no body parser may stand before it.
+ * must come last; and it reads bodies itself, so no body parser may come before it.
  */
 export function nodeListener(
   handler: Handler,

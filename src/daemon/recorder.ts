@@ -15,7 +15,7 @@ const AGAIN_MS = 15_000
 export interface RecorderOptions {
   /** Those that run in this process. */
   readonly health: readonly Health[]
-  /** Builds of the services elsewhere, as the neighbours' answers told them. */
+  /** Builds of services in other processes, from their health answers. */
   readonly neighbours: Map<Service, string | null>
   readonly history: History
   readonly clock: Clock

@@ -66,7 +66,7 @@ export interface RunningDaemon {
   close(options?: { readonly graceMs?: number; readonly deadlineMs?: number }): Promise<void>
 }
 
-/** As long as a lease: what is being sent is answered by then, or nobody waits for it any more. */
+/** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
 
 /** A service's port could not be taken; `cause` says why. */
@@ -82,7 +82,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Validates, opens the store, listens, serves, and (unless told not to) runs the hourly schedule. */
+/** Validates, opens the store, listens, serves, and runs the hourly schedule unless that is turned off. */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const { platform: definition, services, host, ports, clock, random, log } = options
   const [malformed] = malformedStores(options.env)
@@ -106,7 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     reportError(cause)
     endForStore()
   }
-  // Last in, first out: nothing is closed before what stands on it.
+  // Last in, first out: nothing is closed before what depends on it.
   const opened: ((deadlineMs: number) => Promise<void>)[] = []
   const unwind = async (deadlineMs = 0) => {
     for (const close of opened.splice(0).reverse()) {
@@ -166,7 +166,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     })
     // Before the listeners close: mails that are on their way still need the store.
     opened.splice(2, 0, (deadlineMs) => within(deadlineMs, platform.close(), giveUp))
-    // A table that cannot be made is told now, not to the first visitor.
+    // Report a table that cannot be created now, not to the first visitor.
     if (services.includes(WEB)) {
       await platform.analytics?.()
       await platform.prepareMail()
@@ -204,7 +204,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       log,
     })
     const notices = createNoticeSender({ store, course: platform.course, clock, log })
-    // Before the store: what is being told is recorded first.
+    // Before the store closes: alerts in flight are recorded first.
     opened.splice(1, 0, async () => {
       await alerts.stop()
       await notices.sent()

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import type { Environment } from '../core/env/settings.ts'
 import type { Log } from '../core/log.ts'
 
-/** What systemd is told of a service of Type=notify (sd_notify(3)). */
+/** The messages to systemd of a service of Type=notify (sd_notify(3)). */
 export interface SystemdNotifier {
   ready(status: string): void
   stopping(): void
@@ -54,7 +54,7 @@ export function notifySystemd({
             })
           }),
       )
-      // Some faults of a spawn are thrown and not told.
+      // Some spawn errors are thrown instead of emitted.
       .catch(fail)
   }
   const period = Number(env.WATCHDOG_USEC) / 1000

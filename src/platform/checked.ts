@@ -20,7 +20,7 @@ type OwnVariable<Found> = {
 
 type GroupName<Definition> = (keyof Groups<Definition> & string) | PresetGroup<Preset<Definition>>
 
-/** The same rule, in which only declared names stand. */
+/** The same rule, with declared names only. */
 type CheckedRule<Name extends string> =
   | { readonly allOrNone: readonly Name[] }
   | { readonly requires: readonly Name[]; readonly when: readonly Name[] }

@@ -60,7 +60,7 @@ function readBy(group: GroupDefinition, served: readonly string[]): GroupDefinit
   }
 }
 
-/** A variable with a default is of use without being set, so setting it does not switch its group on. */
+/** A variable with a default works without being set, so setting it does not turn its group on. */
 function complete({ kind = 'text', ...rest }: VariableInput): GroupDefinition['variables'][string] {
   return { ...rest, kind, adjusts: rest.adjusts ?? rest.default !== undefined }
 }

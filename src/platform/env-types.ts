@@ -88,7 +88,7 @@ function key(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)
 }
 
-/** A text of the definition cannot end the comment it stands in. */
+/** Escapes a text of the definition, so that it cannot end the comment around it. */
 function comment(text: string): string {
   return `/** ${text.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */`
 }

@@ -192,7 +192,7 @@ function translationsOf(
 const isPresets = ({ mails }: Platform, name: string) => mails.definitions.some((mail) => mail.name === name)
 
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
-  // Checked with the definition: whoever may ask, there is a function that answers.
+  // Checked with the definition: each mail that may be requested has a function that resolves it.
   const ask = by && resolve && ({ by, inputs, resolve } as MailAsk)
   return { name, ...(slots && { slots }), ...(ask && { ask }) }
 }

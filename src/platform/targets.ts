@@ -32,7 +32,7 @@ const REDIS: Greeting = {
   answer: /^\+PONG|^-(?:NOAUTH|NOPERM)/,
 }
 
-/** How each target is tried. A rejection is told as failing. */
+/** How each target is probed. A rejection counts as failing. */
 export const TARGETS: Readonly<Record<TargetKind, Run>> = {
   http: (url, parts, context) => reachable({ ...parts, url }, context),
   tcp: async (target, parts, context) => {

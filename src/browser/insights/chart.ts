@@ -41,7 +41,7 @@ export function barChart({
         height: HEIGHT,
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-        // Days as numbers of the row: a bar stands on its day, whatever the zone.
+        // Days are row numbers, so that a bar is drawn at its day in any time zone.
         scales: {
           x: { time: false, range: (_, low, high) => [low - 0.6, high + 0.6] },
           y: { range: (_, __, high) => [0, Math.max(4, high * 1.08)] },

@@ -24,7 +24,7 @@ export interface Job {
   readonly options: DbOptions
   readonly env: Environment
   readonly address: StoreAddress
-  /** Opens the store as it stands; closed when the command ends. */
+  /** Opens the store without migrating it; closed when the command ends. */
   readonly maintenance: () => Promise<StoreMaintenance>
   /** The same for the file of analytics; undefined when there is none. */
   readonly analyticsMaintenance: () => Promise<AnalyticsMaintenance | undefined>

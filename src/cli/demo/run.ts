@@ -38,7 +38,7 @@ export interface DemoOptions {
 /** Runs the whole platform on loopback: its services, an inbox, and its course on a fast clock. */
 export async function runDemo(context: Context, options: DemoOptions): Promise<ExitCode> {
   const stage = await openStage(context)
-  // Last in, first out, so that nothing outlives what it stands on; each step is tried whatever the others do.
+  // Last in, first out, so that nothing outlives what it depends on; each step runs even if others fail.
   const cleanup: (() => Promise<unknown>)[] = []
   try {
     const { secret, clock, inbox, daemon } = await setUp(context, stage, cleanup)

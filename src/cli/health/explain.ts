@@ -15,7 +15,7 @@ export function explainCause(context: Context, code: string | undefined): ExitCo
       otherwise: 'Run platformctl health explain to list them.',
     })
   const codes = code === undefined ? (Object.keys(CAUSES) as CauseCode[]) : [code]
-  // Off a terminal a sentence stays on one line, for whoever searches in it.
+  // Off a terminal a sentence stays on one line, so that it can be searched.
   const columns = context.stdout.columns ?? Number.POSITIVE_INFINITY
   const texts = codes.map((name) => {
     const sentences = [sentence(CAUSES[name].meaning), CAUSES[name].fix]

@@ -55,7 +55,7 @@ export function dayName(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
 }
 
-/** A bar for each kind and for each day; the number stands beside it, so nothing is said by length alone. */
+/** A bar for each kind and for each day, with its number, so that nothing is shown by length alone. */
 export function summaryText(
   summary: AnalyticsSummary,
   { paint, columns }: { readonly paint: Paint; readonly columns: number },

@@ -47,7 +47,7 @@ function groupTable(report: Report, paint: Paint, columns: number): string {
     .join('\n')
 }
 
-/** Warnings of one kind with one fix stand together, where the first of them stands. */
+/** Groups warnings of one kind with the same fix, at the position of the first. */
 function blocks(findings: readonly Finding[]): readonly (readonly Finding[])[] {
   const key = (finding: Finding) =>
     finding.severity === 'warning' ? `${finding.id} ${finding.fix}` : finding

@@ -4,7 +4,7 @@ import { escapeXml } from './xml.ts'
 
 /**
  * JUnit XML: one test case a finding; an error is a failure, and with `strict` a warning is one too. Live checks that
- * passed or were skipped are cases of their own; the others stand among the findings.
+ * passed or were skipped are cases of their own; the others are among the findings.
  */
 export function junitText(
   name: string,

@@ -13,7 +13,7 @@ export function sarifText(
 ): string {
   const ids = [...new Set(findings.map(({ id }) => id))]
   const fingerprint = fingerprints()
-  // What failed or is doubtful stands among the findings.
+  // Failed and doubtful live checks are among the findings.
   const others = live.filter((result) => !('id' in result))
   return jsonText({
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',

@@ -35,7 +35,7 @@ export type Headline =
   /** The file if it could be read. */
   | { readonly fault: string; readonly file?: string }
 
-/** Editors write a file in several steps: what is saved within this time is one save. */
+/** Editors write a file in several steps: changes within this time count as one save. */
 const SETTLE_MS = 15
 /** A fixed day, so that the same template always shows the same source. */
 const SAMPLE_DATE = new Date('2026-01-05T08:00:00Z')
@@ -72,7 +72,7 @@ export function openWorkshop({
     if (known) return known
     const making = make(name)
     cache.set(name, making)
-    // Whoever asks for it hears of its fault.
+    // Its caller gets the fault; this only prevents an unhandled rejection.
     making.catch(() => {})
     return making
   }

@@ -12,7 +12,7 @@ export const UNKNOWN_CLIENT = 'embedded'
 
 /**
  * Who asks, as a key to count by. X-Forwarded-For is walked from the right through the trusted proxies and no
- * further: what stands left of the first untrusted address was written by whoever sent the request.
+ * further: whatever is left of the first untrusted address was written by the sender of the request.
  */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
   const trusted = new BlockList()
@@ -26,7 +26,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
 
   return ({ socket, forwarded }) => {
     const peer = socket === undefined ? undefined : plain(socket)
-    // Without a socket (embedded) the host stands in front: it is trusted as far as proxies are at all.
+    // Without a socket (embedded) the host program is in front: it is trusted if any proxy is.
     const mayForward = peer === undefined ? trustProxy.length > 0 : isTrusted(peer)
     if (!mayForward || forwarded === null) return peer === undefined ? UNKNOWN_CLIENT : prefix(peer)
     let client = peer
@@ -52,7 +52,7 @@ export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => 
   }
 }
 
-/** Is this the address of a machine nearby, where proxies stand? */
+/** Whether this is the address of a machine nearby, where proxies run. */
 export function isNearby(socket: string): boolean {
   const address = plain(socket)
   return address !== undefined && holds(NEARBY, address)
@@ -105,7 +105,7 @@ function prefix(address: string): string {
   return `${a}:${b}:${c}:${upper}::/56`
 }
 
-/** A dotted quad at the end stands for two groups. */
+/** A dotted quad at the end is two groups. */
 function groups(parts: readonly string[]): number {
   return parts.length + (parts.at(-1)?.includes('.') ? 1 : 0)
 }

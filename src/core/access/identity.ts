@@ -16,7 +16,7 @@ export type Identity =
   | { readonly kind: 'service' }
 
 /**
- * Says who sent a request; undefined: nobody that is known. Rejects with `unavailable` when that cannot be found
+ * Identifies the sender of a request; undefined: nobody known. Rejects with `unavailable` when that cannot be found
  * out now: an outage of the key server must not look like a wrong token.
  */
 export type Identify = (request: Request) => Promise<Identity | undefined>
@@ -100,7 +100,7 @@ async function openVerifier({
             timeoutDuration: JWKS_DEADLINE_MS,
             cacheMaxAge: keyLifeMs,
           })
-          // A key server that is down signs nobody out: the keys it gave last hold until it is back.
+          // An outage of the key server signs nobody out: its last keys are used until it is back.
           const keys: JWTVerifyGetKey = async (header, token) => {
             try {
               return await remote(header, token)

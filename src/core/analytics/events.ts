@@ -20,11 +20,11 @@ export interface AnalyticsEvent {
   readonly properties: Properties
 }
 
-/** A batch holds at most so many events. */
+/** The most events in a batch. */
 export const MOST_EVENTS = 500
 /** An event keeps its first properties up to this number. */
 export const MOST_PROPERTIES = 20
-/** Strings are cut to so many characters (code points). */
+/** Strings are cut to this many characters (code points). */
 export const LONGEST_STRING = 64
 /** A longer name of a property is no name. In UTF-16 units. */
 export const LONGEST_KEY = 64

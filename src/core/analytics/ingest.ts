@@ -33,7 +33,7 @@ export type Destination =
 export interface Ingest {
   /**
    * `objects`: the request carried a Global Privacy Control signal, so nothing of it is kept. `client`: whose share of
-   * the day it counts for; undefined where clients cannot be told apart.
+   * the day it counts for; undefined where clients cannot be distinguished.
    */
   take(
     batch: Batch,

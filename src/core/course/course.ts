@@ -118,7 +118,7 @@ export interface Course {
       'id' | 'course' | 'courseVersion' | 'enrolment' | 'sentDays' | 'lessons'
     >,
   ): Promise<string | undefined>
-  /** `operator` stands in the audit log, here and below; default: the embedding program. */
+  /** `operator` is who the audit log names, here and below; default: the embedding program. */
   erase(identity: string, operator?: Operator): Promise<Erased>
   resolve(id: string, as: 'retry' | 'sent', operator?: Operator): Promise<boolean>
   /**

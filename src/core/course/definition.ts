@@ -1,6 +1,6 @@
 /** When the lessons of a course are due. */
 export type Cadence =
-  /** The first at confirmation, each next one so many milliseconds later. */
+  /** The first at confirmation, each of the others this many milliseconds after the one before. */
   | { readonly kind: 'every'; readonly ms: number }
   /** At a local time, on chosen days of the week. */
   | {

@@ -161,7 +161,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const { claim, lease } = taken
       const { reason } = outcome
       const unclear = aboutOf(outcome)
-      // No later than the lease: whoever holds it next must not find a refusal that was never recorded.
+      // Before the lease ends: the next holder must find the refusal recorded.
       const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
       if (about === 'message') return record(taken, plan, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
@@ -214,7 +214,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         refusals.failed(outcome.reason)
       else if (isRefusal(outcome))
         verdicts.set(claim, refusals.refused({ reason: outcome.reason, unclear: aboutOf(outcome) }))
-      // Here, while the place is still taken: whoever is next in line must see it.
+      // While the slot is still taken, so that the next in line sees it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
       return outcome
     }
@@ -275,7 +275,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       }
     }
 
-    // Every slot has ended before the first fault is told: nothing goes on in the background.
+    // Wait for every slot before throwing the first fault, so that nothing goes on in the background.
     await Promise.all(
       Array.from({ length: Math.min(SLOTS, limit) }, () =>
         slot().catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { createLease, LEASE_MS, type Lease } from './lease.ts'
 import type { Claim, CourseStore } from './store.ts'
 
 const BATCH = 400
-/** Of each batch, one in so many is kept for lessons that failed before: they neither starve nor are starved. */
+/** One in this many of each batch is reserved for retries, so that retries and new lessons cannot starve each other. */
 const RETRY_SHARE = 20
 
 export interface Taken {

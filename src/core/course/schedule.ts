@@ -11,7 +11,7 @@ export const UNCONFIRMED_KEPT_MS = 30 * DAY_MS
 /** First retry after ≥ 5 minutes, because greylisting wants to see patience; then doubling, at most 6 hours. */
 const FIRST_RETRY_MS = 5 * MINUTE_MS
 const LONGEST_RETRY_MS = 6 * HOUR_MS
-/** After so many failures in a row a lesson waits for an operator. */
+/** After this many failures in a row a lesson is parked for an operator. */
 const MOST_FAILURES = 12
 /**
  * Providers remember an idempotency key for 24 hours. An unknown outcome is not retried after 20: the wall clock that

@@ -1,4 +1,4 @@
-/** Lets so many work at once; the others wait in line. */
+/** Limits how many run at once; the others wait in line. */
 export function createSemaphore(width: number): <T>(work: () => Promise<T>) => Promise<T> {
   const line: (() => void)[] = []
   let free = width

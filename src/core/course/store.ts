@@ -156,7 +156,7 @@ export interface Backlog {
   readonly oldestDueAt: number | undefined
 }
 
-/** What became of an enrolment that was asked for. */
+/** The result of an enrolment request. */
 export type EnrolAnswer =
   | { readonly enrolled: true; readonly id: string; readonly enrolment: number }
   | { readonly enrolled: false; readonly reason: EnrolRefusal }
@@ -245,7 +245,7 @@ export interface CourseStore {
   }): Promise<void>
   /**
    * Takes up to `limit` due lessons by the time of their next attempt, none that this `call` took before: first those
-   * whose lease ran out, longest in hand first, because the provider knows their key for so long only; then up to
+   * whose lease ran out, longest in hand first, because the provider remembers their key only for a while; then up to
    * `retries` of those that failed, then those that did not, then further failed ones. So neither starves the other.
    */
   claimDue(input: {

@@ -11,7 +11,7 @@ const CONFIRMATIONS_A_DAY = 3
 export interface SubscriptionRecord extends Subscription {
   /** The address in the form in which two spellings of it are the same. */
   readonly identity: string
-  /** What stands in place of the days sent when it cannot be read: kept as it is, and nothing is sent until it is repaired. */
+  /** The stored list of sent days when it cannot be parsed: it is kept as it is, and nothing is sent until it is repaired. */
   readonly unreadableDays?: unknown
   /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
   readonly fence: number
@@ -435,7 +435,7 @@ export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settleme
   readonly lessons: number | undefined
 } {
   return {
-    // Lowest unsent day first: whoever holds a claim of day N knows that the days before were sent, and no other.
+    // Lowest unsent day first, so a claim of day N implies that exactly the days before it were sent.
     sentDays: Array.from({ length: day }, (_, index) => index + 1),
     nextAttemptAt,
     dueAt: nextAttemptAt,

@@ -96,7 +96,7 @@ function makeContract({ services, groups: definitions }: ContractInput): Contrac
     services,
     groups,
     variables,
-    // What is missing is told before what is wrong with a value.
+    // Report what is missing before what is wrong with a value.
     rules: [
       ...rules.filter(({ kind }) => kind !== 'forbidden-value'),
       ...rules.filter(({ kind }) => kind === 'forbidden-value'),

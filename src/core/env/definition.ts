@@ -45,7 +45,7 @@ export interface VariableDefinition {
   readonly summary?: string
   /** Shown in `.env.example` and in documents. */
   readonly example?: string
-  /** What an absent value behaves as. Text, as it would stand in an env file. */
+  /** The value that an absent variable behaves as, written as in an env file. */
   readonly default?: string | number | boolean
   /** Which services read it; those of its group when left out. */
   readonly services?: Readers

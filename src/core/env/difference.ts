@@ -17,7 +17,7 @@ interface Habit {
   readonly quotable?: true
 }
 
-/** Docker takes every character as it stands, so what others need is wrong for it. */
+/** Docker takes every character literally, so quotes and escapes that others need are wrong for it. */
 const ELSEWHERE = 'No form suits all of these readers: set it outside the file'
 const QUOTED = 'Put the value in single quotes.'
 
@@ -98,7 +98,7 @@ const HABITS: Readonly<Record<HabitName, Habit>> = {
   },
 }
 
-/** Undefined: all see the same. `line` is the whole line of the assignment, as it stands in the file. */
+/** Undefined: all see the same. `line` is the whole line of the assignment, as it is in the file. */
 export function differenceIn(name: string, line: string, sight: Sight): Difference | undefined {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
   const [first, ...rest] = groups

@@ -1,4 +1,4 @@
-/** What each warning means; the rules explain themselves. Every id that a validator or the reader gives stands here. */
+/** What each warning means; the rules explain themselves. Every id that a validator or the reader gives is listed. */
 export const WARNINGS: Readonly<Record<string, string>> = {
   'malformed-value':
     'The value does not have the form that the variable needs, so it behaves as if it were not set. Set it as the finding says.',

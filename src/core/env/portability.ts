@@ -33,7 +33,7 @@ export function portability(
       cause: `${list(refusing.map(({ dialect }) => dialect))} would refuse the whole file because of this line.`,
       fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
       location: { file, line, column: 1 },
-      // Where no name stands, the line may be a part of a value.
+      // Without a name, the line may be part of a value.
       excerpt: assignments.find(({ location }) => location.line === line)?.excerpt ?? MASK,
     })
   }

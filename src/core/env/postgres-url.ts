@@ -26,7 +26,7 @@ function serverLocation(server: string): string {
 
 function isServer(server: string): boolean {
   const url = URL.parse(server)
-  // A # that is not escaped would end the address, and what stands before it would be taken for the host.
+  // An unescaped # would end the URL, and the text before it would be taken for the host.
   if (url === null || url.hostname === '' || url.hash !== '') return false
   return SESSIONS.has(url.searchParams.get('target_session_attrs') ?? 'any')
 }

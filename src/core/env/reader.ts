@@ -1,7 +1,7 @@
 import type { Finding, Location } from '../finding.ts'
 import type { Contract } from './contract.ts'
 
-/** One assignment of an env file, with where it stands. */
+/** One assignment of an env file, with its line and column. */
 export interface Assignment {
   readonly name: string
   readonly value: string
@@ -30,7 +30,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
   const assignments: Assignment[] = []
   const findings: Finding[] = []
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
-  // The lines right after a secret may be the rest of it, wrapped by whoever pasted it.
+  // The lines right after a secret may be the rest of it, broken when it was pasted.
   let afterSecret = false
   for (let index = 0; index < lines.length; index += 1) {
     const line = lines[index] ?? ''
@@ -51,7 +51,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
           location,
           'This line is not an assignment, and readers skip or refuse it.',
           'Write it as NAME=value, or put a # before it.',
-          // What stands there may as well be the rest of a secret: only a name of ours is repeated.
+          // The text may be the rest of a secret: repeat it only if it is a name of ours.
           ours,
           `${line.slice(0, lead)}${ours === undefined ? '' : `${ours} `}${MASK}`,
         ),

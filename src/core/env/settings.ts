@@ -86,7 +86,7 @@ export interface Settings {
         readonly dkim?: DkimSettings | undefined
       }
     | undefined
-  /** Who is told of incidents; undefined parts tell nobody. */
+  /** Where alerts about incidents go; an undefined channel gets none. */
   readonly alerts: {
     readonly webhook: { readonly url: Secret; readonly secret: Secret | undefined } | undefined
     readonly mailTo: Mailbox | undefined

@@ -24,7 +24,7 @@ export interface Report {
   readonly findings: readonly Finding[]
 }
 
-/** Where a variable stands in a file, when it came from one: lets findings point there. */
+/** Where in a file a variable was set, so that findings can point there; undefined for one from elsewhere. */
 export type Origin = (name: string) => { readonly location: Location; readonly excerpt: string } | undefined
 
 /**
@@ -56,7 +56,7 @@ export function validate(
 
   const { broken, states, usable } = evaluateGroups(contract, env)
   for (const { rule, present, missing } of broken) {
-    // Whoever reads nothing of what is set has nothing half-configured, though it may read what is missing.
+    // Skip services that read none of the variables that are set.
     if (!present.some((name) => names.has(name))) continue
     const { id, group, cause, fix } = rule
     add({ id, severity: 'error', group, cause, fix, present, missing }, present)
@@ -97,7 +97,7 @@ export function validate(
       verifier,
     )
   for (const secret of services.includes('web') ? publicSecrets(contract, env) : []) {
-    // Browsers get it from web, whoever else reads its twin.
+    // Browsers get it from web, whichever other service reads its twin.
     findings.push({
       severity: 'warning',
       group: 'site',
@@ -161,7 +161,7 @@ export function validate(
   return { version: 1, ok: findings[0]?.severity !== 'error', services, groups, findings }
 }
 
-/** Secrets under a public name that is not one of ours, or that stand under a public and a secret name alike. */
+/** Secrets under a public name that is not one of ours, or under both a public and a secret name. */
 function publicSecrets(
   contract: Contract,
   env: Environment,

@@ -175,7 +175,7 @@ export function parseHttpUrl(value: string): string | undefined {
 }
 
 /**
- * An address that paths are put behind, in ASCII and without a trailing slash, so that it can stand in every link;
+ * An address that paths are put behind, in ASCII and without a trailing slash, so that it fits into every link;
  * undefined when it has a user name, a query or a fragment, which would end up in the middle of links.
  */
 export function parseBaseUrl(value: string): string | undefined {

@@ -32,7 +32,7 @@ const SHORTEST_SECRET = 16
 /** Of keys that a provider made, only what cannot be a whole one. */
 const SHORTEST_KEY = 8
 
-/** Keys that are secret whatever variable they stand in. */
+/** Keys that are secret in any variable. */
 const SECRET_KEY =
   /^(?:sk[-_](?:live|test|ant|proj)[-_]|rk_(?:live|test)_|whsec_|gh[pousr]_|xox[abpr]-|-----BEGIN [A-Z ]*PRIVATE KEY)/
 

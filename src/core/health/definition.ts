@@ -41,7 +41,7 @@ export interface ProbeParts {
   readonly noteBuild?: (service: string, build: string | null) => void
 }
 
-/** One thing a service depends on: all that is known of it stands here and nowhere else. */
+/** One thing a service depends on, with everything that the platform knows about it. */
 export interface ProbeDefinition {
   readonly name: string
   /** The service whose health it belongs to. */

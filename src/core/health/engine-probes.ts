@@ -195,7 +195,7 @@ export async function storeState(
 ): Promise<ProbeResult> {
   try {
     if (live) {
-      // SQLite works without waiting: in this turn its time would be told as that of the probes beside it.
+      // SQLite blocks the event loop: in this tick its time would count as the other probes' latency.
       await new Promise((resolve) => setImmediate(resolve))
       await store.ping({ pages })
     }

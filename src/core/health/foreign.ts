@@ -60,7 +60,7 @@ const READERS: Readonly<Record<ForeignFormat, Reader>> = {
 /** What programs without a format of their own answer when they are well. */
 const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
 
-/** The first format that an answer of an unknown program is of. A page of HTML is no health, whatever its status. */
+/** The first format that fits the answer of an unknown program. An HTML page is not a health answer, whatever its status. */
 function readAny({ status, body }: Answer): Reading | undefined {
   const word = body.trim()
   // Nothing but a status says it by the status.

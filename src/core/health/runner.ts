@@ -13,7 +13,7 @@ export interface HealthOptions {
   readonly startedAt: number
   /** One limit for the whole answer: less than an orchestrator's own. */
   readonly deadlineMs?: number
-  /** True from the moment that the process is told to stop: the service is then failing, so that traffic turns away. */
+  /** True once the process was asked to stop: the service is then failing, so that load balancers drain it. */
   readonly stopping?: () => boolean
 }
 
@@ -22,7 +22,7 @@ export interface Health {
   check(options: { readonly deep: boolean }): Promise<HealthReport>
 }
 
-/** The probe of a process that was told to stop; there is none otherwise. */
+/** The probe of a process that is stopping; there is none otherwise. */
 export const LIFECYCLE = 'lifecycle'
 
 const DEADLINE_MS = 4000
@@ -31,8 +31,8 @@ const BLOCKED_MS = 250
 
 /**
  * All probes start at once under one deadline; one that hangs is named, and the others are kept. Each has its own
- * single flight, so that a slow dependency holds up nobody who waits for a quick one. A budget is at most half the
- * deadline: who waits a run out and then has its own is still in time.
+ * single flight, so that a slow dependency does not delay callers that wait for a quick one. A budget is at most half
+ * the deadline: a caller that waits for one run and then starts its own still meets the deadline.
  */
 export function createHealth({
   service,
@@ -47,7 +47,7 @@ export function createHealth({
     const budgetMs = Math.min(probe.deadlineMs ?? deadlineMs / 2, deadlineMs / 2)
     const run = (deep: boolean) => trailing(() => runProbe(probe, deep, clock, budgetMs))
     const shallow = run(false)
-    // The other services have one kind of health: whoever asks for it deep must not make it run beside the other.
+    // Other services have no deep checks: a deep request shares the run of a shallow one.
     return { name: probe.name, shallow, deep: service === WEB ? run(true) : shallow }
   })
   return {
@@ -92,7 +92,7 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
       setImmediate(() => resolve({ state: 'failing', checked: true, reason }))
     }, budgetMs)
   })
-  // A probe's own error text can hold a host or a credential: the public is told only that it failed.
+  // A probe's own error text can hold a host or a credential: the public sees only that it failed.
   const answer = Promise.resolve()
     .then(() => probe.run({ deep, signal: controller.signal }))
     .catch(

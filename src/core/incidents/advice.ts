@@ -2,7 +2,7 @@ import type { Advice } from './text.ts'
 
 type Known = Pick<Advice, 'means' | 'command' | 'runbook'> & Partial<Advice>
 
-/** What is known of probes of the engine, and of conditions; the others take what stands below. */
+/** Advice for the engine's probes and conditions; all others take the general advice below. */
 const OWN: Readonly<Record<string, Known>> = {
   store: {
     means: 'nothing can be read or stored: subscribing fails, and lessons wait',

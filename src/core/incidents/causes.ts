@@ -62,7 +62,7 @@ export interface RoundOutcome {
 /** Rounds in a row that open an incident, and that close it. */
 const ROUNDS = 2
 
-/** What a round means for incidents. Only what it looked at counts: a probe of another machine is neither well nor failing. */
+/** What a round means for incidents. Only probes that it ran count: those of other machines are neither passing nor failing. */
 export function followRound({
   streaks,
   reports,

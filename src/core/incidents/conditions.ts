@@ -83,7 +83,7 @@ function certificateReason(certificates: readonly CertificateLook[], now: number
   return reasons.length === 0 ? undefined : reasons.join('; ')
 }
 
-/** The schedule sends at each full hour: an hour after the one that should have sent a lesson, it is late. */
+/** The schedule sends at each full hour: a lesson is late one hour after the hour that should have sent it. */
 function lateReason(dueSince: number | undefined, now: number): string | undefined {
   if (dueSince === undefined || now - Math.ceil(dueSince / HOUR_MS) * HOUR_MS < HOUR_MS) return undefined
   return `a lesson has been due since ${new Date(dueSince).toISOString().slice(0, 16).replace('T', ' ')} UTC, and nobody has tried to send it`

@@ -2,9 +2,9 @@ import { DAY_MS } from '../durations.ts'
 import type { MessageKind, MessageRecord, Silence, StoredIncident } from './incident.ts'
 
 export const REMINDER_MS = 4 * 60 * 60 * 1000
-/** An incident that ended longer ago is no news: its end is no longer told. */
+/** No alert is sent about the end of an incident that closed longer ago than this. */
 const CLOSED_IS_NEWS_MS = DAY_MS
-/** A cause that opened this often within the window flaps: it is told only once it has lasted. */
+/** A cause that opened this often within the window flaps: alert only once it has lasted. */
 const FLAPS = 4
 const FLAP_WINDOW_MS = 60 * 60 * 1000
 const LASTS_MS = 10 * 60 * 1000
@@ -58,7 +58,7 @@ function kindsOf(
 ): MessageKind[] {
   const { closedAt, openedAt, acknowledgedAt } = incident
   const opened = toldOf('opened')
-  // What ended before it was told is not told at all.
+  // Skip an incident that closed before its first alert was sent.
   if (closedAt !== undefined) return opened && now - closedAt < CLOSED_IS_NEWS_MS ? ['closed'] : []
   if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
   if (acknowledgedAt !== undefined) return opened ? ['opened', 'acknowledged'] : []

@@ -58,7 +58,7 @@ export interface Announcement {
 /** As long as the status page shows days; a cause that flaps must not fill the disk meanwhile. */
 export const INCIDENTS_KEPT = { ms: 90 * DAY_MS, most: 1000 } as const
 
-/** The incidents of a platform and what was told of them, shared by everything that shares the store. */
+/** The incidents of a platform and the alerts sent about them, shared by all processes on one store. */
 export interface IncidentStore {
   /** Opens an incident unless one with its cause is open. */
   open(incident: StoredIncident): Promise<boolean>
@@ -97,7 +97,7 @@ export interface IncidentStore {
   announce(announcement: Announcement): Promise<void>
   /** Ends an announcement. False if there is none with this id, or it is over already. */
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
-  /** Those that are not over, planned ones too: the one that begins first comes first. */
+  /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>
   /** The one that begins last: it replaces those before it. */
   lastSilence(): Promise<Silence | undefined>

@@ -53,7 +53,7 @@ export async function tellDue({
   await Promise.all(
     channels.map(async (channel) => {
       const due = dueMessages({ incidents, messages, channel: channel.name, silence, now: clock.now() })
-      // In order: the end of an incident is not told before its beginning.
+      // In order: the end of an incident is never sent before its beginning.
       for (const { incident, kind } of due)
         if (channel.takes?.(kind, incident) ?? true)
           await tellOne({ store, channel, incident, kind, clock, log })

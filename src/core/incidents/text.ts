@@ -46,7 +46,7 @@ export function alertText({
     still: 'is still failing',
     ended: 'works again',
   }
-  // A condition is of the platform, and no service's.
+  // A condition concerns the whole platform, not one service.
   const name = advice.words ? advice.label : `${advice.label} (${[service, ...affected].join(', ')})`
   const about = (what: string) => `${platform}: ${name} ${what}`
   if (kind === 'test')

@@ -22,7 +22,7 @@ interface Input {
   readonly signal: AbortSignal
 }
 
-/** Connects and reads the certificate, trusted or not: a bad one is told by its reason, not by a broken connection. */
+/** Connects and reads the certificate, trusted or not, so that a bad one is reported with its reason. */
 export async function certificateOf({ host, port, startTls, network, signal }: Input): Promise<Certificate> {
   const { lookup, ca } = network
   const tcp = await connectFirst({ addresses: await addressesOf(host, lookup), port, signal })
@@ -32,7 +32,7 @@ export async function certificateOf({ host, port, startTls, network, signal }: I
     if (startTls) await upgrade(tcp)
     const socket = connectTls({
       socket: tcp,
-      // Not verified here, so that what is wrong with it can be read and told.
+      // Not verified here, so that its fault can be read and reported.
       rejectUnauthorized: false,
       ...(isIP(host) ? { host } : { servername: host }),
       ...(ca === undefined ? {} : { ca }),

@@ -59,7 +59,7 @@ export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
   return site.environment === 'production' ? 'never' : 'allowed'
 }
 
-/** What stands in the place of a certificate where the address is http://. */
+/** The result in place of the certificate check of an http:// address. */
 export function plainHttpStep(variable: string, plainHttp: PlainHttp): Step {
   if (plainHttp === 'allowed') return skip('certificate', variable, 'http:// has none')
   return {
@@ -123,7 +123,7 @@ function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`
 }
 
-/** A request with a key: refused, let in, or not to be told from the answer. */
+/** Sends a request with a key: refused, accepted, or undecidable from the answer. */
 export function keyStep(input: {
   readonly network: LiveNetwork
   readonly check: Extract<LiveCheck, 'authorisation' | 'service role'>

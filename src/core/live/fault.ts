@@ -63,7 +63,7 @@ const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
   broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
 }
 
-/** Anything that is not a fault of the network is told without its own text, which could quote a value. */
+/** A fault that is not of the network is reported without its own text, which could quote a value. */
 export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
     ? OUTCOMES[error.kind]

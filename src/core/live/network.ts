@@ -32,7 +32,7 @@ interface GetInput {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly wantsBody?: boolean
-  /** Never with a key: whoever answers would read it. */
+  /** Never with a key: an impostor could read it. */
   readonly anyCertificate?: boolean
 }
 

@@ -78,7 +78,7 @@ async function spf(
     : { state: 'passed', detail: `published, ${reading.lookups} of ${MOST_LOOKUPS} look-ups` }
 }
 
-/** Under which name a key stands is the provider's choice and cannot be listed: these are the usual ones. */
+/** The usual selectors: the provider chooses the name of a key, and DNS cannot list them. */
 const USUAL_SELECTORS = [
   'default',
   'dkim',

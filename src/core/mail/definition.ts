@@ -8,7 +8,7 @@ import type { CompiledMails, Slot } from './template.ts'
 export type MailAnswer =
   | { readonly kind: 'sent'; readonly id: string }
   | { readonly kind: 'not_sent'; readonly reason: string }
-  /** No such record, or not this caller's: the two are not told apart. */
+  /** No such record, or one of another caller: the answer is the same. */
   | { readonly kind: 'not_found' }
   /** The caller may ask, but the plan does not cover it. */
   | { readonly kind: 'locked'; readonly message: string }
@@ -66,7 +66,7 @@ export interface MailDefinition {
   readonly file?: string
   /** Where the layout is looked up after that folder, before the folders of the set. */
   readonly layouts?: readonly MailFolder[]
-  /** The mail that this one says in the language of its folder: chosen by the language of who reads it. */
+  /** The mail that this one translates; the recipient's language chooses between them. */
   readonly translates?: string
 }
 

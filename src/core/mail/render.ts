@@ -16,7 +16,7 @@ const LONGEST_URL = 2000
 /** What a URI is written with (RFC 3986 §2): none of these ends an attribute, a header's angle brackets or a line. */
 const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
-/** Fills a compiled mail. Values are checked once by kind, then escaped for each place they stand in. Throws a SlotError. */
+/** Fills a compiled mail. Values are checked once by kind, then escaped for each place. Throws a SlotError. */
 export function renderMail(mail: CompiledMail, slots: Readonly<Record<string, string>>): Rendered {
   checkSlots(mail, slots)
   return { subject: fill(mail.subject, slots), html: fill(mail.html, slots), text: fill(mail.text, slots) }
@@ -51,12 +51,12 @@ export function fill(parts: readonly Part[], slots: Readonly<Record<string, stri
   return filled
 }
 
-/** An http or https address that may stand in an attribute, in plain text and in a header field. */
+/** Whether an http or https URL is safe in an attribute, in plain text and in a header field. */
 export function isSafeUrl(value: string): boolean {
   return value.length <= LONGEST_URL && URL_CHARACTERS.test(value) && URL.canParse(value)
 }
 
-/** No line ends, no control characters and no half of a character: a text slot may stand in a header. */
+/** No line ends, no control characters and no half of a character: a text slot may be part of a header. */
 function isSafeText(value: string): boolean {
   if (value.length > LONGEST_TEXT) return false
   let pairs = false

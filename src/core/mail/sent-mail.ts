@@ -1,5 +1,5 @@
 import { DAY_MS } from '../durations.ts'
-/** At most so many different mails to one recipient in so long. */
+/** At most this many different mails to one recipient in this time. */
 export interface MailCap {
   readonly most: number
   readonly windowMs: number

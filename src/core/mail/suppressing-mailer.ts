@@ -60,7 +60,7 @@ export function createSuppressingMailer(
       { cause: 'hard-bounce', at: now, source: 'send', reason },
       suppressions.erasureHashes,
     )
-    // The attempt stands in the history already.
+    // The history has the attempt already.
     const counted = {
       at: now,
       kind: 'hard-bounce',

@@ -1,4 +1,4 @@
-/** Where a slot stands decides how its value is escaped. */
+/** The place of a slot, which decides how its value is escaped. */
 export type SlotContext = 'html' | 'url' | 'plain'
 
 /** Static text, or a slot: what a template is after compiling. Filling it is joining strings. */
@@ -22,7 +22,7 @@ export interface CompiledMail {
 /** By name; translations by language and name, as `de/welcome`. */
 export type CompiledMails = Readonly<Record<string, CompiledMail>>
 
-/** A mail in a language, else in the one that this is a dialect of (`de` for `de-AT`), else in that of the platform. */
+/** A mail in a language, else in its base language (`de` for `de-AT`), else in the platform's language. */
 export function mailIn<M = CompiledMail>(
   compiled: Readonly<Record<string, M>>,
   name: string,

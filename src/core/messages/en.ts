@@ -80,7 +80,7 @@ export const en = {
     invitation: (title: string, lessons: number) =>
       `${title}: ${lessons === 1 ? 'one lesson' : `${lessons} lessons`} by mail. <a href="/lessons/1">Read the first one here</a>.`,
   },
-  /** Mails about incidents. The first words stand in place of those of a course. */
+  /** Mails about incidents. The first words replace those of a course. */
   notices: {
     words: {
       confirmedHeading: 'You will hear of incidents',

@@ -4,7 +4,7 @@ const SIZES = [DAY_MS, HOUR_MS, 60_000, 1000] as const
 
 type Forms = readonly [one: string, other: string]
 
-/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; below an hour in one, unless told. */
+/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; below an hour in one by default. */
 export function lengths({
   units,
   none,

@@ -19,7 +19,7 @@ export interface GetInput {
   readonly largestBytes: number
   /** False: the answer's head is all that is wanted. */
   readonly wantsBody: (status: number) => boolean
-  /** Takes an answer from behind a certificate that does not hold. Never with a key: whoever answers would read it. */
+  /** Accepts an invalid certificate. Never with a key: an impostor could read it. */
   readonly anyCertificate?: boolean
   readonly monotonic: () => number
   readonly network?: Network | undefined

@@ -12,7 +12,7 @@ export interface ReportingOptions {
   readonly environment?: string | undefined
   /** On the edge 2 % of traces are kept instead of 10 %. */
   readonly edge?: boolean
-  /** Values that must never leave, wherever they would stand. */
+  /** Values that must never be sent, in any field. */
   readonly secrets?: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export type ReportingOutcome = 'off' | 'on' | 'missing' | 'refused'
 
 export interface Reporting {
   readonly outcome: ReportingOutcome
-  /** Waits until what was reported is sent, at most so long; then no report is taken any more. */
+  /** Waits at most this long until the reports are sent; then takes no more. */
   close(withinMs: number): Promise<void>
 }
 

@@ -15,7 +15,7 @@ export type ReporterInput =
     }
   | { readonly kind: 'user'; readonly user: ReportedUser }
 
-/** Where reports go. What it throws is swallowed: reporting never breaks what it reports on. */
+/** Receives reports. Errors that it throws are swallowed: reporting never breaks the program. */
 export interface Reporter {
   report(input: ReporterInput): void
 }
@@ -40,18 +40,18 @@ export function reportError(error: unknown, context?: ReportContext): void {
   send({ kind: 'error', error, context })
 }
 
-/** Reports a sentence. A no-op without a reporter; never throws. */
+/** Reports a message. A no-op without a reporter; never throws. */
 export function reportMessage(message: string, level: ReportLevel = 'info', context?: ReportContext): void {
   send({ kind: 'message', message, level, context })
 }
 
-/** Says whose reports the following are, by an opaque id alone; undefined: nobody's. A no-op without a reporter. */
+/** Sets the user of the reports that follow, by an opaque id alone; undefined: no user. A no-op without a reporter. */
 export function setUserContext(user: ReportedUser): void {
   send({ kind: 'user', user })
 }
 
 /**
- * The same function, but what it throws (or what its promise rejects with) is reported on its way. The error reaches
+ * The same function, but an error that it throws (or that its promise rejects with) is also reported. The error reaches
  * the caller as it would without this; reporting adds none of its own.
  */
 export function withErrorReporting<This, Args extends unknown[], Result>(

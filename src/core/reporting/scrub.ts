@@ -44,7 +44,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** `secrets`: values that are known to be secret, masked wherever they stand. */
+/** `secrets`: values that are known to be secret, masked in every field. */
 export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}): Scrub {
   // The longest first: one may be a part of another.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)

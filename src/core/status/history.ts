@@ -11,7 +11,7 @@ export const INCIDENTS_KEPT = 200
 /** A fault that was last seen longer ago than this is over: what comes after a silence is another one. */
 export const SAME_INCIDENT_MS = 10 * 60 * 1000
 
-/** A service's own line stands under this name beside those of its probes. */
+/** The name of a service's own line, beside those of its probes. */
 export const WHOLE = ''
 
 /** One look at one probe, and the time since the look before it. */

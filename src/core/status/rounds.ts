@@ -9,7 +9,7 @@ const CLOCK_STEP_MS = 5000
 
 export interface RoundInput {
   readonly reports: readonly HealthReport[]
-  /** Builds of services that run elsewhere, as their neighbours' answers told them. */
+  /** Builds of services in other processes, from their health answers. */
   readonly neighbours: ReadonlyMap<Service, string | null>
   /** UTC milliseconds, and the monotonic clock's at the same moment. */
   readonly now: number

@@ -51,7 +51,7 @@ export interface Line {
 
 export interface ServiceStatus {
   readonly service: Service
-  /** The service whose probe of it stands here, because it does not run in a process that records. */
+  /** The service whose probe of it is shown, because it does not run in a process that records. */
   readonly seenFrom: Service | undefined
   readonly whole: Line
   readonly probes: readonly Line[]
@@ -69,7 +69,7 @@ export interface Summary {
   /** UTC milliseconds of the first look; undefined before it. */
   readonly since: number | undefined
   readonly services: readonly ServiceStatus[]
-  /** Newest first; one that follows from another stands in its `feltBy`. */
+  /** Newest first; one that follows from another is in the other's `feltBy`. */
   readonly incidents: readonly RootIncident[]
   /** What operators announced and is not over: what goes on, then what is planned. */
   readonly announcements: readonly Announcement[]

@@ -1,7 +1,7 @@
 import type { Line, Summary } from './summary.ts'
 import type { Labels } from './words.ts'
 
-/** The state of everything in one sentence; who reads no further knows what matters. */
+/** The state of everything in one sentence, with what matters most. */
 export function verdict(summary: Summary, labels: Labels): string {
   const { services, state, now, checkedAt } = summary
   const T = labels.messages.status
@@ -33,7 +33,7 @@ function short(names: readonly string[], more: (count: number) => string): strin
   return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 }
 
-/** A probe of a neighbour that is itself in trouble: the cause stands in the neighbour's own lines. */
+/** A probe of another service that is itself in trouble: its own lines give the cause. */
 function follows(probe: Line, summary: Summary, labels: Labels): boolean {
   const neighbour = labels.isService(probe.probe)
     ? summary.services.find(({ service }) => service === probe.probe)

@@ -38,7 +38,7 @@ export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping'] as
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
-/** A store that nobody writes to until it is closed. */
+/** A store to copy from, which nobody writes to until it is closed. */
 export interface CopySource {
   /** Of every table of ours. */
   readonly columns: (table: Table) => readonly string[] | Promise<readonly string[]>

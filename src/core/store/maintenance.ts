@@ -5,7 +5,7 @@ export class StoreMaintenanceError extends Error {
   override readonly name = 'StoreMaintenanceError'
 }
 
-/** The name in `meta` under which the time of the last backup stands. */
+/** The name in `meta` of the time of the last backup. */
 export const BACKUP_AT = 'backup_at'
 
 /** What a file keeps: the course and all that belongs to it, or the events of visitors. */
@@ -41,7 +41,7 @@ export interface VerifyResult {
   readonly damaged: boolean
   /** Subscriptions looked at. */
   readonly checked: number
-  /** Each with what it is about; at most 100. */
+  /** Each names the row at fault; at most 100. */
   readonly faults: readonly string[]
   readonly moreFaults: number
 }

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../durations.ts'
 import { hashOf, type LessonText } from '../mail/lesson-text.ts'
 
-/** A plan that nobody follows is deleted after this: an enrolment that begins meanwhile still finds it. */
+/** An unused plan is deleted only after this time, so that an enrolment that begins meanwhile still finds it. */
 const UNUSED_KEPT_MS = DAY_MS
 
 /** The table `course_plan`. */
@@ -37,7 +37,7 @@ export function planChange(
 /** The hashes of the texts that a plan names; none for a plan from before there were any, or a damaged one. */
 export function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
   try {
-    // Whatever stands there: a hand may have changed it.
+    // Any value is possible: somebody may have edited the row.
     const { texts } = JSON.parse(plan) as { readonly texts?: unknown }
     return Array.isArray(texts) ? texts.flatMap((lesson) => Object.values(Object(lesson))).map(String) : []
   } catch {

@@ -23,7 +23,7 @@ export interface Row {
   readonly created_at: number
   readonly confirmed_at: number | null
   readonly unsubscribed_at: number | null
-  /** Whatever stands there: a hand may have changed it. */
+  /** Any value: somebody may have edited the row. */
   readonly sent_days: unknown
   readonly next_attempt_at: number | null
   readonly first_attempt_at: number | null

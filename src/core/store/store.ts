@@ -57,7 +57,7 @@ export interface Store extends HourStore {
   readonly paymentEvents: PaymentEventStore
   /** What operators did. */
   readonly audit: AuditLog
-  /** What failed, and what was told of it. */
+  /** Incidents, and the alerts that were sent about them. */
   readonly incidents: IncidentStore
   /** What subscribers to incidents are mailed. */
   readonly notices: NoticeStore
@@ -65,7 +65,7 @@ export interface Store extends HourStore {
   readonly feedback: FeedbackStore
   readonly sending: SendingStore
   lastHour(): Promise<string | undefined>
-  /** The value kept under a name, made once by whoever comes first. */
+  /** The value stored under a name; the first caller makes it. */
   getOrCreate(name: string, make: () => string): Promise<string>
   /**
    * A real write and a real read; rejects while its disk is full, or after a damaged page was met. `pages` also reads

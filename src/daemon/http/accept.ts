@@ -8,7 +8,7 @@ export function prefersHtml(accept: string): boolean {
   return html.q > 0 && (html.q > json.q || (html.q === json.q && html.at < json.at))
 }
 
-/** The best quality of a media type that is named, and where it stands in the list. */
+/** The best quality of a media type that is named, and its position in the list. */
 function quality(accept: string, wanted: RegExp): { readonly q: number; readonly at: number } {
   let best = { q: 0, at: Number.MAX_SAFE_INTEGER }
   // A header holds at most a few KB; more than a few dozen ranges are no browser's.

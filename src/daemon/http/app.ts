@@ -21,7 +21,7 @@ export interface AppOptions {
   readonly gate: Gate
   /** The client's key for the limits, from its socket and X-Forwarded-For. */
   readonly clientOf: (peer: Peer) => string
-  /** The client that a proxy which is not trusted says it stands for. */
+  /** The client that an untrusted proxy names in X-Forwarded-For. */
   readonly behindOf: (peer: Peer) => string | undefined
   /** Bounds the bodies that are held at once. */
   readonly bodies: (client: string) => BodyShare

@@ -10,7 +10,7 @@ import { JSON_FIELDS } from './respond.ts'
 
 /**
  * Answers a plain poll of a service's health on `outgoing` and says so; false for any other request, which it leaves
- * alone. `beforeAnswer` is told just before the answer is written.
+ * alone. `beforeAnswer` is called just before the answer is written.
  */
 export type Poll = (
   incoming: IncomingMessage,

@@ -1,4 +1,4 @@
-/** On every answer: nothing here is to be cached, framed, sniffed, indexed or told to others (tokens stand in URLs). */
+/** On every answer: it must not be cached, sniffed, indexed or embedded by other sites, and its URL, which may hold a token, must not leak. */
 export const COMMON = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',

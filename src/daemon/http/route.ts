@@ -2,7 +2,7 @@ import type { RouteName } from '../../core/routes.ts'
 import type { Frame } from '../pages/frame.ts'
 import type { BodyShare } from './body-memory.ts'
 
-/** What a route handler is given: the request, the path's parameters, and who asks. */
+/** What a route handler gets: the request, the path's parameters, and the client. */
 export interface RouteRequest {
   readonly request: Request
   readonly url: URL
@@ -12,7 +12,7 @@ export interface RouteRequest {
   readonly route: RouteName | undefined
   /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
-  /** The client that a proxy which is not trusted says it stands for; undefined without one. */
+  /** The client that an untrusted proxy names in X-Forwarded-For; undefined without one. */
   readonly behind: string | undefined
   /** The request comes from this machine itself, and through no proxy. */
   readonly isLocal: boolean

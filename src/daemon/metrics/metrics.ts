@@ -81,7 +81,7 @@ const FEEDBACK_RESULTS: readonly FeedbackResult[] = ['recorded', 'confirmed', 'n
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 const RESULTS = ['completed', 'paused', 'off', 'failed'] as const
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
-/** Counting reads every row. Once that is felt, it may take one part in so many of the time, and is repeated no sooner. */
+/** Counting reads every row. A slow count is cached, so that counting takes at most one part in this many of the time. */
 const COUNTING_SHARE = 100
 const FELT_MS = 20
 /** Less than any scrape's own limit. */

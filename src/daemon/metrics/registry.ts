@@ -30,7 +30,7 @@ export function openRegistry(): MetricRegistry {
     )
   }
   return {
-    // The catalog says which type stands under each name.
+    // The catalog gives each name's type.
     counter: (name) => made.get(name) as Counter,
     gauge: (name) => made.get(name) as Gauge,
     histogram: (name) => made.get(name) as Histogram,

@@ -220,7 +220,7 @@ const EVERYWHERE = ['request_timeout', 'uri_too_long', 'headers_too_large', 'int
 
 /** Codes of one status share a response, with an example for each. */
 function errorsOf(route: RouteName, { errors, security }: Operation, answers: readonly Answer[]): JsonObject {
-  // Whoever tries secrets is refused in time, also where nothing else is counted.
+  // Guessing secrets is rate limited, even on routes that are not limited otherwise.
   const limited = policyOf(route) !== undefined || security !== undefined
   const codes: readonly ErrorCode[] = [
     ...errors,

@@ -13,7 +13,7 @@ export interface Frame {
   /** A data URL. */
   readonly logo: string | undefined
   readonly style: string
-  /** What stands before a path of the web service in links: nothing on that service itself. */
+  /** The prefix of links to the web service: empty on that service itself. */
   readonly pagesAt: string
   /** How many lessons the first course has. */
   readonly lessons: number

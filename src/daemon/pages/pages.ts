@@ -40,7 +40,7 @@ function cadenceText({ course, time }: Messages, cadence: Cadence): string {
   return course.confirmedAt(days, clock, zone)
 }
 
-/** The same link, by a button: whoever only looks at it confirms nothing. */
+/** A confirmation page with a button, so that opening the link alone confirms nothing. */
 export function confirmPage(frame: Frame, action: string, course: string | null): Page {
   const T = courseWords(frame, course)
   return page({

@@ -152,7 +152,7 @@ export function unsubscribeRoute(course: () => Promise<Course>): Handler {
       asked.request.method === 'POST' &&
       new URLSearchParams(await readText(asked, SMALL_BODY_BYTES)).get('undo') === '1'
     if (undo) {
-      // Whoever holds the link may undo: the token in it is what a forged form on another site cannot have.
+      // The link's token authorizes the undo: a forged form on another site cannot know it.
       await (await course()).undoUnsubscribe(link)
       return htmlResponse({
         requestId: asked.requestId,
@@ -211,7 +211,7 @@ export function dispatchRoute(
       run: url.searchParams.get('run') ?? undefined,
     })
     const limit = query.limit ?? body.limit ?? options.limit
-    // A caller that goes away stops nothing: what it asked for is bounded by its limit.
+    // A caller that disconnects does not stop the run, which its limit bounds.
     const { run } = query
     return jsonResponse(await (await course()).dispatch({ limit, ...(run !== undefined && { run }) }), {
       requestId,
@@ -263,7 +263,7 @@ function passive({ requestId, request }: RouteRequest): Response {
   return emptyResponse({ requestId, status: request.method === 'HEAD' ? 200 : 204 })
 }
 
-/** Pages are for links that people follow; JSON only for who asks for it and not for HTML. */
+/** HTML for links that people follow; JSON only if the client accepts it and not HTML. */
 function wantsJson({ request, wantsHtml }: RouteRequest): boolean {
   return !wantsHtml && /\bjson\b/.test(request.headers.get('accept') ?? '')
 }

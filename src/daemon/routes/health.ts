@@ -9,11 +9,11 @@ import type { SecretPair } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
-/** Who may have deep checks: whoever brings the token, everybody when none is set, or (false) they do not exist. */
+/** Who may run deep checks: callers with the token, everybody if no token is set, or nobody (false: the service has none). */
 type DeepGate =
   | {
       readonly token: SecretPair | undefined
-      /** Told of each deep check that did not bring the token. */
+      /** Called for each deep check without the right token. */
       readonly onRefused?: (given: 'wrong' | 'none') => void
     }
   | false
@@ -71,7 +71,7 @@ function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise
     next ??= last.then(async () => {
       const wait = lastBegan + SPACE_MS - timer.monotonic()
       if (wait > 0) await timer.sleep(wait)
-      // In a turn of its own: who asks in the same one shares the run.
+      // Begin in a later tick, so that the requests of one tick share the run.
       await new Promise((resolve) => setImmediate(resolve))
       lastBegan = timer.monotonic()
       next = undefined

@@ -91,7 +91,7 @@ function answer(
           `Reasons and addresses are for operators and require the health token: ${fix}.`,
         ),
         asked,
-        // Alone, because Chromium asks its user for nothing when another scheme stands in the same field.
+        // Alone: Chromium asks for no password when the field names another scheme too.
         token !== undefined && asked.wantsHtml
           ? { 'WWW-Authenticate': 'Basic realm="status", charset="UTF-8"' }
           : {},

@@ -15,7 +15,7 @@ import type { Names } from './names.ts'
 export const SERVICE_FIELDS = ['address', 'health', 'format', 'port', 'label'] as const
 const HEALTH_FORMATS = ['platformctl', 'health+json', 'spring', 'aspnet', 'status'] as const
 
-/** What `openPlatform` gives beside the services, each of which stands there under its name. */
+/** The members of `openPlatform`'s result other than the services: a service cannot have one of these names. */
 const TAKEN = ['health', 'dispatch', 'validate', 'close', 'courses', 'then']
 const SERVICE_NAME = { pattern: /^[a-z][a-z0-9-]{0,30}$/, what: 'a service', example: 'bookings' }
 

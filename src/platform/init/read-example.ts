@@ -7,7 +7,7 @@ export interface Sketch {
   readonly comments: readonly string[]
   /** Decorators of an `.env.schema` above it: `@type=enum(a,b)`, `@sensitive`. */
   readonly marks: ReadonlyMap<string, string>
-  /** The heading that it stands under. */
+  /** The heading above it. */
   readonly heading: string | undefined
 }
 
@@ -17,7 +17,7 @@ const COMMENTED = /^\s*#\s?([A-Z][A-Z0-9_]*)=(.*)$/
 /** `# --- Payments ---`, `# === Payments` or `## Payments`. */
 const HEADING = /^\s*#+\s*[-=*#]{2,}\s*([^-=*#\s].*?)\s*[-=*#]*$|^\s*##+\s*([^#\s].*)$/
 
-/** Reads an `.env.example` or an `.env.schema`: every variable once, with what stands around it. */
+/** Reads an `.env.example` or an `.env.schema`: every variable once, with its heading and comment. */
 export function readExample(text: string): readonly Sketch[] {
   const sketches = new Map<string, Sketch>()
   let heading: string | undefined

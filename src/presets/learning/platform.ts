@@ -7,7 +7,7 @@ import { learningLessons, learningMailSet } from './mails.ts'
 import { learningProbes } from './probes.ts'
 import { learningSampleHealth } from './sample-health.ts'
 
-/** The default platform: everything that is known of it stands in this folder and in `templates/`. */
+/** The default platform: all of it is in this folder and in `templates/`. */
 export const learning: Platform = {
   name: 'platformctl',
   brand: undefined,

@@ -116,7 +116,7 @@ function has(settings: { value: (name: string) => string | undefined }, names: r
   return names.every((name) => settings.value(name) !== undefined)
 }
 
-/** Readiness only: a live call to a quantum computer is slow, and one to a model costs money. Providers stand side by side. */
+/** Readiness only: a live call to a quantum computer is slow, and one to a model costs money. Providers are listed side by side. */
 function readiness(group: string, at: Pick<ProbeDefinition, 'service' | 'deadlineMs'>) {
   return ({ name, label, of, sdk, address }: Provider): ProbeDefinition => ({
     ...at,

@@ -10,13 +10,13 @@ const MOST_ROUNDS = 500
 
 /**
  * dotenv-expand on top of dotenv: names seen so far and the machine's are replaced, also inside single quotes, and the
- * machine's value wins over the file's. One difference is deliberate: `$(…)`, which it runs, stays as it stands here.
+ * machine's value wins over the file's. One difference is deliberate: `$(…)`, which it runs, is left as it is.
  */
 export function readDotenvExpand(text: string, machine: Readonly<Record<string, string>>): DialectResult {
   const values = new Map<string, string>()
   const written = readDotenv(text).values
   const ofMachine: Look = (name) => (Object.hasOwn(machine, name) ? machine[name] : undefined)
-  // A value of the machine that is the one of the file as it stands there is taken for the file's own.
+  // A machine's value that equals the file's unexpanded text counts as the file's own.
   const look: Look = (name) => {
     const outside = ofMachine(name)
     return outside === undefined || (values.has(name) && written.get(name) === outside)
@@ -41,7 +41,7 @@ function expand(value: string, look: Look): string | undefined {
     const reference = match[1] ?? match[2] ?? ''
     const operator = /:\+|\+|:-|-/.exec(reference)?.[0]
     const [name = '', ...words] = operator === undefined ? [reference] : reference.split(operator)
-    // As there: what stands behind a dollar in it is read as a pattern of String.replace.
+    // As in dotenv-expand: a dollar in it is read as a pattern of String.replace.
     expanded = expanded.replace(match[0], resolve(operator, look(name), words.join(operator)))
     if (expanded.length > LONGEST_VALUE) return undefined
     if (expanded === look(name)) break

@@ -24,7 +24,7 @@ const UNSUBSCRIBE: keyof typeof LESSON_SLOTS = 'unsubscribeUrl'
 const LESSON: keyof typeof LESSON_SLOTS = 'lessonUrl'
 /** A layout's button, which a mail without an action leaves out. */
 const BUTTON = /<mj-button\b[^>]*\{\{\s*actionUrl\s*\}\}[\s\S]*?<\/mj-button>/g
-/** MJML takes only colors where a color stands: these are stand-ins, which no layout has of its own. */
+/** MJML accepts only colors as a color's value: these are placeholders that no layout uses itself. */
 const STAND_INS = Object.entries({
   accent: '#0acce1',
   onAccent: '#0acce2',
@@ -206,7 +206,7 @@ function lineOf(lines: readonly string[], key: string): number {
   return lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
 }
 
-/** A slot carries the line that it stands on through Markdown and MJML: a fault found behind them can name it. */
+/** A slot carries its line number through Markdown and MJML, so that a later fault can name the line. */
 function withTokens(text: string, lines: readonly string[]): string {
   return text.replace(SLOT, (written: string, name: string, at: number) => {
     const start = text.lastIndexOf('\n', at) + 1
@@ -217,7 +217,7 @@ function withTokens(text: string, lines: readonly string[]): string {
   })
 }
 
-/** A slot may stand in text, or be the whole of an href: anywhere else its value could become markup. */
+/** A slot may be in text, or be a whole href: anywhere else its value could become markup. */
 function htmlContext(template: TemplateSource): Context {
   return ({ before, after, name, line }) => {
     if (isBrandSlot(name)) return 'html'

@@ -14,7 +14,7 @@ export interface TemplateSource {
   readonly because: string | undefined
   /** What the unsubscribe link of a lesson says; undefined for the engine's own word. */
   readonly unsubscribe: string | undefined
-  /** Markdown, or what stands inside one `mj-column` when the file's name ends in `.mjml`. */
+  /** Markdown, or the content of one `mj-column` when the file's name ends in `.mjml`. */
   readonly body: string
   readonly language: 'markdown' | 'mjml'
   /** Overrides the plain text that is made from the body. */

@@ -4,9 +4,9 @@ import { asciiAddress, parseAddress } from '../../address.ts'
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const TOKEN_CHARACTERS = 26
 
-/** The envelope senders of our messages, and how a bounce that comes back to one is told from a forged one. */
+/** Makes the envelope senders of our messages, and tells genuine bounces to them from forged ones. */
 export interface BounceAddresses {
-  /** `bounce+TOKEN@example.com`: who has it was sent mail by us at this address. */
+  /** `bounce+TOKEN@example.com`: only the recipient of our mail to this address knows it. */
   senderFor(address: string): string
   /** Does the text (a bounce, its headers included) name the envelope sender of this address? */
   isNamedIn(text: string, identity: string): boolean

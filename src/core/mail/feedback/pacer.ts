@@ -10,10 +10,10 @@ export interface Pacer {
 }
 
 const SECOND_US = 1_000_000
-/** Places for so long are taken together, so that many dispatchers ask the store seldom. */
+/** Slots for this long are reserved at once, so that many dispatchers rarely ask the store. */
 const TOGETHER_SECONDS = 0.1
 
-/** Places are handed out by the store; whoever has one waits for its moment. */
+/** Reserves slots in the store; each send waits for the time of its slot. */
 export function createPacer({
   perSecond,
   store,

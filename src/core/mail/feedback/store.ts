@@ -7,7 +7,7 @@ import type { MailCount } from './sending.ts'
 /** What the history of a subscription keeps: what was reported, but for deliveries, and what an operator decided. */
 export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
 
-/** No provider delivers an event again after so long. */
+/** No provider delivers an event again after this time. */
 export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
 /** One change of what is known of a mailbox; `change` is a pure function, so all stores share one machine. */

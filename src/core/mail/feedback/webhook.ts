@@ -6,14 +6,14 @@ import { FEEDBACK_PROVIDERS } from './providers.ts'
 
 export type WebhookReading =
   | { readonly kind: 'feedback'; readonly feedback: Feedback }
-  /** SNS wanted to know whether the topic is ours; it has been told. */
+  /** SNS asked to confirm that the topic is ours, and it was confirmed. */
   | { readonly kind: 'confirmed' }
   /** Not signed by the provider, or not for this account. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** Signed, but of another form than the provider's documentation says. */
   | { readonly kind: 'not-understood'; readonly reason: string }
 
-/** Verifies a provider's webhook and reads what it says; nothing of a refused one is read. */
+/** Verifies a provider's webhook and reads its events; a refused one is not read. */
 export async function readWebhook({
   provider: name,
   request,

@@ -82,7 +82,7 @@ interface Declaration {
 type Rule = CssStylesheetAST['stylesheet']['rules'][number] | { readonly type: 'declaration' }
 
 function* declarationsOf(rules: readonly object[], scheme: Scheme): Generator<Declaration> {
-  // The parser's own union leaves out declarations that stand directly in a @media block; they are passed over here.
+  // The parser's type leaves out declarations directly in a @media block; skip them.
   for (const rule of rules as readonly Rule[]) {
     if ('media' in rule && 'rules' in rule && typeof rule.media === 'string') {
       if (applies(rule.media, scheme)) yield* declarationsOf(rule.rules, scheme)

@@ -11,7 +11,7 @@ const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
   dark: { ink: [255, 255, 255, 1], ground: [18, 18, 18, 1], link: [158, 158, 255, 1] },
 }
 
-/** Every text of the mail against the ground that it stands on, in both colour schemes. */
+/** Checks the contrast of every text of the mail with its background, in both color schemes. */
 export function checkContrast(mail: LintedMail): Finding[] {
   return (['light', 'dark'] as const).flatMap((scheme) => {
     const styles = cascade(mail.document, scheme)
@@ -58,7 +58,7 @@ function inkOf(above: readonly Element[], declared: Declared, scheme: Scheme): C
   return CANVAS[scheme].ink
 }
 
-/** The first opaque ground, with what is half transparent above it painted on; undefined where it is an image. */
+/** The first opaque background, with translucent layers above it blended in; undefined where it is an image. */
 function groundOf(above: readonly Element[], declared: Declared, scheme: Scheme): Colour | undefined {
   const layers: Colour[] = []
   for (const element of above) {

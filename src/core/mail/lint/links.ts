@@ -4,7 +4,7 @@ import { elements, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import { lintFinding } from './rules.ts'
 
-/** The host of every sample: what is filled in at send is the platform's own address. */
+/** The host of every sample link; a real mail has the platform's own address instead. */
 const SAMPLE_HOST = 'www.example.com'
 const SHORTENERS = new Set([
   'bit.ly',

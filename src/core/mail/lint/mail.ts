@@ -6,7 +6,7 @@ import type { Rendered } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
 import type { Place } from './rules.ts'
 
-/** Names a file of a folder for whoever reads the finding. */
+/** A file of a folder, as findings name it. */
 export type Shown = (folder: string, file: string) => string
 
 /** A text, or a pattern without the g flag; an empty text is passed over. */

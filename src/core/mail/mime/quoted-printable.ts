@@ -3,7 +3,7 @@ import type { Encoding } from '../encoding.ts'
 /** RFC 2045 §6.7: no encoded line is longer. */
 const LONGEST_LINE = 76
 const SOFT_BREAK = '=\r\n'
-/** A short value that stands on a line as it is. */
+/** A short value that fits on one line unencoded. */
 const PLAIN = /^(?![.-]|From )[\x21-\x3c\x3e-\x7e](?:[\x20-\x3c\x3e-\x7e]{0,70}[\x21-\x3c\x3e-\x7e])?$/
 
 /**

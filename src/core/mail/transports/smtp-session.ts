@@ -30,7 +30,7 @@ export interface SmtpMessage {
 
 export interface SessionOptions extends SMTPConnectionOptions {
   readonly auth: { readonly user: string; readonly pass: string } | undefined
-  /** How long to wait for what comes before a message is handed over, and for the reply to it. */
+  /** How long to wait for each reply before a message is handed over, and for the reply to the message. */
   readonly silenceMs: number
   readonly finalReplyMs: number
 }

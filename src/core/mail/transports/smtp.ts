@@ -11,7 +11,7 @@ import { smtpPool } from './smtp-pool.ts'
 const CONNECT_MS = 10_000
 /** For every reply but the last. */
 const SILENCE_MS = 2 * 60_000
-/** A server may take this long for its last reply (RFC 5321 §4.5.3.2.6): whoever gives up earlier sends again what was taken. */
+/** A server may take this long for its last reply (RFC 5321 §4.5.3.2.6): giving up earlier would repeat accepted messages. */
 const FINAL_REPLY_MS = 10 * 60_000
 
 /**

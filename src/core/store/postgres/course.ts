@@ -421,7 +421,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       }),
     keep: ({ claims, call, now, leaseMs }) =>
       guarded(async () => {
-        // One that has no next attempt is of a subscriber who left: it gets none.
+        // Without a next attempt the subscriber has left, and gets no new one.
         await pool.query(
           `UPDATE ${TABLE} s SET next_attempt_at = CASE WHEN s.next_attempt_at IS NOT NULL THEN $4::bigint END, lease_until = ${leaseNow()} + $5
            FROM unnest($1::text[], $2::integer[]) AS c (id, enrolment)
@@ -595,7 +595,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           outcome: as,
         }),
         audit,
-        // Whoever decides that a lesson is tried again says that its address can be mailed.
+        // An operator who retries a lesson vouches that its address can be mailed.
         `UPDATE platformctl.mailbox SET cause = NULL, suppressed_at = NULL, source = NULL, reason = NULL
          WHERE identity = (SELECT coalesce(person, identity) FROM ${TABLE} WHERE id = $1) AND cause = 'hard-bounce'`,
       ),

@@ -28,7 +28,7 @@ export async function migrate(pool: Pool, steps: readonly string[]): Promise<voi
 
 /** True when nothing was left to do. */
 async function advance(connection: Queryable, steps: readonly string[]): Promise<boolean> {
-  // The number is platformctl's own; whoever comes second waits here and then finds the step done.
+  // The lock's number is platformctl's own. A second migration waits here, then finds the step done.
   await connection.query('SELECT pg_advisory_xact_lock(7305823190017)')
   const version = await schemaVersion(connection)
   await assertReadable(connection, version, steps.length)

@@ -15,7 +15,7 @@ import { MIGRATIONS } from './migrations.ts'
 import { postgresNotices } from './notices.ts'
 import { postgresSending } from './sending.ts'
 
-/** Whoever asks for health waits no longer. */
+/** A health check waits at most this long. */
 const PING_MS = 2000
 
 /** The store in a PostgreSQL that several machines share; everything of ours is in its schema `platformctl`. */

@@ -11,7 +11,7 @@ import {
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
-/** No place is further away: so long a burst of other mail holds lessons up at the most. */
+/** The furthest slot ahead of now: a burst of other mail delays lessons by at most this. */
 const FURTHEST_US = 60_000_000
 
 /** Adds to the counts, within the transaction of what is counted. */

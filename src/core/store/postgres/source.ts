@@ -35,7 +35,7 @@ export async function postgresSource(url: Secret): Promise<CopySource> {
 async function held(pool: Pool): Promise<CopySource> {
   const connection = await pool.connect()
   const query: Queryable['query'] = (text, values) => connection.query(UNLIMITED, text, values)
-  // Here, because whoever copies would take it for a fault of the other store.
+  // Handled here: the caller would report it as a fault of the other store.
   const read: Queryable['query'] = (text, values) =>
     query<never>(text, values).catch((error: unknown) => {
       throw new StoreOpenError(sentence(error), { cause: error })

@@ -79,7 +79,7 @@ function confirmLog(database: SqliteDatabase): void {
   }
 }
 
-/** Opens (and creates) an SQLite file as it stands, without a step of its schema; refuses another program's file. */
+/** Opens an SQLite file without migrating it, and creates it if it is missing; refuses another program's file. */
 export function connect({
   file,
   synchronous = 'FULL',

@@ -23,7 +23,7 @@ export function sqliteSource(file: string): CopySource {
     if (said instanceof StoreOpenError || said instanceof StoreMaintenanceError) throw said
     throw inUse(file)
   }
-  // Here, because whoever copies would take it for a fault of the other store.
+  // Handled here: the caller would report it as a fault of the other store.
   const read = <T>(work: () => T): T => {
     try {
       return work()

@@ -162,7 +162,7 @@ export function sqliteCourse(
       UPDATE subscription SET sent_days = ?, next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
-    // One that has no next attempt is of a subscriber who left: it gets none.
+    // Without a next attempt the subscriber has left, and gets no new one.
     keep: prepare(`
       UPDATE subscription SET next_attempt_at = iif(next_attempt_at IS NULL, NULL, @nextAttemptAt), lease_until = @leaseUntil
       WHERE id = @id AND enrolment = @enrolment AND claimed_by = @call AND claimed_at IS NOT NULL`),
@@ -567,7 +567,7 @@ export function sqliteCourse(
         if (resolved) {
           history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })
           addAudit(database, journal, audit)
-          // Whoever decides that a lesson is tried again says that its address can be mailed.
+          // An operator who retries a lesson vouches that its address can be mailed.
           sql.releaseMailbox.run(current.identity)
         }
         return resolved

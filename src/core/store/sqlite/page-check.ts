@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { within } from '../../wait.ts'
 
-/** Reading every page of a file may take one part in so many of the time. */
+/** Reading every page of a file takes at most one part in this many of the time. */
 const SHARE = 100
 const LEAST_PAUSE_MS = 5000
 /** Read here in some milliseconds. A thread leaves 14 MB behind in the process, which is much for a small platform. */

@@ -177,7 +177,7 @@ async function check({
         throw new StoreMaintenanceError(`${from} is an empty database, not a backup of a store.`)
       if (holds === 'analytics' && !empty)
         throw new StoreMaintenanceError(`${from} is the backup of a store, not of analytics: move it away.`)
-      // Before a row is read. A newer schema cannot be told from a foreign one.
+      // Before a row is read: a newer schema cannot be distinguished from another program's.
       if (holds === 'course' && schemaVersion(database) > MIGRATIONS.length)
         throw new StoreMaintenanceError(
           `${from} was written by a newer platformctl (schema ${schemaVersion(database)}, this build knows ${MIGRATIONS.length}): restore it with that version.`,

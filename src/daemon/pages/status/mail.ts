@@ -37,7 +37,7 @@ export function mailSection({ days, paused }: MailReport, messages: Messages): s
     const cells = [hardBounces, softBounces, complaints].map((count) =>
       count === 0 ? '0' : `${count} <small>${share(count, of)}</small>`,
     )
-    // On a narrow screen each figure stands in a line of its own, with its name.
+    // On a narrow screen each figure takes a line of its own, with its name.
     return `<tr><th scope="row">${day}</th>${[of, ...cells].map((text, n) => `<td data-name="${heads[n + 1]}">${text}</td>`).join('')}</tr>`
   }
   const rows = days

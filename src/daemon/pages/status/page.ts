@@ -49,7 +49,7 @@ export interface StatusPageInput {
 
 const INCIDENTS_SHOWN = 12
 
-/** More services than this stand in one line each; only what has trouble is open. */
+/** With more services than this, each takes one line, and only those with trouble are expanded. */
 const SERVICES_OPEN = 8
 
 /** The first page that visitors see: from the record alone, whole without its script, in at most 60 KB. */
@@ -74,7 +74,7 @@ export function statusPage(input: StatusPageInput): Page {
       `<p id="stale" class="note" role="status" hidden></p>`,
       head(input),
       ...announcements(input),
-      // What goes on now stands beneath what it does; what is over stands below the services.
+      // Open incidents come right after the headline; closed ones after the services.
       ...(hasOngoing(summary) ? [incidents(input)] : []),
       ...notes(input),
       ...(summary.services.length === 0
@@ -202,7 +202,7 @@ function axis({ whole, seenFrom, build, buildSince }: ServiceStatus, input: Stat
 }
 
 function probeTable({ probes }: ServiceStatus, input: StatusPageInput): string {
-  // Never configured in all that time: those stand in a list of their own.
+  // Probes that were never configured have a list of their own.
   const shown = probes.filter(({ state, days }) => state !== 'skipped' || days.some((day) => day !== 'none'))
   if (shown.length === 0) return ''
   const T = input.labels.messages.status
@@ -271,7 +271,7 @@ function sinceWhen({ since, now }: Summary, messages: Messages): string {
     : messages.status.sinceRecord(moment(messages, since))
 }
 
-/** Visitors read what they miss; operators read what is not configured and what that means. */
+/** Visitors see which features are missing; operators see what is not configured, and what that means. */
 function off({ off: missed, notConfigured, details, labels }: StatusPageInput): string {
   if (details === undefined)
     return missed.length === 0

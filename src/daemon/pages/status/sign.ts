@@ -1,6 +1,6 @@
 import type { CurrentState } from '../../../core/status/summary.ts'
 
-/** A drawn sign for each state, so that none is told by its colour alone: a tick, a stroke, a cross, a dash, a question. */
+/** An icon for each state, so that none is shown by color alone: a tick, a stroke, a cross, a dash, a question mark. */
 const SIGNS: Readonly<Record<CurrentState, string>> = {
   ok: '<path d="M4.6 8.4l2.4 2.4 4.6-5.2"/>',
   degraded: '<path d="M8 4v5M8 11.6v.2"/>',
