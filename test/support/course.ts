@@ -1,6 +1,6 @@
 import { systemClock, type Timer } from '../../src/core/clock.ts'
 import type { Catalog } from '../../src/core/course/catalog.ts'
-import { openCourse } from '../../src/core/course/open.ts'
+import { type CourseOptions, openCourse } from '../../src/core/course/open.ts'
 import type { CourseStore } from '../../src/core/course/store.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { openMailer } from '../../src/core/mail/open.ts'
@@ -51,12 +51,15 @@ export async function courseWith(
       isPaused,
       catalog: courses = catalog,
       timer = time?.clock ?? systemClock,
+      more = {},
     }: {
       readonly site?: string
       readonly aheadMs?: number
       readonly catalog?: Catalog
       readonly isPaused?: () => Promise<boolean>
       readonly timer?: Timer
+      /** In the place of what it is opened with otherwise. */
+      readonly more?: Partial<CourseOptions>
     } = {},
   ) =>
     openCourse({
@@ -89,6 +92,7 @@ export async function courseWith(
       log: silentLog,
       siteUrl: site,
       linkKey: secret('a key for links in tests only'),
+      ...more,
     })
   for (let n = 0; n < people; n += 1) {
     await store.course.requestConfirmation({

@@ -95,6 +95,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const had = new Set<string>()
     const verdicts = new Map<Claim, Promise<About>>()
     const undecided: Promise<void>[] = []
+    const handedOver = new WeakSet<Claim>()
+    /** What a fault kept from being handed over. */
+    const untried: Taken[] = []
     /** Why the first message that nothing was recorded of was not sent. */
     let unheard: string | undefined
     let fault: { readonly error: unknown } | undefined
@@ -202,6 +205,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const next = following(plan, claim, clock.now())
       if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
       lease.begin(claim)
+      handedOver.add(claim)
       const { recorded, answered } = marker.begin(claim)
       const outcome = await Promise.race([
         send({ claim, plan, text, signal: lease.signal, recorded }),
@@ -271,7 +275,12 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       while (!stopped()) {
         const taken = await feed.next()
         if (taken === undefined) return
-        await deliver(taken)
+        try {
+          await deliver(taken)
+        } catch (error) {
+          if (!handedOver.has(taken.claim)) untried.push(taken)
+          throw error
+        }
       }
     }
 
@@ -286,7 +295,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     refusals.end()
     for (const decided of await Promise.allSettled(undecided))
       if (decided.status === 'rejected') fault ??= { error: decided.reason }
-    const untried = await feed.stop()
+    untried.push(...(await feed.stop()))
     const released = await Promise.allSettled(
       untried.map((taken) => mark(taken, release(taken.claim, clock.now(), false))),
     )

@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest'
+import type { DispatchProgress } from '../../../src/core/course/course.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
+import type { Log } from '../../../src/core/log.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
+import { during } from '../../support/virtual-work.ts'
+
+const SECOND = 1000
+const HOUR_MS = 60 * 60 * SECOND
+const nothing = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] }
+
+/** A log that keeps what it is given. */
+function keptLog() {
+  const lines: unknown[] = []
+  const keep =
+    (level: string): Log['info'] =>
+    (event, _, fields = {}) =>
+      void lines.push([level, event, fields])
+  return {
+    lines,
+    log: { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') },
+  }
+}
+
+/** Two people: the lesson of one has just failed, and the other's is due. */
+async function oneWaits() {
+  const it = await courseWith(2, { kind: 'memory' })
+  it.answer(() => ({ kind: 'transient', scope: 'message', reason: 'greylisted' }))
+  await it.course.dispatch({ limit: 1 })
+  const { nextTryAt } = await it.course.backlog()
+  return { it, waiting: { remaining: 1, waiting: 1, nextTryAt: new Date(nextTryAt ?? 0).toISOString() } }
+}
+
+test('a call that sends nothing says its limit, why, and all that is left', async () => {
+  const { it, waiting } = await oneWaits()
+  const paused = it.open(it.store.course, { isPaused: async () => true })
+  expect(await paused.dispatch({ limit: 7 })).toEqual({
+    ...nothing,
+    ...waiting,
+    limit: 7,
+    reason: 'paused',
+  })
+  const mailer = openMailer({ mail: undefined, compiled: compiledMails })
+  const silent = it.open(it.store.course, { more: { mailer } })
+  expect(await silent.dispatch({ limit: 8 })).toEqual({
+    ...nothing,
+    ...waiting,
+    limit: 8,
+    reason: 'mail is not configured',
+  })
+  const without = it.open(it.store.course, { more: { mailer: { ...mailer, reason: undefined } } })
+  expect(await without.dispatch({ limit: 8 })).toMatchObject({ reason: 'mail is not configured' })
+  const stopped = it.open(it.store.course)
+  expect(await stopped.dispatch({ limit: 9, signal: AbortSignal.abort() })).toEqual({
+    ...nothing,
+    ...waiting,
+    limit: 9,
+  })
+  expect(it.messages).toHaveLength(1)
+})
+
+test('a call counts, lists, logs and reports each message by what became of it', async () => {
+  const it = await courseWith(4, { kind: 'memory' })
+  it.answer((message) => {
+    if (message.to.address === 'p1@example.com')
+      return { kind: 'permanent', hardBounce: true, reason: 'no such address' }
+    if (message.to.address === 'p2@example.com') return { kind: 'unknown', reason: 'the line broke' }
+    return { kind: 'sent', id: message.key }
+  })
+  const { lines, log } = keptLog()
+  const progress: DispatchProgress[] = []
+  const result = await it
+    .open(it.store.course, { more: { log } })
+    .dispatch({ limit: 3, onProgress: (one) => void progress.push(one) })
+  const counts = { processed: 3, sent: 1, failed: 1, unknown: 1, remaining: 1 }
+  expect(result).toMatchObject({ ...counts, limit: 3, waiting: 1 })
+  expect(result).not.toHaveProperty('reason')
+  const by = (a: { subscription: string }, b: { subscription: string }) =>
+    a.subscription < b.subscription ? -1 : 1
+  expect([...result.results].sort(by)).toEqual([
+    { subscription: 'person-0', day: 1, sent: true },
+    { subscription: 'person-1', day: 1, sent: false, reason: 'no such address' },
+    { subscription: 'person-2', day: 1, sent: false, reason: 'the line broke' },
+  ])
+  expect(progress.sort(by)).toEqual([
+    { subscription: 'person-0', day: 1, outcome: 'sent' },
+    { subscription: 'person-1', day: 1, outcome: 'failed' },
+    { subscription: 'person-2', day: 1, outcome: 'unknown' },
+  ])
+  const notSent = (subscription: string, outcome: string, reason: string) => [
+    'warn',
+    'course_day_not_sent',
+    { subscription, day: 1, outcome, reason },
+  ]
+  expect(lines.slice(0, -1).sort()).toEqual(
+    [
+      notSent('person-1', 'failed', 'no such address'),
+      notSent('person-2', 'unknown', 'the line broke'),
+    ].sort(),
+  )
+  const { results: _, limit: __, ...logged } = result
+  expect(lines.at(-1)).toEqual(['info', 'dispatched', logged])
+})
+
+test('when the pace cannot be kept the call fails, and when it was stopped meanwhile it ends: what was claimed is given back', async () => {
+  const it = await courseWith(3, { kind: 'memory' })
+  const turn = () => Promise.reject(new RangeError('no pace'))
+  await expect(it.open(it.store.course, { more: { turn } }).dispatch({ limit: 10 })).rejects.toThrow(
+    'no pace',
+  )
+  const stop = new AbortController()
+  const asked: boolean[] = []
+  const stopping = it.open(it.store.course, {
+    more: {
+      turn: async (signal) => {
+        stop.abort()
+        asked.push(signal?.aborted === true)
+        throw signal?.reason
+      },
+    },
+  })
+  expect(await stopping.dispatch({ limit: 10, signal: stop.signal })).toMatchObject({
+    ...nothing,
+    remaining: 3,
+  })
+  expect(asked[0]).toBe(true)
+  expect(it.messages).toEqual([])
+  expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 3, remaining: 0 })
+})
+
+test('a call asks every ten seconds whether courses are paused, and ends when they are', async () => {
+  const time = virtualTime(START)
+  const it = await courseWith(4, { time, kind: 'memory' })
+  const asked: number[] = []
+  let line = Promise.resolve()
+  const course = it.open(it.store.course, {
+    isPaused: async () => {
+      asked.push(time.elapsed())
+      return asked.length > 2
+    },
+    more: {
+      turn: () => {
+        line = line.then(() => time.clock.sleep(5 * SECOND))
+        return line
+      },
+    },
+  })
+  expect(await during(time, course.dispatch({ limit: 10 }))).toMatchObject({
+    sent: 3,
+    remaining: 1,
+    reason: 'paused',
+  })
+  expect(asked).toEqual([0, 10 * SECOND, 20 * SECOND])
+})
+
+test.each([
+  ['api', 20 * HOUR_MS - 1, 1],
+  ['api', 20 * HOUR_MS, 0],
+  ['test', 20 * HOUR_MS, 1],
+])(
+  'a lesson whose attempt was lost is sent again over %s after %i ms: %i times',
+  async (transportKind, age, times) => {
+    let lease = 0
+    const it = await courseWith(1, { kind: 'memory', transportKind, leaseClock: () => lease })
+    const lost = { now: it.now(), limit: 1, retries: 0, leaseMs: 90 * SECOND, call: 'lost' }
+    expect(await it.store.course.claimDue(lost)).toHaveLength(1)
+    lease += 90 * SECOND
+    it.pass(age)
+    const result = await it.course.dispatch({ limit: 1 })
+    expect(it.messages).toHaveLength(times)
+    if (times === 1) expect(result).toMatchObject({ sent: 1 })
+    else {
+      expect(result).toMatchObject({
+        unknown: 1,
+        results: [{ reason: 'the process that sent it ended before it knew the outcome' }],
+      })
+      expect((await it.rows())[0]).toMatchObject({ nextAttemptAt: undefined, problem: { kind: 'unknown' } })
+    }
+  },
+)
+
+test.each([
+  ['a message that was sent', { kind: 'sent', id: 'x' }],
+  ['a refusal that was judged', { kind: 'permanent', hardBounce: false, reason: 'no' }],
+  ['a lesson that was not tried', 'untried'],
+] as const)('a store that cannot record %s fails the call', async (_, outcome) => {
+  const it = await courseWith(1, { kind: 'memory' })
+  if (outcome !== 'untried') it.answer(() => outcome)
+  const store: CourseStore = {
+    ...it.store.course,
+    settle: () => Promise.reject(new TypeError('no such column')),
+  }
+  const stop = new AbortController()
+  const turn = async () => stop.abort()
+  await expect(
+    it
+      .open(store, { more: outcome === 'untried' ? { turn } : {} })
+      .dispatch({ limit: 1, signal: stop.signal }),
+  ).rejects.toThrow('no such column')
+})
+
+test('lessons that were claimed and had no turn yet are given back when the call ends, or the call fails', async () => {
+  const people = 260
+  const it = await courseWith(people, { kind: 'memory' })
+  it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
+  const handed = new Set<string>()
+  const broken: CourseStore = {
+    ...it.store.course,
+    // Slots take the first 250 in the order of their claims.
+    settle: (settlements) =>
+      settlements.some(({ claim }) => Number(claim.subscription.slice(7)) >= 250)
+        ? Promise.reject(new TypeError('no such column'))
+        : it.store.course.settle(settlements),
+  }
+  await expect(it.open(broken).dispatch({ limit: people })).rejects.toThrow('no such column')
+  for (const { to } of it.messages) handed.add(to.address)
+  const other = await courseWith(people, { kind: 'memory' })
+  other.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
+  const result = await other.course.dispatch({ limit: people })
+  expect(result).toMatchObject({ sent: 0, reason: 'refused', remaining: people - result.failed })
+  expect(handed.size).toBeLessThanOrEqual(50)
+})
