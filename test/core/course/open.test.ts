@@ -1,0 +1,294 @@
+import { expect, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { CourseOptions } from '../../../src/core/course/open.ts'
+import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import type { Log } from '../../../src/core/log.ts'
+import { openMailer } from '../../../src/core/mail/open.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
+const refused: Outcome = { kind: 'transient', scope: 'connection', reason: 'refused' }
+const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
+
+async function opened(more: Partial<CourseOptions> = {}) {
+  const it = await courseWith(0, { kind: 'memory' })
+  const course = it.open(it.store.course, { more })
+  const subscribe = async (who = ADA) => {
+    const answer = await course.subscribe(who)
+    await new Promise((resolve) => setImmediate(resolve))
+    await course.close()
+    return answer
+  }
+  const token = () => /token=([\w-]+)/.exec(it.messages.at(-1)?.text ?? '')?.[1] ?? ''
+  return { ...it, course, subscribe, token, silent: it.open(it.store.course, { more: { mailer: unset } }) }
+}
+
+const unset = openMailer({ mail: undefined, compiled: compiledMails })
+
+test('an id of 12 random bytes never begins with a hyphen, which a command would take for an option', async () => {
+  for (const [first, id] of [
+    [0xfb, '0wAAAAAAAAAAAAAA'],
+    [0xff, '_wAAAAAAAAAAAAAA'],
+  ] as const) {
+    const bytes = (count: number) => Uint8Array.from({ length: count }, (_, at) => (at === 0 ? first : 0))
+    const it = await opened({ random: { bytes, fraction: () => 0 } })
+    await it.subscribe()
+    expect(await it.course.find(ADA.identity)).toMatchObject({ id, address: ADA.spelling })
+  }
+})
+
+test('a token that none of ours looks like is invalid, and the store is not asked about it', async () => {
+  const it = await opened()
+  let asked = 0
+  const count = async () => {
+    asked += 1
+    return 'confirmed' as const
+  }
+  const course = it.open({ ...it.store.course, confirm: count, checkToken: count })
+  for (const token of ['a'.repeat(19), 'a'.repeat(65), `${'a'.repeat(20)}+`, ` ${'a'.repeat(20)}`]) {
+    expect(await course.confirm(token)).toBe('invalid')
+    expect(await course.checkToken(token)).toBe('invalid')
+  }
+  expect(asked).toBe(0)
+  for (const token of ['a'.repeat(20), 'A-_9'.repeat(16)]) {
+    expect(await course.confirm(token)).toBe('confirmed')
+    expect(await course.checkToken(token)).toBe('confirmed')
+  }
+  expect(asked).toBe(4)
+})
+
+test('when the platform may mail no more confirmations this day, every address is answered so, and it is told', async () => {
+  let told = 0
+  const it = await opened({
+    confirmationsPerDay: 1,
+    onExhausted: () => {
+      told += 1
+    },
+  })
+  expect(await it.subscribe()).toEqual({ status: 'pending', sent: true })
+  expect(told).toBe(0)
+  const bob = { spelling: 'bob@example.com', identity: 'bob@example.com' }
+  expect(await it.subscribe(bob)).toEqual({ status: 'pending', sent: false, reason: EXHAUSTED })
+  expect(told).toBe(1)
+  it.pass(HOUR_MS)
+  expect(await it.course.confirmAgain(ADA.identity)).toEqual({ kind: 'not_sent', reason: EXHAUSTED })
+  expect(told).toBe(2)
+  expect(it.messages).toHaveLength(1)
+})
+
+test('a confirmation that is asked for again is sent, or says why it is not', async () => {
+  const it = await opened()
+  expect(await it.course.confirmAgain(ADA.identity)).toEqual({ kind: 'none' })
+  await it.subscribe()
+  const again = () => it.course.confirmAgain(ADA.identity)
+  expect(await again()).toEqual({
+    kind: 'not_sent',
+    reason: 'a confirmation was mailed to this address not long ago',
+  })
+  it.pass(HOUR_MS)
+  expect(await it.silent.confirmAgain(ADA.identity)).toEqual({
+    kind: 'not_sent',
+    reason: 'mail is not configured',
+  })
+  it.answer(() => refused)
+  expect(await again()).toEqual({ kind: 'not_sent', reason: 'refused' })
+  it.pass(HOUR_MS)
+  it.answer(() => ({ kind: 'sent', id: 'the provider’s' }))
+  expect(await again()).toEqual({ kind: 'sent', id: 'the provider’s' })
+  expect(it.messages.at(-1)?.to.address).toBe(ADA.spelling)
+  expect(await it.course.confirm(it.token())).toBe('confirmed')
+  expect(await again()).toEqual({ kind: 'none' })
+})
+
+test.each([
+  [10 * MINUTE_MS - 1, 0],
+  [10 * MINUTE_MS, 1],
+  [DAY_MS, 1],
+  [DAY_MS + 1, 0],
+])('a confirmation that failed %i ms ago is mailed again: %i', async (age, sent) => {
+  const it = await opened()
+  it.answer(() => refused)
+  await it.subscribe()
+  it.pass(age)
+  it.answer(({ key }) => ({ kind: 'sent', id: key }))
+  expect(await it.silent.retryConfirmations()).toBe(0)
+  expect(await it.course.retryConfirmations(AbortSignal.abort())).toBe(0)
+  expect(await it.course.retryConfirmations()).toBe(sent)
+  expect(it.messages).toHaveLength(1 + sent)
+})
+
+test('confirmations that failed are mailed again until the first that fails once more', async () => {
+  const it = await opened()
+  it.answer(() => refused)
+  const people = ['a', 'b', 'c'].map((name) => `${name}@example.com`)
+  for (const one of people) await it.subscribe({ spelling: one, identity: one })
+  it.pass(HOUR_MS)
+  it.answer(({ key, to }) => (to.address === 'b@example.com' ? refused : { kind: 'sent', id: key }))
+  expect(await it.course.retryConfirmations()).toBe(1)
+  expect(it.messages.slice(3).map(({ to }) => to.address)).toEqual(people.slice(0, 2))
+})
+
+test('a confirmation is logged by its subscription and never by its address, whatever became of it', async () => {
+  const lines: unknown[] = []
+  const keep: Log['info'] = (event, _, fields) => void lines.push([event, fields])
+  const it = await opened({ log: { debug: keep, info: keep, warn: keep, error: keep } })
+  await it.subscribe()
+  const { id: subscription } = (await it.course.find(ADA.identity)) ?? {}
+  it.pass(HOUR_MS)
+  it.answer(() => refused)
+  await it.subscribe()
+  expect(lines).toEqual([
+    ['confirmation_sent', { subscription }],
+    ['confirmation_not_sent', { subscription, outcome: 'transient', reason: 'refused' }],
+  ])
+})
+
+test('a history that cannot be written takes back no confirmation, and a mail that was never handed over is not in it', async () => {
+  const it = await opened()
+  const entries: unknown[] = []
+  const remember = async (_: string, entry: unknown) => {
+    entries.push(entry)
+    throw new TypeError('no such table')
+  }
+  const broken = { ...it.store.course, remember }
+  const ask = async (more: Partial<CourseOptions> = {}) => {
+    const course = it.open(broken, { more })
+    await course.subscribe(ADA)
+    await course.close()
+  }
+  await ask()
+  expect(it.messages).toHaveLength(1)
+  expect(entries).toEqual([
+    {
+      at: START,
+      kind: 'confirmation',
+      enrolment: 0,
+      day: 0,
+      outcome: 'sent',
+      messageId: it.messages[0]?.messageId,
+      providerId: it.messages[0]?.key,
+    },
+  ])
+  expect(await it.course.confirm(it.token())).toBe('confirmed')
+})
+
+test('what waits is decided about by its reason, also what bounced; without one, only what waits for a decision', async () => {
+  const it = await courseWith(4, { kind: 'memory' })
+  it.answer(({ to, key }) => {
+    if (to.address === 'p0@example.com') return { kind: 'permanent', hardBounce: true, reason: 'gone (550)' }
+    if (to.address === 'p1@example.com') return { kind: 'permanent', hardBounce: false, reason: 'spam (554)' }
+    if (to.address === 'p2@example.com') return { kind: 'unknown', reason: 'the line broke' }
+    return { kind: 'sent', id: key }
+  })
+  await it.course.dispatch({ limit: 4 })
+  expect(await it.course.resolveAll('retry', 'nothing like it')).toBe(0)
+  const states = async () => (await it.rows()).map((row) => row?.problem?.kind)
+  expect(await states()).toEqual(['bounced', 'parked', 'unknown', undefined])
+  // The unknown one comes back by itself.
+  expect(await it.course.resolveAll('sent')).toBe(1)
+  expect(await states()).toEqual(['bounced', undefined, 'unknown', undefined])
+  expect((await it.rows())[1]).toMatchObject({ sentDays: [1] })
+  it.pass(1)
+  expect(await it.course.resolveAll('retry', '(550)')).toBe(1)
+  expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', sentDays: [], problem: undefined })
+  it.pass(1)
+  expect(await it.course.resolveAll('retry', 'line')).toBe(1)
+  expect(await it.course.resolve('nobody', 'retry')).toBe(false)
+  expect((await it.store.audit.list(10)).map(({ who, subject, details }) => [who, subject, details])).toEqual(
+    [
+      ['program', 'person-2', 'retry'],
+      ['program', 'person-0', 'retry'],
+      ['program', 'person-1', 'sent'],
+    ],
+  )
+})
+
+test('a platform that stops ends its calls after the messages in flight, waits for them, and sends nothing afterwards', async () => {
+  const it = await courseWith(60, { kind: 'memory' })
+  const gate = Promise.withResolvers<void>()
+  it.answer(async ({ key }) => {
+    await gate.promise
+    return { kind: 'sent', id: key }
+  })
+  const call = it.course.dispatch({ limit: 60 })
+  await expect.poll(() => it.messages.length).toBe(50)
+  let hasStopped = false
+  const stopping = it.course.stopDispatching().then(() => {
+    hasStopped = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(hasStopped).toBe(false)
+  gate.resolve()
+  expect(await call).toMatchObject({ sent: 50, remaining: 10 })
+  await stopping
+  expect(await it.course.dispatch({ limit: 60 })).toMatchObject({ processed: 0, remaining: 10 })
+})
+
+test('the Message-ID of the lesson in hand is that of its mail, and there is none without a lesson', async () => {
+  const it = await courseWith(1, { kind: 'memory' })
+  const row = async () => (await it.rows())[0] as NonNullable<Awaited<ReturnType<typeof it.rows>>[number]>
+  const before = await it.course.messageIdOf(await row())
+  await it.course.dispatch({ limit: 1 })
+  expect(it.messages[0]?.messageId).toBe(before)
+  expect(await it.course.messageIdOf(await row())).not.toBe(before)
+  expect(await it.course.messageIdOf({ ...(await row()), sentDays: [1, 2, 3, 4, 5, 6, 7] })).toBeUndefined()
+  // The course has become shorter, or is gone.
+  expect(
+    await it.course.messageIdOf({ ...(await row()), sentDays: [1, 2, 3, 4, 5, 6, 7], lessons: 8 }),
+  ).toBeUndefined()
+  expect(await it.course.messageIdOf({ ...(await row()), course: 'gone' })).toBeUndefined()
+})
+
+test('a lesson links to its page, by its course unless that is the first, and so does a confirmation', async () => {
+  const pots = {
+    id: 'pots',
+    title: 'Pots',
+    lessons: ['course-day-1'],
+    cadence: { kind: 'every', ms: DAY_MS } as const,
+    spacingMs: 0,
+    follow: 'latest' as const,
+  }
+  const it = await courseWith(0, {
+    kind: 'memory',
+    catalog: createCatalog([...learning.courses, pots]),
+  })
+  const links = (at: number) =>
+    it.messages.at(at)?.text.match(/https:\/\/www\.example\.com\/[^\s)\]]+/g) ?? []
+  for (const [course, page, confirmation] of [
+    ['quantum', /\/1$/, /token=[\w-]+$/],
+    ['pots', /\/1\?course=pots$/, /token=[\w-]+&course=pots$/],
+  ] as const) {
+    it.messages.length = 0
+    const identity = `${course}@example.com`
+    await it.course.subscribe({ spelling: identity, identity, course })
+    await it.course.close()
+    expect(links(-1)).toEqual(expect.arrayContaining([expect.stringMatching(confirmation)]))
+    expect(await it.course.confirm(/token=([\w-]+)/.exec(links(-1).join())?.[1] ?? '')).toBe('confirmed')
+    await it.course.dispatch({ limit: 10 })
+    expect(it.messages).toHaveLength(2)
+    expect(links(-1)).toEqual(expect.arrayContaining([expect.stringMatching(page)]))
+  }
+})
+
+test('a course that there is not, or notices where there are none, cannot be begun; an erasure is one entry in the audit log', async () => {
+  const it = await opened()
+  for (const course of ['none', 'status'])
+    expect(await it.course.enrol({ ...ADA, course })).toEqual({ enrolled: false, reason: 'no_such_course' })
+  expect(await it.course.noticesDue()).toBe(false)
+  const decomposed = 'jo\u0308rg@example.com'
+  await it.course.enrol({ spelling: decomposed, identity: decomposed.normalize('NFC') })
+  expect(await it.course.erase(decomposed.normalize('NFC'), { name: 'ops', place: 'box' })).toEqual({
+    existed: true,
+    related: 0,
+    bytesGone: true,
+  })
+  expect((await it.store.audit.list(10)).map(({ action, who, place }) => [action, who, place])).toEqual([
+    ['erase', 'ops', 'box'],
+  ])
+  expect(await it.course.erase('nobody@example.com')).toMatchObject({ existed: false })
+})
