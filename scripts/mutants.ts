@@ -57,9 +57,9 @@ for (const planned of drawn) {
   const verdict = Date.now() < until ? await hunt.judge(planned) : undefined
   if (verdict === undefined) break
   results.push({ planned, verdict })
-  if (verdict === 'survived')
+  if (verdict !== 'noticed')
     console.log(
-      `survived ${planned.file}:${planned.line} ${planned.mutant.kind}\n  - ${short(planned.before)}\n  + ${short(planned.after)}`,
+      `${verdict} ${planned.file}:${planned.line} ${planned.mutant.kind}\n  - ${short(planned.before)}\n  + ${short(planned.after)}`,
     )
   if (process.stderr.isTTY) process.stderr.write(`\r${results.length} of ${drawn.length}\r`)
 }

@@ -1,6 +1,5 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Claim, CourseStore, Settlement } from '../../../src/core/course/store.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
@@ -8,6 +7,7 @@ import { releaseChange } from '../../../src/core/mail/feedback/changes.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
 import type { Store } from '../../../src/core/store/store.ts'
+import { besides } from '../../support/beside.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
 import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
@@ -270,14 +270,6 @@ test('a change takes the write lock of the file before it reads, also where it t
   expect(await store.course.backlog(0)).toMatchObject({ due: 0 })
 })
 
-/** A connection of somebody else, to hold locks or to try for them. */
-async function besides(url: string) {
-  const client = new pg.Client({ connectionString: url, options: '-c search_path=platformctl' })
-  await client.connect()
-  onTestFinished(() => client.end())
-  return client
-}
-
 test('a claim passes over rows that others have locked: fresh ones, failed ones and those of a lease that ended', async () => {
   const ids = ['out-1', 'out-2', 'failed-1', 'failed-2', 'fresh-1', 'fresh-2', 'gone-1', 'gone-2']
   const { course, lease, url } = await storeWith('postgres', ids)
@@ -297,7 +289,6 @@ test('a claim passes over rows that others have locked: fresh ones, failed ones 
     'gone-2',
     'out-2',
   ])
-  await course.pruneUnconfirmed(1)
 }, 10_000)
 
 test('the rows of a group of outcomes are locked in the order of their ids', async () => {

@@ -1,0 +1,23 @@
+import pg from 'pg'
+import { expect, onTestFinished } from 'vitest'
+
+/** A connection of somebody else to a store's PostgreSQL, to hold locks or to try for them. */
+export async function besides(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=platformctl' })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** What of ours waits for a lock, once something does. */
+export async function waiting(beside: pg.Client): Promise<{ readonly query: string; readonly lock: string }> {
+  const sql = `SELECT query, wait_event AS lock FROM pg_stat_activity
+    WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`
+  let found: { query: string; lock: string } | undefined
+  const look = async () => {
+    found = (await beside.query(sql)).rows[0]
+    return found
+  }
+  await expect.poll(look, { interval: 5, timeout: 4000 }).toBeDefined()
+  return found ?? { query: '', lock: '' }
+}
