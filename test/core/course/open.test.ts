@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import type { CourseOptions } from '../../../src/core/course/open.ts'
-import { DAY_MS } from '../../../src/core/course/schedule.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import type { Log } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import type { Outcome } from '../../../src/core/mail/transport.ts'
@@ -9,8 +9,6 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith, START } from '../../support/course.ts'
 import { compiledMails } from '../../support/learning.ts'
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 const ADA = { spelling: 'Ada@example.com', identity: 'ada@example.com' }
 const refused: Outcome = { kind: 'transient', scope: 'connection', reason: 'refused' }
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
