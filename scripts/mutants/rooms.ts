@@ -13,6 +13,7 @@ export interface Room {
 /** Tests of a room that are in the folder of another. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
   store: ['test/core/course', 'test/core/incidents', 'test/core/mail/feedback', 'test/core/status'],
+  network: ['test/core/health/adversarial.test.ts'],
   status: ['test/daemon/status.test.ts'],
   payments: ['test/cli/billing.test.ts', 'test/daemon/payments.test.ts'],
   incidents: ['test/daemon/alerts.test.ts'],

@@ -1,0 +1,246 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { causeOf } from '../../../src/core/network/causes.ts'
+import { connectFirst } from '../../../src/core/network/connect.ts'
+import { type GetInput, get } from '../../../src/core/network/get.ts'
+import { blackhole } from '../../support/blackhole.ts'
+import { serveTcp } from '../../support/servers.ts'
+
+/** A server that says the same to everybody, and keeps what it is asked and by which connections. */
+async function saying(answer: string | ((socket: Socket) => void)) {
+  const asked: string[] = []
+  const sockets: Socket[] = []
+  const url = await serveTcp((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      asked.push(String(data))
+      if (typeof answer === 'string') socket.write(answer)
+      else answer(socket)
+    })
+  })
+  return { url: url.replace(/^tcp:/, 'http:'), asked, sockets }
+}
+
+const of = (url: string, input: Partial<GetInput> = {}) =>
+  get({
+    url: new URL(url),
+    timeoutMs: 5_000,
+    largestBytes: 10,
+    wantsBody: () => true,
+    monotonic: () => performance.now(),
+    ...input,
+  })
+
+const ok = (body: string, headers = `Content-Length: ${body.length}\r\n`) =>
+  `HTTP/1.1 200 OK\r\n${headers}\r\n${body}`
+
+test('what is sent is one GET that declines compression, with the headers that were given', async () => {
+  const { url, asked } = await saying(ok('yes'))
+  const { host } = new URL(url)
+  expect(
+    await of(`${url}/a/b?c=d&e`, { headers: { authorization: 'Bearer x', 'user-agent': 'me' } }),
+  ).toMatchObject({
+    answered: true,
+    status: 200,
+    body: 'yes',
+    certificateEnd: undefined,
+  })
+  const [line, ...headers] = asked.join('').trimEnd().split('\r\n')
+  expect(line).toBe('GET /a/b?c=d&e HTTP/1.1')
+  expect(headers.map((one) => one.toLowerCase())).toEqual(
+    expect.arrayContaining([
+      `host: ${host}`,
+      'accept-encoding: identity',
+      'authorization: bearer x',
+      'user-agent: me',
+    ]),
+  )
+  await of(url)
+  expect(asked.at(-1)?.toLowerCase()).toContain('\r\nuser-agent: platformctl\r\n')
+})
+
+test.each([
+  [ok('0123456789'), '0123456789'],
+  [ok('0123456789x'), 'too_large'],
+  [`HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n`, 'too_large'],
+  [ok('a\r\n0123456789\r\n0\r\n\r\n', 'Transfer-Encoding: chunked\r\n'), '0123456789'],
+  [ok('b\r\n0123456789x\r\n0\r\n\r\n', 'Transfer-Encoding: chunked\r\n'), 'too_large'],
+  [ok('yes', 'Content-Length: 3\r\nContent-Encoding: identity\r\n'), 'yes'],
+  [ok('yes', 'Content-Length: 3\r\nContent-Encoding: gzip\r\n'), 'encoded'],
+  [ok('', `X: ${'x'.repeat(15 * 1024)}\r\nContent-Length: 0\r\n`), ''],
+  [ok('', `X: ${'x'.repeat(16 * 1024)}\r\nContent-Length: 0\r\n`), 'headers_too_large'],
+  ['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', 'bad_http'],
+  ['220 mail.example.com ESMTP\r\n', 'bad_http'],
+])('an answer of which at most ten bytes are read: %#', async (answer, result) => {
+  const { url } = await saying(answer)
+  const got = await of(url)
+  expect(got.answered ? got.body : got.cause).toBe(result)
+})
+
+test('a body that nobody wants is not waited for, and the connection is closed', async () => {
+  const { url, sockets } = await saying('HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n')
+  const asked: number[] = []
+  const got = await of(url, {
+    wantsBody: (status) => {
+      asked.push(status)
+      return false
+    },
+  })
+  expect(got).toMatchObject({ answered: true, status: 404, body: '' })
+  expect(asked).toEqual([404])
+  const [socket] = sockets
+  if (socket && !socket.closed) await once(socket, 'close')
+})
+
+test.each<[string, string, (stop: () => void) => Promise<Partial<GetInput> & { readonly url: URL }>]>([
+  [
+    'the name',
+    'dns_timeout',
+    async (stop) => ({
+      url: new URL('http://slow.example'),
+      network: {
+        lookup: () => {
+          stop()
+          return new Promise(() => {})
+        },
+      },
+    }),
+  ],
+  [
+    'the connection',
+    'connect_timeout',
+    async () => ({ url: new URL(`http://127.0.0.1:${await blackhole('127.0.0.1')}`) }),
+  ],
+  [
+    'the encryption',
+    'tls_timeout',
+    async (stop) => ({ url: new URL((await saying(stop)).url.replace('http:', 'https:')) }),
+  ],
+  ['the answer', 'answer_timeout', async (stop) => ({ url: new URL((await saying(stop)).url) })],
+  [
+    'the body',
+    'body_timeout',
+    async (stop) => ({
+      url: new URL((await saying('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab')).url),
+      wantsBody: () => {
+        stop()
+        return true
+      },
+    }),
+  ],
+])('a signal while %s is waited for ends the request as its time-out would: %s', async (_, cause, start) => {
+  const over = new AbortController()
+  const input = await start(() => setImmediate(() => over.abort()))
+  const asked = of(input.url.href, { ...input, signal: over.signal })
+  // Of a connection that nobody accepts there is nothing else to see.
+  if (cause === 'connect_timeout') setTimeout(() => over.abort(), 20)
+  expect(await asked).toMatchObject({ answered: false, cause })
+})
+
+test('a request whose signal is aborted already asks nobody', async () => {
+  const { url, asked } = await saying(ok('yes'))
+  expect(await of(url, { signal: AbortSignal.abort() })).toMatchObject({
+    answered: false,
+    cause: 'dns_timeout',
+  })
+  await of(url)
+  expect(asked).toHaveLength(1)
+})
+
+test('when a request is over its timer is gone, its signal has no listener, and its connection is closed', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length
+  const { url, sockets } = await saying(ok('yes'))
+  const stop = new AbortController()
+  let listeners = 0
+  const { addEventListener, removeEventListener } = stop.signal
+  stop.signal.addEventListener = (...all: Parameters<typeof addEventListener>) => {
+    listeners += 1
+    addEventListener.apply(stop.signal, all)
+  }
+  stop.signal.removeEventListener = (...all: Parameters<typeof removeEventListener>) => {
+    listeners -= 1
+    removeEventListener.apply(stop.signal, all)
+  }
+  const before = timers()
+  for (let n = 0; n < 20; n += 1) await of(url, { timeoutMs: 1_000_000, signal: stop.signal })
+  expect(timers() - before).toBeLessThan(10)
+  expect(listeners).toBe(0)
+  await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
+})
+
+test('the times of the phases are those between them, and of a phase that did not take place there is none', async () => {
+  const { url } = await saying(ok('yes'))
+  let now = 0
+  const monotonic = () => {
+    now += 10.04
+    return now
+  }
+  const { phases } = await of(url, { monotonic })
+  // An address needs no name server.
+  expect(phases).toEqual({ tcp: 10, firstByte: 10, total: 40.2 })
+  const named = await of(url.replace('127.0.0.1', 'www.example.com'), {
+    monotonic,
+    network: { lookup: async () => [{ address: '127.0.0.1', family: 4 }] },
+  })
+  expect(named.phases).toEqual({ dns: 10, tcp: 10, firstByte: 10, total: 40.2 })
+})
+
+test('an address that is silent gets company after a quarter of a second, and is let go when the other accepts', async () => {
+  const port = await blackhole('127.0.0.2')
+  const server = createServer().listen(port, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  // What the kernel still tries to connect to the port, where it can be asked.
+  const trying = new RegExp(`:${port.toString(16).toUpperCase().padStart(4, '0')} 02 `)
+  const attempts = async () =>
+    (await readFile('/proc/self/net/tcp', 'utf8').catch(() => ''))
+      .split('\n')
+      .filter((line) => trying.test(line)).length
+  const before = await attempts()
+  const stop = new AbortController()
+  const began = performance.now()
+  const addresses = ['127.0.0.2', '127.0.0.1'].map((address) => ({ address, family: 4 }))
+  const socket = await connectFirst({ addresses, port, signal: stop.signal })
+  expect(socket.remoteAddress).toBe('127.0.0.1')
+  expect(performance.now() - began).toBeGreaterThan(240)
+  socket.destroy()
+  // The attempt that lost is ended too.
+  await expect.poll(attempts).toBe(before)
+})
+
+test('an address that refuses gives way at once; of none left, a refusal is told before any other fault', async () => {
+  const { url } = await saying(ok(''))
+  const port = Number(new URL(url).port)
+  const to = (...all: string[]) => ({
+    addresses: all.map((address) => ({ address, family: 4 })),
+    port,
+    signal: new AbortController().signal,
+  })
+  const socket = await connectFirst(to('127.0.0.9', '127.0.0.1'))
+  expect(socket.remoteAddress).toBe('127.0.0.1')
+  socket.destroy()
+  await expect(connectFirst(to('127.0.0.9', '255.255.255.255'))).rejects.toMatchObject({
+    code: 'ECONNREFUSED',
+  })
+  await expect(connectFirst(to())).rejects.toMatchObject({ code: 'ENOTFOUND' })
+})
+
+test.each([
+  ['ECONNRESET', 'tcp', 'connection_closed'],
+  ['ECONNRESET', 'tls', 'tls_failed'],
+  ['ECONNRESET', 'answer', 'connection_closed'],
+  ['HPE_HEADER_OVERFLOW', 'answer', 'headers_too_large'],
+  ['HPE_INVALID_CONSTANT', 'answer', 'bad_http'],
+  ['ECONNREFUSED', 'tcp', 'connect_refused'],
+  ['ENETUNREACH', 'tcp', 'connect_unreachable'],
+  ['ENODATA', 'dns', 'dns_not_found'],
+  ['ESERVFAIL', 'dns', 'dns_unavailable'],
+  ['anything', 'tcp', 'connect_unreachable'],
+  ['anything', 'body', 'connection_closed'],
+] as const)('%s while in %s is %s', (code, phase, cause) => {
+  expect(causeOf(Object.assign(new Error('x'), { code }), phase)).toBe(cause)
+  expect(causeOf('no error', 'dns')).toBe('dns_unavailable')
+})
