@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { HeartbeatDefinition } from '../../../core/heartbeats.ts'
 import { BeatAnswer, BeatBody, SilenceAnswer, SilenceBody } from '../../routes/alerts.ts'
 import type { Operations } from '../operation.ts'
+import { json } from './common.ts'
 
 export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
   ({
@@ -30,17 +31,11 @@ export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
           examples: { failed: { exitCode: 1 } },
         },
         answers: [
-          {
-            status: 200,
-            description: 'Recorded.',
-            content: {
-              'application/json': {
-                name: 'HeartbeatAnswer',
-                schema: BeatAnswer,
-                examples: { ok: { heartbeat: 'backup', state: 'ok', nextBy: '2026-11-22T05:00:00.000Z' } },
-              },
-            },
-          },
+          json('Recorded.', {
+            name: 'HeartbeatAnswer',
+            schema: BeatAnswer,
+            examples: { ok: { heartbeat: 'backup', state: 'ok', nextBy: '2026-11-22T05:00:00.000Z' } },
+          }),
         ],
         errors: ['bad_request', 'unauthenticated', 'not_found', 'payload_too_large', 'store_unavailable'],
       },
@@ -60,17 +55,11 @@ export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
           examples: { deploy: { duration: '15m', reason: 'deploy of 4.3' } },
         },
         answers: [
-          {
-            status: 200,
-            description: 'Recorded.',
-            content: {
-              'application/json': {
-                name: 'SilenceAnswer',
-                schema: SilenceAnswer,
-                examples: { silent: { until: '2026-11-21T09:15:00.000Z' } },
-              },
-            },
-          },
+          json('Recorded.', {
+            name: 'SilenceAnswer',
+            schema: SilenceAnswer,
+            examples: { silent: { until: '2026-11-21T09:15:00.000Z' } },
+          }),
         ],
         errors: ['bad_request', 'unauthenticated', 'payload_too_large', 'store_unavailable'],
       },

@@ -3,7 +3,7 @@ import type { CourseDefinition } from '../../../core/course/definition.ts'
 import { DispatchBody, Limit, subscribable, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
 import type { Operation, Operations, Parameter } from '../operation.ts'
-import { JSON_BODY, page } from './common.ts'
+import { JSON_BODY, json, page } from './common.ts'
 
 const linkParameter = (name: string, description: string, example: string): Parameter => ({
   in: 'query',
@@ -151,37 +151,31 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
           examples: { limited: { limit: 100 } },
         },
         answers: [
-          {
-            status: 200,
-            description: 'What became of each.',
-            content: {
-              'application/json': {
-                name: 'DispatchAnswer',
-                schema: DispatchAnswer,
-                examples: {
-                  sent: {
-                    processed: 1,
-                    sent: 1,
-                    failed: 0,
-                    unknown: 0,
-                    remaining: 0,
-                    limit: 100,
-                    results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
-                  },
-                  withoutMail: {
-                    processed: 0,
-                    sent: 0,
-                    failed: 0,
-                    unknown: 0,
-                    remaining: 4,
-                    limit: 100,
-                    reason: 'mail is not configured',
-                    results: [],
-                  },
-                },
+          json('What became of each.', {
+            name: 'DispatchAnswer',
+            schema: DispatchAnswer,
+            examples: {
+              sent: {
+                processed: 1,
+                sent: 1,
+                failed: 0,
+                unknown: 0,
+                remaining: 0,
+                limit: 100,
+                results: [{ subscription: 'Jk3nM0aPq9xT2vLs', day: 3, sent: true }],
+              },
+              withoutMail: {
+                processed: 0,
+                sent: 0,
+                failed: 0,
+                unknown: 0,
+                remaining: 4,
+                limit: 100,
+                reason: 'mail is not configured',
+                results: [],
               },
             },
-          },
+          }),
         ],
         errors: [
           'bad_request',

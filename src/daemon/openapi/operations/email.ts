@@ -5,7 +5,7 @@ import { emailBody } from '../../routes/email.ts'
 import { FeedbackBody } from '../../routes/feedback.ts'
 import { EmailAnswer, FeedbackAnswer } from '../answers.ts'
 import type { Operations } from '../operation.ts'
-import { JSON_BODY } from './common.ts'
+import { JSON_BODY, json } from './common.ts'
 
 /** The route that sends a mail, with the mails that somebody may ask for. */
 export function emailOperations(definitions: readonly MailDefinition[]) {
@@ -29,20 +29,14 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
           ),
         },
         answers: [
-          {
-            status: 200,
-            description: 'Sent, or why not.',
-            content: {
-              'application/json': {
-                name: 'EmailAnswer',
-                schema: EmailAnswer,
-                examples: {
-                  sent: { sent: true, id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' },
-                  notSent: { sent: false, reason: 'mail is not configured' },
-                },
-              },
+          json('Sent, or why not.', {
+            name: 'EmailAnswer',
+            schema: EmailAnswer,
+            examples: {
+              sent: { sent: true, id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' },
+              notSent: { sent: false, reason: 'mail is not configured' },
             },
-          },
+          }),
         ],
         errors: [...JSON_BODY, 'unauthenticated', 'locked', 'not_found', 'unavailable', 'store_unavailable'],
       },
@@ -78,17 +72,11 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
           },
         },
         answers: [
-          {
-            status: 200,
-            description: 'Recorded, now or before.',
-            content: {
-              'application/json': {
-                name: 'FeedbackAnswer',
-                schema: FeedbackAnswer,
-                examples: { recorded: { events: 1, repeated: 0, ignored: 0 } },
-              },
-            },
-          },
+          json('Recorded, now or before.', {
+            name: 'FeedbackAnswer',
+            schema: FeedbackAnswer,
+            examples: { recorded: { events: 1, repeated: 0, ignored: 0 } },
+          }),
         ],
         errors: [
           'bad_request',

@@ -1,5 +1,6 @@
 import { OpenapiAnswer } from '../answers.ts'
 import type { Operations } from '../operation.ts'
+import { json } from './common.ts'
 
 export const OPENAPI = {
   openapi: {
@@ -7,17 +8,11 @@ export const OPENAPI = {
       tag: 'Operations',
       summary: 'This document',
       answers: [
-        {
-          status: 200,
-          description: 'OpenAPI 3.1, made from the schemas that validate.',
-          content: {
-            'application/json': {
-              name: 'OpenApi',
-              schema: OpenapiAnswer,
-              examples: { document: { openapi: '3.1.1', paths: {} } },
-            },
-          },
-        },
+        json('OpenAPI 3.1, made from the schemas that validate.', {
+          name: 'OpenApi',
+          schema: OpenapiAnswer,
+          examples: { document: { openapi: '3.1.1', paths: {} } },
+        }),
       ],
       errors: [],
     },

@@ -1,7 +1,7 @@
 import { CheckoutBody, PaymentEventBody } from '../../routes/payments.ts'
 import { CheckoutAnswer, WebhookAnswer } from '../answers.ts'
 import type { Operations } from '../operation.ts'
-import { JSON_BODY } from './common.ts'
+import { JSON_BODY, json } from './common.ts'
 
 export const PAYMENTS = {
   checkout: {
@@ -19,17 +19,11 @@ export const PAYMENTS = {
         examples: { plan: { price: 'pro-monthly' } },
       },
       answers: [
-        {
-          status: 200,
-          description: 'Send the customer to `url`.',
-          content: {
-            'application/json': {
-              name: 'CheckoutAnswer',
-              schema: CheckoutAnswer,
-              examples: { opened: { id: 'cs_test_a1', url: 'https://pay.example.com/c/cs_test_a1' } },
-            },
-          },
-        },
+        json('Send the customer to `url`.', {
+          name: 'CheckoutAnswer',
+          schema: CheckoutAnswer,
+          examples: { opened: { id: 'cs_test_a1', url: 'https://pay.example.com/c/cs_test_a1' } },
+        }),
       ],
       errors: [...JSON_BODY, 'unauthenticated', 'payments_not_configured', 'unavailable'],
     },
@@ -56,17 +50,11 @@ export const PAYMENTS = {
         },
       },
       answers: [
-        {
-          status: 200,
-          description: 'Handled, now or before.',
-          content: {
-            'application/json': {
-              name: 'WebhookAnswer',
-              schema: WebhookAnswer,
-              examples: { handled: { received: true, duplicate: false } },
-            },
-          },
-        },
+        json('Handled, now or before.', {
+          name: 'WebhookAnswer',
+          schema: WebhookAnswer,
+          examples: { handled: { received: true, duplicate: false } },
+        }),
       ],
       errors: [
         'bad_request',

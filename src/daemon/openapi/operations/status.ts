@@ -1,7 +1,7 @@
 import { EXAMPLE_STATUS, StatusAnswer } from '../../pages/status/answer.ts'
 import { ServiceName } from '../../service-schema.ts'
 import type { Operations } from '../operation.ts'
-import { page } from './common.ts'
+import { json, page } from './common.ts'
 
 const RECORDED = {
   description:
@@ -26,17 +26,11 @@ export const STATUS = {
       summary: 'The status page for programs',
       ...RECORDED,
       answers: [
-        {
-          status: 200,
-          description: 'The recorded status of the platform.',
-          content: {
-            'application/json': {
-              name: 'Status',
-              schema: StatusAnswer,
-              examples: { withoutDaemon: EXAMPLE_STATUS },
-            },
-          },
-        },
+        json('The recorded status of the platform.', {
+          name: 'Status',
+          schema: StatusAnswer,
+          examples: { withoutDaemon: EXAMPLE_STATUS },
+        }),
       ],
       errors: ['unauthenticated', 'store_unavailable'],
     },
