@@ -22,7 +22,7 @@ const of =
 /** In the order in which they are asked, each of the innermost frame that is nobody's helper. */
 const LESSON_PLACES: readonly (readonly [Place, Part])[] = [
   [
-    of(/node_modules\/undici\/|src\/core\/mail\/transports\/api(?:-lanes|-exchange)?\.ts$/),
+    of(/node_modules\/undici\/|src\/core\/mail\/transports\/api(?:-exchange)?\.ts$/),
     {
       name: 'HTTP client and sockets',
       ours: true,

@@ -38,7 +38,7 @@ test.each([
     [
       frame('latin1Write'),
       frame('writePieces', 'src/core/mail/encoding.ts'),
-      frame('exchange', 'src/core/mail/transports/api-lanes.ts'),
+      frame('jsonPiecesOf', 'src/core/mail/transports/api-body.ts'),
     ],
   ],
   [

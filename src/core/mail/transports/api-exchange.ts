@@ -1,13 +1,11 @@
-import type { Client, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 
 export interface Exchange {
   readonly method: 'POST' | 'HEAD'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
+  readonly body: Uint8Array | null
   readonly signal?: AbortSignal | undefined
-  /** The request is about to be written: the last moment to write its body. */
-  readonly onStart: () => void
 }
 
 export interface Answer {
@@ -21,28 +19,28 @@ export interface Answer {
 
 const LARGEST_ANSWER_BYTES = 64 * 1024
 
+/** Given up before any of it was sent: as undici says it of a pool that is closed. */
+const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOSED' })
+
 /**
  * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
  * a few bytes would cost as much as the request. Rejects with undici's error.
  */
-export function exchange(
-  client: Client,
-  { method, path, headers, body, signal, onStart }: Exchange,
-): Promise<Answer> {
+export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(notSent())
     let status = 0
     let retryAfter: string | undefined
     let date: string | undefined
     let length = 0
     const chunks: Buffer[] = []
     let stop: (() => void) | undefined
-    const handler: Dispatcher.DispatchHandler = {
+    const ended = () => stop && signal?.removeEventListener('abort', stop)
+    pool.dispatch(request, {
       onRequestStart(controller) {
-        onStart()
-        if (signal === undefined) return
-        stop ??= () => controller.abort(new Error('aborted'))
-        if (signal.aborted) stop()
-        else signal.addEventListener('abort', stop, { once: true })
+        if (signal?.aborted) return controller.abort(notSent())
+        stop = () => controller.abort(new Error('aborted'))
+        signal?.addEventListener('abort', stop, { once: true })
       },
       onResponseStart(_, statusCode, fields) {
         status = statusCode
@@ -55,20 +53,13 @@ export function exchange(
         length += chunk.length
       },
       onResponseEnd() {
-        if (stop !== undefined) signal?.removeEventListener('abort', stop)
-        const [only] = chunks
-        resolve({
-          status,
-          retryAfter,
-          date,
-          text: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString(),
-        })
+        ended()
+        resolve({ status, retryAfter, date, text: Buffer.concat(chunks).toString() })
       },
       onResponseError(_, error) {
-        if (stop !== undefined) signal?.removeEventListener('abort', stop)
+        ended()
         reject(error)
       },
-    }
-    client.dispatch({ method, path, headers, body }, handler)
+    })
   })
 }

@@ -1,10 +1,12 @@
+import { Pool } from 'undici'
 import type { Secret } from '../../secret.ts'
+import { joinPieces } from '../encoding.ts'
 import { httpOutcome } from '../outcome.ts'
 import { LINES, type Transport } from '../transport.ts'
 import { jsonPiecesOf } from './api-body.ts'
-import type { Answer } from './api-exchange.ts'
-import { openLanes } from './api-lanes.ts'
+import { type Answer, exchange } from './api-exchange.ts'
 
+const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
 const LONGEST_WAIT_MS = 3_600_000
 /** Mail APIs take addresses as text and parse them, and quoted local parts are where such parsers go wrong. */
@@ -18,11 +20,16 @@ const NEEDS_NO_QUOTES = /^[^\s"<>,;:()[\]\\]+@[^\s"<>,;:()[\]\\@]+$/
 export function openApi({ url, key }: { readonly url: string; readonly key: Secret }): Transport {
   const { origin, pathname, search } = new URL(url)
   const path = pathname + search
-  const lanes = openLanes(origin, LINES.api, {
+  const pool = new Pool(origin, {
+    connections: LINES.api,
+    pipelining: 1,
+    allowH2: false,
+    connectTimeout: CONNECT_MS,
     keepAliveTimeout: 30_000,
     headersTimeout: ANSWER_MS,
     bodyTimeout: ANSWER_MS,
   })
+  let closing: Promise<void> | undefined
   const authorization = `Bearer ${key.reveal()}`
   return {
     kind: 'api',
@@ -36,7 +43,8 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
       let answer: Answer
       try {
         const headers = { 'content-type': 'application/json', authorization, 'idempotency-key': message.key }
-        answer = await lanes.exchange({ method: 'POST', path, headers }, jsonPiecesOf(message), signal)
+        const body = joinPieces(jsonPiecesOf(message))
+        answer = await exchange(pool, { method: 'POST', path, headers, body, signal })
       } catch (error) {
         return httpOutcome({ status: undefined, errno: errnoOf(error) })
       }
@@ -45,15 +53,22 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
         : httpOutcome({ status: answer.status, errno: undefined }, retryAfterMs(answer))
     },
     async verify(signal) {
-      const { status } = await lanes
-        .exchange({ method: 'HEAD', path, headers: { authorization } }, [], signal)
-        .catch((error: unknown) => {
-          const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
-          throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
-        })
+      const { status } = await exchange(pool, {
+        method: 'HEAD',
+        path,
+        headers: { authorization },
+        body: null,
+        signal,
+      }).catch((error: unknown) => {
+        const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
+        throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
+      })
       if (status === 401 || status === 403) throw new Error(httpOutcome({ status, errno: undefined }).reason)
     },
-    close: () => lanes.close(),
+    close() {
+      closing ??= pool.close()
+      return closing
+    },
   }
 }
 
