@@ -115,19 +115,29 @@ export function createApp({
     if (allowsOrigin) shareWith(request, response, allowsOrigin)
     const durationMs = monotonic() - began
     const route = facts.route === undefined ? undefined : routeOf(facts.route, healthPath).path
-    onAnswer({ service, method: request.method, route, status: response.status, durationMs })
-    // Polls that find nothing wrong would be most of the log.
-    const quiet = response.status === 200 && facts.route !== undefined && POLLED.has(facts.route)
-    log[quiet ? 'debug' : 'info']('request', 'a request was answered', {
-      service,
-      method: request.method,
-      route: route ?? '(none)',
-      status: response.status,
-      durationMs: Math.round(durationMs * 10) / 10,
-      requestId: facts.id,
-    })
+    const { status } = response
+    const isQuiet = status === 200 && facts.route !== undefined && POLLED.has(facts.route)
+    const answered = { service, method: request.method, route, status, durationMs }
+    noteAnswer({ log, onAnswer }, answered, facts.id, isQuiet)
     return response
   }
+}
+
+/** Tells the metrics and the log of an answer. Polls that find nothing wrong are quiet: they would be most of the log. */
+export function noteAnswer(
+  { log, onAnswer }: Pick<AppOptions, 'log' | 'onAnswer'>,
+  answered: Answered,
+  requestId: string,
+  isQuiet: boolean,
+): void {
+  onAnswer(answered)
+  const { route = '(none)', durationMs } = answered
+  log[isQuiet ? 'debug' : 'info']('request', 'a request was answered', {
+    ...answered,
+    route,
+    durationMs: Math.round(durationMs * 10) / 10,
+    requestId,
+  })
 }
 
 const POLLED: ReadonlySet<RouteName> = new Set(['webHealth', 'serviceHealth', 'metrics'])

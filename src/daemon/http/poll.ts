@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { httpStatus } from '../../core/health/fold.ts'
 import type { Health } from '../../core/health/runner.ts'
 import type { Log } from '../../core/log.ts'
+import { perTick } from '../../core/per-tick.ts'
 import type { Service } from '../../core/service.ts'
 import type { Answered } from '../metrics/metrics.ts'
-import { REQUEST_ID } from './app.ts'
+import { noteAnswer, REQUEST_ID } from './app.ts'
 import { JSON_FIELDS } from './respond.ts'
 
 /**
@@ -27,14 +28,6 @@ export interface PollOptions {
   readonly onAnswer: (answered: Answered) => void
 }
 
-interface Waiting {
-  readonly outgoing: ServerResponse
-  readonly requestId: string
-  /** Of the monotonic clock. */
-  readonly began: number
-  readonly beforeAnswer: (outgoing: ServerResponse) => void
-}
-
 /**
  * The short way for what load balancers, containers and monitors ask for all day: a GET of a service's health that
  * wants JSON and brings nothing else. It writes the bytes that the long way writes, without a Request and a Response.
@@ -42,45 +35,29 @@ interface Waiting {
  */
 export function createPoll({ service, path, health, monotonic, log, onAnswer }: PollOptions): Poll {
   const fixed = Object.entries(JSON_FIELDS).flat()
-  let asking: Waiting[] = []
-
-  function run(): void {
-    const asked = asking
-    asking = []
-    health.check({ deep: false }).then(
-      (report) => answer(asked, httpStatus(report.state), JSON.stringify(report)),
-      // A fault of ours, which the checks never have: better no answer than a wrong one.
-      () => {
-        for (const { outgoing } of asked) outgoing.destroy()
-      },
-    )
-  }
-
-  function answer(asked: readonly Waiting[], status: number, body: string): void {
-    const shared = [...fixed, 'Content-Length', String(Buffer.byteLength(body)), 'X-Request-Id']
-    const level = status === 200 ? 'debug' : 'info'
-    for (const { outgoing, requestId, began, beforeAnswer } of asked) {
-      beforeAnswer(outgoing)
-      outgoing.writeHead(status, shared.concat(requestId)).end(body)
-      const durationMs = monotonic() - began
-      onAnswer({ service, method: 'GET', route: path, status, durationMs })
-      log[level]('request', 'a request was answered', {
-        service,
-        method: 'GET',
-        route: path,
-        status,
-        durationMs: Math.round(durationMs * 10) / 10,
-        requestId,
-      })
-    }
-  }
+  const run = perTick(async () => {
+    const report = await health.check({ deep: false })
+    const body = JSON.stringify(report)
+    const fields = [...fixed, 'Content-Length', String(Buffer.byteLength(body)), 'X-Request-Id']
+    return { status: httpStatus(report.state), fields, body }
+  })
 
   return (incoming, outgoing, beforeAnswer) => {
     if (incoming.url !== path || incoming.method !== 'GET' || incoming.httpVersion !== '1.1') return false
     const given = plainId(incoming.rawHeaders)
     if (given === undefined) return false
     const requestId = given !== '' && REQUEST_ID.test(given) ? given : randomUUID()
-    if (asking.push({ outgoing, requestId, began: monotonic(), beforeAnswer }) === 1) setImmediate(run)
+    const began = monotonic()
+    run().then(
+      ({ status, fields, body }) => {
+        beforeAnswer(outgoing)
+        outgoing.writeHead(status, fields.concat(requestId)).end(body)
+        const answered = { service, method: 'GET', route: path, status, durationMs: monotonic() - began }
+        noteAnswer({ log, onAnswer }, answered, requestId, status === 200)
+      },
+      // A fault of ours, which the checks never have: better no answer than a wrong one.
+      () => outgoing.destroy(),
+    )
     return true
   }
 }

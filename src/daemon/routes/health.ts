@@ -5,6 +5,7 @@ import { httpStatus } from '../../core/health/fold.ts'
 import { toHealthJson } from '../../core/health/health-json.ts'
 import type { HealthReport } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
+import { perTick } from '../../core/per-tick.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
@@ -20,7 +21,10 @@ type DeepGate =
 
 /** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
 export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): Handler {
-  const check = sharedPerTick(health)
+  // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no single
+  // flight would hold it.
+  const shallow = perTick(() => health.check({ deep: false }))
+  const full = perTick(() => health.check({ deep: true }))
   const open = spaced(() => health.check({ deep: true }), timer)
   return async (asked) => {
     const { request, requestId, url } = asked
@@ -31,29 +35,11 @@ export function healthRoute(health: Health, gate: DeepGate, timer: Timer = syste
     }
     if (deep && deep.token !== undefined) asked.passed()
     // Without a token anybody may ask, and each run logs in to other people's servers.
-    const report = await (deep && deep.token === undefined ? open() : check(deep !== false))
+    const report = await (deep === false ? shallow() : deep.token === undefined ? open() : full())
     const status = httpStatus(report.state)
     if (prefersHealthJson(request.headers.get('accept') ?? ''))
       return jsonResponse(toHealthJson(report), { status, requestId }, 'application/health+json')
     return jsonResponse(report, { status, requestId })
-  }
-}
-
-/**
- * Who asks in one turn of the event loop shares a run, which begins after the last of them asked. A probe that works
- * without waiting, as a ping of SQLite does, is over before the next request is read: no single flight would hold it.
- */
-function sharedPerTick(health: Health): (deep: boolean) => Promise<HealthReport> {
-  const asked = new Map<boolean, Promise<HealthReport>>()
-  return (deep) => {
-    const known = asked.get(deep)
-    if (known) return known
-    const report = new Promise((resolve) => setImmediate(resolve)).then(() => {
-      asked.delete(deep)
-      return health.check({ deep })
-    })
-    asked.set(deep, report)
-    return report
   }
 }
 

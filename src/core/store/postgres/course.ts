@@ -29,7 +29,7 @@ import {
   wantsConfirmation,
 } from '../../course/subscription.ts'
 import { DAY_MS, HOUR_MS } from '../../durations.ts'
-import { batchPerTick } from '../batch-per-tick.ts'
+import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type HistoryRow, pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
