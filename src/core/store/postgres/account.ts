@@ -2,9 +2,7 @@ import type { Directory } from '../../mail/directory.ts'
 import type { SentMailStore } from '../../mail/sent-mail.ts'
 import type { PaymentEventStore } from '../../payments/events.ts'
 import { guarded, type Pool, transaction } from './connection.ts'
-
-/** A step of pruning holds its rows only briefly. */
-const ROWS_A_STEP = 500
+import { ROWS_A_STEP, statements } from './statements.ts'
 
 /** The directory on PostgreSQL: each authorisation is in the one statement that finds the record. */
 export function postgresDirectory(pool: Pool): Directory {
@@ -47,6 +45,7 @@ export function postgresDirectory(pool: Pool): Directory {
 }
 
 export function postgresSentMail(pool: Pool): SentMailStore {
+  const statement = statements(pool)
   return {
     begin: ({ key, now, recipient, caps }) =>
       guarded(() =>
@@ -74,13 +73,12 @@ export function postgresSentMail(pool: Pool): SentMailStore {
         }),
       ),
     recordSent: ({ key, id }) =>
-      guarded(async () => {
-        await pool.query('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [id, key])
-      }),
+      statement.run('UPDATE platformctl.sent_mail SET sent_id = $1 WHERE key = $2', [id, key]),
   }
 }
 
 export function postgresPaymentEvents(pool: Pool): PaymentEventStore {
+  const statement = statements(pool)
   return {
     claim: ({ id, type, now, leaseMs }) =>
       guarded(async () => {
@@ -101,22 +99,15 @@ export function postgresPaymentEvents(pool: Pool): PaymentEventStore {
         return rows[0]?.handled === true ? 'handled' : 'busy'
       }),
     settle: ({ id, handled, now }) =>
-      guarded(async () => {
-        await pool.query(
-          'UPDATE platformctl.payment_event SET claimed_until = 0, handled_at = $1 WHERE id = $2 AND handled_at IS NULL',
-          [handled ? now : null, id],
-        )
-      }),
-    async prune(before) {
-      const step = () =>
-        guarded(() =>
-          pool.query(
-            `DELETE FROM platformctl.payment_event WHERE id IN
+      statement.run(
+        'UPDATE platformctl.payment_event SET claimed_until = 0, handled_at = $1 WHERE id = $2 AND handled_at IS NULL',
+        [handled ? now : null, id],
+      ),
+    prune: (before) =>
+      statement.inSteps(
+        `DELETE FROM platformctl.payment_event WHERE id IN
              (SELECT id FROM platformctl.payment_event WHERE received_at < $1 LIMIT ${ROWS_A_STEP})`,
-            [before],
-          ),
-        )
-      while ((await step()).rowCount === ROWS_A_STEP);
-    },
+        [before],
+      ),
   }
 }

@@ -22,6 +22,8 @@ export interface Queryable {
   query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<R>>
 }
 
+export type ResultRow = pg.QueryResultRow
+
 /** The connections of one process. A connection that missed a time limit, or lost its server, is never used again. */
 export interface Pool extends Queryable {
   /** A statement under a limit of its own. */

@@ -31,7 +31,7 @@ import {
 import { DAY_MS, HOUR_MS } from '../../durations.ts'
 import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
-import { type HistoryRow, pastEntry } from '../history-rows.ts'
+import { pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
@@ -39,9 +39,8 @@ import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
+import { ROWS_A_STEP, statements } from './statements.ts'
 
-/** A step of pruning holds its rows only briefly. */
-const ROWS_A_STEP = 500
 /** Before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const TABLE = 'platformctl.subscription'
@@ -88,6 +87,7 @@ export const SAY_COURSES_FROM = `
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
 export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
+  const statement = statements(pool)
   /** As SQL. */
   const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
@@ -181,13 +181,11 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     }
   }
   const findPerson = (identity: string) =>
-    guarded(async () => {
-      const { rows } = await pool.query<Row>(
-        `SELECT * FROM ${TABLE} WHERE identity = $1 OR person = $1 ORDER BY created_at, course`,
-        [identity],
-      )
-      return rows.map(recordOf)
-    })
+    statement.all(
+      recordOf,
+      `SELECT * FROM ${TABLE} WHERE identity = $1 OR person = $1 ORDER BY created_at, course`,
+      [identity],
+    )
   const holds = batchPerTick<Claim, boolean>(async (claims) => {
     const { rows } = await pool.query<{ id: string; fence: number }>(
       `SELECT id, fence FROM ${TABLE} WHERE id = ANY($1) AND state = 'confirmed'`,
@@ -273,19 +271,14 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           : { mail: false, exhausted }
       }),
     checkToken: ({ tokenHash, now }) => guarded(async () => (await readToken(pool, tokenHash, now)).verdict),
-    async pruneUnconfirmed(before) {
-      const step = () =>
-        guarded(() =>
-          pool.query(
-            `DELETE FROM ${TABLE} WHERE id IN (
+    pruneUnconfirmed: (before) =>
+      statement.inSteps(
+        `DELETE FROM ${TABLE} WHERE id IN (
                SELECT id FROM ${TABLE} AS old WHERE state = 'unconfirmed' AND created_at < $1 AND NOT EXISTS
                  (SELECT 1 FROM platformctl.confirmation WHERE subscription = old.id AND created_at >= $1)
                LIMIT ${ROWS_A_STEP} FOR UPDATE SKIP LOCKED)`,
-            [before],
-          ),
-        )
-      while ((await step()).rowCount === ROWS_A_STEP);
-    },
+        [before],
+      ),
     confirm: ({ begin, tokenHash, now }) =>
       write(async (on) => {
         const { verdict, subscription, timeZone, language } = await readToken(
@@ -464,13 +457,11 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       }),
     backlog: (now) => guarded(() => backlog(pool, now)),
     listDue: (now, limit) =>
-      guarded(async () => {
-        const { rows } = await pool.query<Row>(
-          `SELECT * FROM (${bothHalves('SELECT *', 'next_attempt_at <= $1 ORDER BY next_attempt_at LIMIT $2')}) AS halves ORDER BY next_attempt_at LIMIT $2`,
-          [now, limit],
-        )
-        return rows.map(recordOf)
-      }),
+      statement.all(
+        recordOf,
+        `SELECT * FROM (${bothHalves('SELECT *', 'next_attempt_at <= $1 ORDER BY next_attempt_at LIMIT $2')}) AS halves ORDER BY next_attempt_at LIMIT $2`,
+        [now, limit],
+      ),
     counts: (now, lessons) =>
       guarded(async () => {
         const states = await pool.query<{
@@ -510,13 +501,11 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     },
     findById: (id) => guarded(() => one(pool, 'id', id)),
     listProblems: (limit, { since, id } = FIRST) =>
-      guarded(async () => {
-        const { rows } = await pool.query<Row>(
-          `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND (problem_since, id) > ($2, $3) ORDER BY problem_since, id LIMIT $1`,
-          [limit, since, id],
-        )
-        return rows.map(recordOf)
-      }),
+      statement.all(
+        recordOf,
+        `SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND (problem_since, id) > ($2, $3) ORDER BY problem_since, id LIMIT $1`,
+        [limit, since, id],
+      ),
     failedConfirmations: ({ from, to, limit }) =>
       guarded(async () => {
         const { rows } = await pool.query<{ id: string; address: string; language: string | null }>(
@@ -543,13 +532,11 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       }),
     remember: (subscription, entry) => write((on) => remember(on, [[subscription, entry]])),
     history: (subscription) =>
-      guarded(async () => {
-        const { rows } = await pool.query<HistoryRow>(
-          'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source FROM platformctl.subscription_event WHERE subscription = $1 ORDER BY at, kind, day',
-          [subscription],
-        )
-        return rows.map(pastEntry)
-      }),
+      statement.all(
+        pastEntry,
+        'SELECT at, kind, enrolment, day, attempt, outcome, reason, message_id, provider_id, source FROM platformctl.subscription_event WHERE subscription = $1 ORDER BY at, kind, day',
+        [subscription],
+      ),
     erase: ({ identity, spellings, recipients, suppressionHash, now, audit }) =>
       write(async (on) => {
         await on.query(
@@ -578,11 +565,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         // The server reuses the room in its own time; VACUUM and its logs are its administrator's.
         return { existed: (rowCount ?? 0) > 0, related: related + (mails.rowCount ?? 0), bytesGone: true }
       }),
-    isSuppressed: (hash) =>
-      guarded(async () => {
-        const { rowCount } = await pool.query('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash])
-        return rowCount === 1
-      }),
+    isSuppressed: (hash) => statement.hits('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash]),
     resolve: ({ id, as, now, next, audit }) =>
       change(
         id,

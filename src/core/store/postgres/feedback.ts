@@ -7,9 +7,8 @@ import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 import { addCounts } from './sending.ts'
+import { ROWS_A_STEP, statements } from './statements.ts'
 
-/** A step of pruning holds its rows only briefly. */
-const ROWS_A_STEP = 500
 /** Before every suppressed address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
@@ -29,6 +28,7 @@ const END = `
 
 /** What providers and mail servers said back, on PostgreSQL: a fixed number of statements, however many changes. */
 export function postgresFeedback(pool: Pool): FeedbackStore {
+  const statement = statements(pool)
   return {
     apply: (changes, now, audit) =>
       guarded(() =>
@@ -94,23 +94,14 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
         }),
       ),
     find: (identity) =>
-      guarded(async () => {
-        const { rows } = await pool.query<MailboxRow>(
-          'SELECT * FROM platformctl.mailbox WHERE identity = $1',
-          [identity],
-        )
-        return rows[0] && mailboxOf(rows[0])
-      }),
+      statement.first(mailboxOf, 'SELECT * FROM platformctl.mailbox WHERE identity = $1', [identity]),
     wasSent: ({ identity, recipients, messageId }) =>
-      guarded(async () => {
-        const { rowCount } = await pool.query(
-          `SELECT 1 FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id
+      statement.hits(
+        `SELECT 1 FROM platformctl.subscription s JOIN platformctl.subscription_event e ON e.subscription = s.id
            WHERE (s.identity = $1 OR s.person = $1) AND e.message_id = $2
            UNION ALL SELECT 1 FROM platformctl.sent_mail WHERE recipient = ANY ($3) AND sent_id = $2 LIMIT 1`,
-          [identity, messageId, recipients],
-        )
-        return rowCount === 1
-      }),
+        [identity, messageId, recipients],
+      ),
     listSuppressed: (limit, { at, identity } = FIRST) =>
       guarded(async () => {
         const { rows } = await pool.query<MailboxRow>(
@@ -119,17 +110,12 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
         )
         return rows.flatMap(suppressedAddress)
       }),
-    async prune(before) {
-      const step = () =>
-        guarded(() =>
-          pool.query(
-            `DELETE FROM platformctl.feedback_event WHERE key IN
+    prune: (before) =>
+      statement.inSteps(
+        `DELETE FROM platformctl.feedback_event WHERE key IN
              (SELECT key FROM platformctl.feedback_event WHERE received_at < $1 LIMIT ${ROWS_A_STEP})`,
-            [before],
-          ),
-        )
-      while ((await step()).rowCount === ROWS_A_STEP);
-    },
+        [before],
+      ),
   }
 }
 

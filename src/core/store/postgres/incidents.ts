@@ -1,24 +1,22 @@
 import type { IncidentStore } from '../../incidents/incident.ts'
 import {
-  type AlertRow,
-  type AnnouncementRow,
   announcementOf,
-  type IncidentRow,
   incidentOf,
   incidentRow,
   messageOf,
-  type SilenceRow,
   silenceOf,
   storedReason,
 } from '../incident-rows.ts'
 import { storableText } from '../rows.ts'
 import { guarded, NOW_MS, type Pool } from './connection.ts'
+import { statements } from './statements.ts'
 
 const COLUMNS =
   'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
 
 /** The incidents in a PostgreSQL that several machines share; leases are measured by its clock. */
 export function postgresIncidents(pool: Pool): IncidentStore {
+  const statement = statements(pool)
   return {
     open: (incident) =>
       guarded(async () => {
@@ -41,37 +39,28 @@ export function postgresIncidents(pool: Pool): IncidentStore {
         return rowCount === 1
       }),
     seen: ({ cause, reason, affected, now }) =>
-      guarded(async () => {
-        await pool.query(
-          'UPDATE platformctl.incident SET seen_at = greatest(seen_at, $1), reason = $2, affected = $3 WHERE cause = $4 AND closed_at IS NULL',
-          [now, storedReason(reason), JSON.stringify(affected), cause],
-        )
-      }),
+      statement.run(
+        'UPDATE platformctl.incident SET seen_at = greatest(seen_at, $1), reason = $2, affected = $3 WHERE cause = $4 AND closed_at IS NULL',
+        [now, storedReason(reason), JSON.stringify(affected), cause],
+      ),
     close: ({ cause, now, unseenSince }) =>
-      guarded(async () => {
-        await pool.query(
-          'UPDATE platformctl.incident SET closed_at = greatest(opened_at, $1) WHERE cause = $2 AND closed_at IS NULL AND seen_at <= $3',
-          [now, cause, unseenSince],
-        )
-      }),
+      statement.run(
+        'UPDATE platformctl.incident SET closed_at = greatest(opened_at, $1) WHERE cause = $2 AND closed_at IS NULL AND seen_at <= $3',
+        [now, cause, unseenSince],
+      ),
     acknowledge: ({ id, now, by }) =>
-      guarded(async () => {
-        const { rowCount } = await pool.query(
-          'UPDATE platformctl.incident SET acknowledged_at = $1, acknowledged_by = $2 WHERE id = $3 AND closed_at IS NULL AND acknowledged_at IS NULL',
-          [now, by, id],
-        )
-        return rowCount === 1
-      }),
+      statement.hits(
+        'UPDATE platformctl.incident SET acknowledged_at = $1, acknowledged_by = $2 WHERE id = $3 AND closed_at IS NULL AND acknowledged_at IS NULL',
+        [now, by, id],
+      ),
     list: (limit) =>
-      guarded(async () => {
-        const { rows } = await pool.query<IncidentRow>(
-          `SELECT ${COLUMNS} FROM platformctl.incident
+      statement.all(
+        incidentOf,
+        `SELECT ${COLUMNS} FROM platformctl.incident
            WHERE closed_at IS NULL OR id IN (SELECT id FROM platformctl.incident ORDER BY opened_at DESC, id LIMIT $1)
            ORDER BY opened_at DESC, id`,
-          [limit],
-        )
-        return rows.map(incidentOf)
-      }),
+        [limit],
+      ),
     claim: ({ incident, kind, channel, now, leaseMs }) =>
       guarded(async () => {
         const { rows } = await pool.query<{ attempts: number }>(
@@ -86,21 +75,17 @@ export function postgresIncidents(pool: Pool): IncidentStore {
         return rows[0]?.attempts
       }),
     settle: ({ incident, kind, channel, outcome, now, nextAt, reason }) =>
-      guarded(async () => {
-        await pool.query(
-          `UPDATE platformctl.alert_message SET outcome = $1, at = $2, next_at = $3, reason = $4, claimed_until = 0
+      statement.run(
+        `UPDATE platformctl.alert_message SET outcome = $1, at = $2, next_at = $3, reason = $4, claimed_until = 0
            WHERE incident = $5 AND kind = $6 AND channel = $7 AND outcome = 'pending'`,
-          [outcome, now, nextAt, storedReason(reason), incident, kind, channel],
-        )
-      }),
+        [outcome, now, nextAt, storedReason(reason), incident, kind, channel],
+      ),
     messages: (limit) =>
-      guarded(async () => {
-        const { rows } = await pool.query<AlertRow>(
-          'SELECT incident, kind, channel, outcome, attempts, at, reason FROM platformctl.alert_message ORDER BY at DESC, incident, kind LIMIT $1',
-          [limit],
-        )
-        return rows.map(messageOf)
-      }),
+      statement.all(
+        messageOf,
+        'SELECT incident, kind, channel, outcome, attempts, at, reason FROM platformctl.alert_message ORDER BY at DESC, incident, kind LIMIT $1',
+        [limit],
+      ),
     prune: ({ before, keep }) =>
       guarded(async () => {
         await pool.query(
@@ -116,42 +101,31 @@ export function postgresIncidents(pool: Pool): IncidentStore {
         await pool.query('DELETE FROM platformctl.announcement WHERE until_at < $1', [before])
       }),
     silence: ({ from, until, reason, by }) =>
-      guarded(async () => {
-        await pool.query(
-          `INSERT INTO platformctl.silence (from_at, until_at, reason, who) VALUES ($1, $2, $3, $4)
+      statement.run(
+        `INSERT INTO platformctl.silence (from_at, until_at, reason, who) VALUES ($1, $2, $3, $4)
            ON CONFLICT (from_at) DO UPDATE SET until_at = excluded.until_at, reason = excluded.reason, who = excluded.who`,
-          [from, until, reason, by],
-        )
-      }),
+        [from, until, reason, by],
+      ),
     announce: ({ id, text, from, until, by }) =>
-      guarded(async () => {
-        await pool.query(
-          'INSERT INTO platformctl.announcement (id, text, from_at, until_at, who) VALUES ($1, $2, $3, $4, $5)',
-          [id, storableText(text), from, until ?? null, by],
-        )
-      }),
+      statement.run(
+        'INSERT INTO platformctl.announcement (id, text, from_at, until_at, who) VALUES ($1, $2, $3, $4, $5)',
+        [id, storableText(text), from, until ?? null, by],
+      ),
     withdraw: ({ id, now }) =>
-      guarded(async () => {
-        const { rowCount } = await pool.query(
-          'UPDATE platformctl.announcement SET until_at = $2 WHERE id = $1 AND (until_at IS NULL OR until_at > $2)',
-          [id, now],
-        )
-        return rowCount === 1
-      }),
+      statement.hits(
+        'UPDATE platformctl.announcement SET until_at = $2 WHERE id = $1 AND (until_at IS NULL OR until_at > $2)',
+        [id, now],
+      ),
     announcements: (now) =>
-      guarded(async () => {
-        const { rows } = await pool.query<AnnouncementRow>(
-          'SELECT * FROM platformctl.announcement WHERE until_at IS NULL OR until_at > $1 ORDER BY from_at, id',
-          [now],
-        )
-        return rows.map(announcementOf)
-      }),
+      statement.all(
+        announcementOf,
+        'SELECT * FROM platformctl.announcement WHERE until_at IS NULL OR until_at > $1 ORDER BY from_at, id',
+        [now],
+      ),
     lastSilence: () =>
-      guarded(async () => {
-        const { rows } = await pool.query<SilenceRow>(
-          'SELECT from_at, until_at, reason, who FROM platformctl.silence ORDER BY from_at DESC LIMIT 1',
-        )
-        return rows[0] && silenceOf(rows[0])
-      }),
+      statement.first(
+        silenceOf,
+        'SELECT from_at, until_at, reason, who FROM platformctl.silence ORDER BY from_at DESC LIMIT 1',
+      ),
   }
 }

@@ -1,12 +1,14 @@
 import { NOTICES_KEPT, type NoticeStore } from '../../course/notices.ts'
 import { factsText, type NoticeRow, noticeOf } from '../notice-rows.ts'
 import { guarded, type Pool, transaction } from './connection.ts'
+import { statements } from './statements.ts'
 
 /** How many notices there were when an enrolment began; of a row that a hand has damaged, too many to be due one. */
 const BASE = `CASE WHEN course_version ~ '^[0-9]{1,9}$' THEN course_version::bigint ELSE 2000000000 END`
 
 /** The notices in a PostgreSQL that several machines share. */
 export function postgresNotices(pool: Pool): NoticeStore {
+  const statement = statements(pool)
   const headOf = async () => {
     const { rows } = await pool.query<{ head: number }>(
       'SELECT coalesce(max(seq), 0) AS head FROM platformctl.notice',
@@ -50,20 +52,15 @@ export function postgresNotices(pool: Pool): NoticeStore {
         return rowCount ?? 0
       }),
     isDue: (now) =>
-      guarded(async () => {
-        const { rowCount } = await pool.query(
-          `SELECT 1 FROM platformctl.subscription WHERE course = 'status' AND next_attempt_at <= $1 LIMIT 1`,
-          [now],
-        )
-        return rowCount === 1
-      }),
+      statement.hits(
+        `SELECT 1 FROM platformctl.subscription WHERE course = 'status' AND next_attempt_at <= $1 LIMIT 1`,
+        [now],
+      ),
     prune: (before) =>
-      guarded(async () => {
-        await pool.query(
-          `DELETE FROM platformctl.notice WHERE at < $1 AND seq < (SELECT max(seq) FROM platformctl.notice)
+      statement.run(
+        `DELETE FROM platformctl.notice WHERE at < $1 AND seq < (SELECT max(seq) FROM platformctl.notice)
              AND NOT (kind = 'announced' AND subject IN (SELECT id FROM platformctl.announcement))`,
-          [before],
-        )
-      }),
+        [before],
+      ),
   }
 }

@@ -10,6 +10,7 @@ import {
 } from '../../mail/feedback/sending.ts'
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
+import { statements } from './statements.ts'
 
 /** The furthest slot ahead of now: a burst of other mail delays lessons by at most this. */
 const FURTHEST_US = 60_000_000
@@ -48,6 +49,7 @@ interface State {
 
 /** What all dispatchers of a PostgreSQL share about sending. */
 export function postgresSending(pool: Pool): SendingStore {
+  const statement = statements(pool)
   const pauseOf = (row: Pick<State, 'paused_at' | 'reason'> | undefined): Pause | undefined =>
     typeof row?.paused_at === 'number' ? { at: row.paused_at, reason: row.reason ?? '' } : undefined
   const read = async (on: Pick<Queryable, 'query'>) => {
@@ -112,8 +114,6 @@ export function postgresSending(pool: Pool): SendingStore {
         return Math.max(0, rows[0]?.wait ?? 0)
       }),
     prune: (before) =>
-      guarded(async () => {
-        await pool.query('DELETE FROM platformctl.mail_minute WHERE minute < $1', [minuteOf(before)])
-      }),
+      statement.run('DELETE FROM platformctl.mail_minute WHERE minute < $1', [minuteOf(before)]),
   }
 }
