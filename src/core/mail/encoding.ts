@@ -41,7 +41,7 @@ export function joinPieces(pieces: readonly Piece[], wide = false): Buffer {
   return writePieces(pieces, Buffer.allocUnsafe(bytesOf(pieces, wide)), wide)
 }
 
-export function bytesOf(pieces: readonly Piece[], wide = false): number {
+function bytesOf(pieces: readonly Piece[], wide = false): number {
   let length = 0
   for (const piece of pieces)
     length += wide && typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
