@@ -6,6 +6,7 @@ import { type Assignment, parseEnvFile } from '../core/env/reader.ts'
 import { fileNameOf, readSecretFiles } from '../core/env/secret-files.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { Origin } from '../core/env/validate.ts'
+import { codeOf } from '../core/error-code.ts'
 import type { Finding } from '../core/finding.ts'
 import type { Context } from './context.ts'
 import { CommandError, EXIT } from './exit.ts'
@@ -218,13 +219,13 @@ function readReady(descriptor: number, part: Buffer): number | undefined {
   try {
     return readSync(descriptor, part)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return undefined
+    if (codeOf(error) === 'EAGAIN') return undefined
     throw error
   }
 }
 
 function reason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error)
   const sentences: Record<string, string> = {
     ENOENT: 'there is no such file; check the path',
     EACCES: 'permission denied; check who owns it',

@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { postgresLocation } from './env/postgres-url.ts'
 import type { StoreAddress } from './env/settings.ts'
+import { codeOf } from './error-code.ts'
 import type { Service } from './service.ts'
 
 /** What a daemon says of itself in its data folder, without a secret, for the commands that act on the same store. */
@@ -62,7 +63,7 @@ export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
     return true
   } catch (error) {
     // Another user's process may not be signalled, but it is there.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return codeOf(error) === 'EPERM'
   }
 }
 

@@ -6,6 +6,7 @@ import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-re
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
+import { codeOf } from '../core/error-code.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
 import type { Log } from '../core/log.ts'
@@ -383,7 +384,7 @@ function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
       'record_not_written',
       'daemon.json cannot be written, so commands cannot compare their store with this one',
       {
-        fault: error instanceof Error && 'code' in error ? String(error.code) : 'unknown',
+        fault: codeOf(error) || 'unknown',
       },
     )
   }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { types } from 'node:util'
 import { compileFunction, runInThisContext } from 'node:vm'
+import { codeOf } from '../core/error-code.ts'
 import { within } from '../core/wait.ts'
 
 type Fail = (cause: string, fix: string) => never
@@ -152,10 +153,6 @@ function explain(error: unknown, { full, fail, deadlineMs }: Evaluation): never 
   const name =
     error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'something that is no error'
   return fail(`${at}It throws ${name} while it loads.`, 'Run it with node to see the message.')
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 }
 
 /** The name of a module or package that was not found. */

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
 import { untilAborted } from '../../core/wait.ts'
@@ -187,7 +188,7 @@ async function explain(
     )
   }
   if (error instanceof ListenError) {
-    const code = error.cause instanceof Error && 'code' in error.cause ? String(error.cause.code) : ''
+    const code = codeOf(error.cause)
     const flag = `--${error.service}-port`
     const why =
       code === 'EADDRINUSE'

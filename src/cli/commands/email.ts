@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { codeOf } from '../../core/error-code.ts'
 import type { MailSet } from '../../core/mail/definition.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import { untilAborted } from '../../core/wait.ts'
@@ -196,7 +197,7 @@ async function preview(
       zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       now: context.clock.now,
     }).catch((error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      const code = codeOf(error)
       throw new CommandError(
         EXIT.usage,
         `port ${options.port} cannot be used (${code}): choose another with --port (0 takes a free one).`,

@@ -2,6 +2,7 @@ import type { JWTVerifyGetKey } from 'jose'
 import { parseAddress } from '../address.ts'
 import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
+import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
 
 /** Who asks: a person with an account, or a back end of the platform's own (the service role). */
@@ -128,7 +129,7 @@ async function openVerifier({
 }
 
 function isTokenFault(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && TOKEN_FAULTS.has(String(error.code))
+  return TOKEN_FAULTS.has(codeOf(error))
 }
 
 /** What jose says of a token that is not good; everything else is a fault of ours or of the key server. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../is-record.ts'
 import {
   type AnalyticsEvent,
   type EventDefinition,
@@ -80,10 +81,6 @@ function unlisted({ properties }: EventDefinition, key: string, value: unknown):
   if (properties === undefined) return undefined
   if (!Object.hasOwn(properties, key)) return 'property_unknown'
   return typeof value === properties[key] ? undefined : 'property_type'
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** UTC milliseconds, or an ISO 8601 time with its zone. */

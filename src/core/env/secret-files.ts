@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import path from 'node:path'
+import { codeOf } from '../error-code.ts'
 import type { Finding } from '../finding.ts'
 import type { Contract, Variable } from './contract.ts'
 import { rawValue } from './read-settings.ts'
@@ -93,7 +94,7 @@ function readSecret(file: string): ReadSecret {
     if (value.includes('\0')) return { reason: 'is not a text file', found: true }
     return value.trim() === '' ? { reason: 'is empty', found: true } : { value }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = codeOf(error)
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return { reason: 'is not valid UTF-8', found: true }
     const reasons: Record<string, string> = {
       ENOENT: 'does not exist',

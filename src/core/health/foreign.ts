@@ -1,7 +1,8 @@
+import { isRecord } from '../is-record.ts'
 import type { CauseCode } from '../network/causes.ts'
 import type { HealthFormat, Service } from '../service.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
-import { causeOfStatus, isRecord, readReport, text } from './remote-report.ts'
+import { causeOfStatus, readReport, text } from './remote-report.ts'
 
 export type ForeignFormat = Exclude<HealthFormat, 'platformctl'>
 type State = HealthReport['state']

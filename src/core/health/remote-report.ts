@@ -1,3 +1,4 @@
+import { isRecord } from '../is-record.ts'
 import type { CauseCode } from '../network/causes.ts'
 import type { Service } from '../service.ts'
 import type { HealthReport, ProbeResult } from './probe.ts'
@@ -82,10 +83,6 @@ function probeOf(value: unknown): ProbeResult | undefined {
     ...(reason === undefined ? {} : { reason }),
     ...(latencyMs === undefined ? {} : { latencyMs }),
   }
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Control characters would steer the terminal; the bidirectional controls would reorder the line. */

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { systemClock } from '../clock.ts'
+import { codeOf } from '../error-code.ts'
 import { probeRemote, type RemoteHealth } from '../health/prober.ts'
 import { causeOf, type Phase } from '../network/causes.ts'
 import { addressesOf, connectFirst, type Lookup } from '../network/connect.ts'
@@ -135,8 +136,4 @@ function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Prom
       )
       .finally(() => signal.removeEventListener('abort', stop))
   })
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -1,3 +1,4 @@
+import { codeOf } from '../error-code.ts'
 /**
  * Every way in which asking another server can fail: code → what it means → what to do. The only such table;
  * docs/reference/health.md and `platformctl health explain` are made from it. The sentences name no host, so that
@@ -177,7 +178,7 @@ const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
 
 /** The cause of an error that Node gave in this phase. Its text is not used: it holds addresses. */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error)
   // Accepted and cut at once: something listens there.
   if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
   return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : BY_PHASE[phase])

@@ -1,3 +1,4 @@
+import { codeOf } from '../error-code.ts'
 import { type Envelope, scrubEnvelope } from './envelope.ts'
 import { setReporter } from './facade.ts'
 import { createScrub, scrubbing } from './scrub.ts'
@@ -32,7 +33,7 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
   const { dsn, build, environment, edge = false, secrets = [] } = options
   if (!dsn) return { outcome: 'off', ...NOTHING }
   const sdk = await import('@sentry/node').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    if (codeOf(error) === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error
   })
   if (sdk === undefined) return { outcome: 'missing', ...NOTHING }

@@ -1,4 +1,5 @@
 import { parse } from 'yaml'
+import { isRecord } from '../../is-record.ts'
 import type { Slot } from '../template.ts'
 import { TemplateError } from './template-error.ts'
 
@@ -84,8 +85,4 @@ export function readTemplate(file: string, source: string): TemplateSource {
     language: file.endsWith('.mjml') ? 'mjml' : 'markdown',
     bodyLine: end + 2,
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

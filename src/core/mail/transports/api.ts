@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
 import { joinPieces } from '../encoding.ts'
 import { httpOutcome } from '../outcome.ts'
@@ -46,7 +47,7 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
         const body = joinPieces(jsonPiecesOf(message))
         answer = await exchange(pool, { method: 'POST', path, headers, body, signal })
       } catch (error) {
-        return httpOutcome({ status: undefined, errno: errnoOf(error) })
+        return httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
       }
       return answer.status >= 200 && answer.status < 300
         ? { kind: 'sent', id: idOf(answer.text) ?? message.key }
@@ -60,7 +61,7 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
         body: null,
         signal,
       }).catch((error: unknown) => {
-        const { reason, kind } = httpOutcome({ status: undefined, errno: errnoOf(error) })
+        const { reason, kind } = httpOutcome({ status: undefined, errno: codeOf(error) || undefined })
         throw new Error(kind === 'unknown' ? 'the mail provider does not answer' : reason)
       })
       if (status === 401 || status === 403) throw new Error(httpOutcome({ status, errno: undefined }).reason)
@@ -80,10 +81,6 @@ function idOf(text: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function errnoOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
 /** Seconds or a date (RFC 9110 §10.2.3), at most an hour. */

@@ -2,13 +2,13 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { postgresServers } from '../../env/postgres-url.ts'
+import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
 import { storableText } from '../rows.ts'
 import {
   CONNECT_MS,
-  codeOf,
   isAnswer,
   isServerAtFault,
   READ_ONLY,

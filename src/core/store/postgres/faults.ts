@@ -1,3 +1,4 @@
+import { codeOf } from '../../error-code.ts'
 /** A server that does not answer in this time is down for the caller. */
 export const CONNECT_MS = 5000
 /** PostgreSQL's answer to a write on a server that only reads: a standby, or a primary that was demoted. */
@@ -12,11 +13,6 @@ export class SilentServerError extends Error {
 export class ReadOnlyServerError extends Error {
   override readonly name = 'ReadOnlyServerError'
   readonly code = READ_ONLY
-}
-
-/** The SQLSTATE of the server's answer, or Node's code of what befell the connection; empty when there is neither. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 /** Whether the server said this itself and goes on listening: any other fault leaves the connection useless. */

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
 import { type CopiedRow, type CopySource, TABLES } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Pool, type Queryable, UNLIMITED } from './connection.ts'
-import { codeOf, sentence } from './faults.ts'
+import { sentence } from './faults.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type AnalyticsStore, type DayCount, dayOf } from '../../analytics/store.ts'
 import { DAY_MS } from '../../durations.ts'
+import { codeOf } from '../../error-code.ts'
 import { StoreOpenError } from '../store.ts'
 import { type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
 
@@ -31,7 +32,7 @@ export function openSqliteAnalytics({
     return storeOver({ database, guarded: guard(database, onLost), file, table })
   } catch (error) {
     database.close()
-    if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR')) throw error
+    if (codeOf(error) !== 'SQLITE_ERROR') throw error
     throw new StoreOpenError(
       `${file} cannot hold the table that ANALYTICS_DATASTORE_TABLE names: choose a name that nothing else uses there.`,
       { cause: error },

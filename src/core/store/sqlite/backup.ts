@@ -1,6 +1,7 @@
 import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
+import { codeOf } from '../../error-code.ts'
 import { type BackupOptions, type BackupResult, type Holds, StoreMaintenanceError } from '../maintenance.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
@@ -60,7 +61,7 @@ export function giveName(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = codeOf(error)
     if (code === 'EEXIST')
       throw new StoreMaintenanceError(`${to} exists and was left as it is: give the backup a new name.`)
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error
@@ -98,8 +99,7 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** What SQLite says of damaged pages as a sentence; any other error as it is. */
 export function damagedOr(file: string, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB)/.test(String(error.code))))
-    return error
+  if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return error
   return new StoreMaintenanceError(
     `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,
     { cause: error },
@@ -107,7 +107,7 @@ export function damagedOr(file: string, error: unknown): unknown {
 }
 
 export function failed(file: string, error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error)
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT')
     return new StoreMaintenanceError(
       `the disk of ${path.dirname(file)} is full; nothing was left there: free some space, or name another disk.`,

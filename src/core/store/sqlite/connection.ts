@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
 
@@ -74,8 +75,7 @@ function confirmLog(database: SqliteDatabase): void {
   try {
     database.pragma('wal_checkpoint(PASSIVE)')
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')))
-      throw error
+    if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error
   }
 }
 
@@ -217,10 +217,6 @@ function sentence(file: string, error: unknown): string {
   if (code === 'ENOTDIR' || code === 'EEXIST')
     return `${path.dirname(file)} is not a folder: name another one with --data or STORE_URL.`
   return `${file} cannot be opened for writing: check that its folder exists and belongs to this user (${code || 'no reason given'}).`
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 /** Runs a statement's work; a full disk, a lock or an I/O error becomes `store_unavailable` (503). */

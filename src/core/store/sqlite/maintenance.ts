@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { codeOf } from '../../error-code.ts'
 import {
   type AnalyticsMaintenance,
   BACKUP_AT,
@@ -41,7 +42,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         try {
           migrate(database, file, MIGRATIONS)
         } catch (error) {
-          if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY'))
+          if (codeOf(error).startsWith('SQLITE_BUSY'))
             throw new StoreMaintenanceError(
               `${file} is being migrated or written to by another process: try again when that has ended; nothing was changed.`,
               { cause: error },

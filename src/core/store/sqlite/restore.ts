@@ -1,6 +1,7 @@
 import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
+import { codeOf } from '../../error-code.ts'
 import { type Holds, StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { insertAudit } from './audit.ts'
@@ -93,7 +94,7 @@ function folderOf({ to }: RestorePart): readonly string[] {
   try {
     return makeFolder(folder)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no reason given'
+    const code = codeOf(error) || 'no reason given'
     if (code === 'ENOSPC' || code === 'EDQUOT') throw failed(to, error)
     throw new StoreMaintenanceError(
       `${folder} is no folder and cannot be made one (${code}): name another one with --data or STORE_URL.`,
@@ -216,7 +217,7 @@ async function check({
 }
 
 function damaged(from: string, error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error)
   const torn = /^(?:Z_|ERR_ZLIB|ZSTD_|SQLITE_CORRUPT|SQLITE_NOTADB|ERR_STREAM_PREMATURE)/.test(code)
   return torn
     ? new StoreMaintenanceError(`${from} is damaged and was not restored (${code}).`, { cause: error })

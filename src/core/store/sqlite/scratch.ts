@@ -1,6 +1,7 @@
 import { closeSync, lstatSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
+import { codeOf } from '../../error-code.ts'
 
 const PREFIX = '.platformctl-'
 
@@ -49,6 +50,6 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return codeOf(error) === 'EPERM'
   }
 }
