@@ -4,6 +4,7 @@ import { rawValue, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { openStore } from '../core/store/open.ts'
+import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
 import { openPlatform } from '../daemon/platform.ts'
 import type { Context } from './context.ts'
@@ -71,17 +72,26 @@ export function storeFault(address: StoreAddress, error: unknown): unknown {
   return new CommandError(remote ? EXIT.remote : EXIT.usage, error.message)
 }
 
+/** This machine's store, which must exist. */
+export async function openLocalStore(
+  context: Context,
+  env: Environment,
+  data: string | undefined,
+): Promise<Store> {
+  const address = storeAddress(context, env, data)
+  await assertExists(address)
+  return openStore(address).catch((error: unknown) => {
+    throw storeFault(address, error)
+  })
+}
+
 /** The platform over this machine's store, which must exist. */
 export async function openLocal(
   context: Context,
   env: Environment,
   data: string | undefined,
 ): Promise<{ platform: OpenedPlatform; close: () => Promise<void> }> {
-  const address = storeAddress(context, env, data)
-  await assertExists(address)
-  const store = await openStore(address).catch((error: unknown) => {
-    throw storeFault(address, error)
-  })
+  const store = await openLocalStore(context, env, data)
   const platform = openPlatform({
     env,
     platform: context.platform,

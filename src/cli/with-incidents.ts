@@ -10,14 +10,9 @@ export async function withIncidents(
   work: (incidents: IncidentStore, env: Environment) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('./environment.ts')
-  const { assertExists, storeAddress, storeFault } = await import('./local.ts')
-  const { openStore } = await import('../core/store/open.ts')
+  const { openLocalStore } = await import('./local.ts')
   const { env } = await loadEnvironment(context, options.envFile)
-  const address = storeAddress(context, env, options.data)
-  await assertExists(address)
-  const store = await openStore(address).catch((error: unknown) => {
-    throw storeFault(address, error)
-  })
+  const store = await openLocalStore(context, env, options.data)
   try {
     return await work(store.incidents, env)
   } finally {

@@ -30,14 +30,9 @@ export async function reportBeat(
       `the definition has no heartbeat ${JSON.stringify(name)}${known === '' ? ', nor any other: run this where platform.config.ts is, or name the file with --config' : `; it has ${known}`}.`,
     )
   }
-  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
-  const { openStore } = await import('../../core/store/open.ts')
+  const { openLocalStore } = await import('../local.ts')
   const { heartbeatState } = await import('../../core/heartbeats.ts')
-  const address = storeAddress(context, env, options.data)
-  await assertExists(address)
-  const store = await openStore(address).catch((error: unknown) => {
-    throw storeFault(address, error)
-  })
+  const store = await openLocalStore(context, env, options.data)
   try {
     const now = context.clock.now()
     const failed = exitCode === 0 ? undefined : { exitCode }
