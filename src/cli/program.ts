@@ -96,7 +96,7 @@ const COMMANDS: readonly Row[] = [
   },
   {
     name: 'completion',
-    summary: 'print a completion script for bash, zsh, fish or PowerShell',
+    summary: 'print a completion script for bash, zsh or fish',
     load: () => import('./commands/completion.ts'),
   },
 ]

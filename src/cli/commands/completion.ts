@@ -15,9 +15,7 @@ Examples:
   source <(platformctl completion bash)                                              for this bash
   platformctl completion bash > ~/.local/share/bash-completion/completions/platformctl   for every bash
   platformctl completion zsh > "\${fpath[1]}/_platformctl"                            for every zsh
-  platformctl completion fish > ~/.config/fish/completions/platformctl.fish           for every fish
-  platformctl completion powershell | Out-String | Invoke-Expression                 for this PowerShell
-  platformctl completion powershell >> $PROFILE                                      for every PowerShell`,
+  platformctl completion fish > ~/.config/fish/completions/platformctl.fish           for every fish`,
     )
     .action(async (shell: Shell) => {
       context.stdout.write(completionScript(shell, commandTree(await whole())))

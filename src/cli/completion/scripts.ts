@@ -1,11 +1,11 @@
 import { allNodes, type CommandNode, type OptionNode } from './tree.ts'
 
-export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
 /** A completion script made from the command tree: it completes without starting the program. */
 export function completionScript(shell: Shell, root: CommandNode): string {
-  return { bash, zsh, fish, powershell }[shell](root)
+  return { bash, zsh, fish }[shell](root)
 }
 
 const NAME = 'platformctl'
@@ -46,6 +46,14 @@ function valuePatterns(
   })
 }
 
+/** A pattern of bash and zsh that every command fits, and nothing else. */
+function commandPattern(root: CommandNode): string {
+  return allNodes(root)
+    .slice(1)
+    .map((node) => `'${node.path.join(' ')}'`)
+    .join('|')
+}
+
 function bash(root: CommandNode): string {
   const words = allNodes(root).map(
     (node) => `    '${node.path.join(' ')}') words='${following(node).join(' ')}' ;;`,
@@ -56,10 +64,6 @@ function bash(root: CommandNode): string {
       : // Nothing offered: readline then completes file names itself, and quotes spaces in them.
         `    ${pattern}) return ;;`,
   )
-  const known = allNodes(root)
-    .slice(1)
-    .map((node) => `'${node.path.join(' ')}'`)
-    .join('|')
   return `# platformctl completion for bash: source <(platformctl completion bash)
 _${NAME}() {
   local word="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" path='' next words i
@@ -73,7 +77,7 @@ _${NAME}() {
       .map(({ name }) => name)
       .join('|')}) continue ;; esac
     next="\${path:+$path }\${COMP_WORDS[i]}"
-    case "$next" in ${known}) path="$next" ;; esac
+    case "$next" in ${commandPattern(root)}) path="$next" ;; esac
   done
   case "$path $previous" in
 ${values.join('\n')}
@@ -101,10 +105,6 @@ function zsh(root: CommandNode): string {
       ? `    ${pattern}) compadd -- ${values.join(' ')}; return ;;`
       : `    ${pattern}) _files; return ;;`,
   )
-  const known = allNodes(root)
-    .slice(1)
-    .map((node) => `'${node.path.join(' ')}'`)
-    .join('|')
   return `#compdef ${NAME}
 # platformctl completion for zsh: platformctl completion zsh > "\${fpath[1]}/_${NAME}"
 _${NAME}() {
@@ -112,7 +112,7 @@ _${NAME}() {
   local -a choices
   for ((i = 2; i < CURRENT; i++)); do
     next="\${path_:+$path_ }\${words[i]}"
-    case "$next" in ${known}) path_="$next" ;; esac
+    case "$next" in ${commandPattern(root)}) path_="$next" ;; esac
   done
   case "$path_ $previous" in
 ${values.join('\n')}
@@ -156,53 +156,4 @@ function fish(root: CommandNode): string {
     ]
   })
   return `# platformctl completion for fish: platformctl completion fish > ~/.config/fish/completions/${NAME}.fish\n${lines.join('\n')}\n`
-}
-
-function powershell(root: CommandNode): string {
-  const quote = (text: string) => `'${text.replaceAll("'", "''")}'`
-  const described = (node: CommandNode) => [
-    ...node.commands.map((child) => `${child.path.at(-1)}|${child.summary}`),
-    ...node.words,
-    ...node.options.map((option) => `${option.name}|${option.summary}`),
-    '--help|show help',
-  ]
-  const words = allNodes(root).map(
-    (node) => `    ${quote(node.path.join(' '))} = @(${described(node).map(quote).join(', ')})`,
-  )
-  const closed = valued(root).filter(({ values }) => values.length > 0)
-  const open = valued(root).filter(({ values }) => values.length === 0)
-  return `# platformctl completion for PowerShell: platformctl completion powershell | Out-String | Invoke-Expression
-Register-ArgumentCompleter -Native -CommandName ${NAME} -ScriptBlock {
-  param($wordToComplete, $commandAst, $cursorPosition)
-  $words = @{
-${words.join('\n')}
-  }
-  $values = @{
-${closed.map(({ name, values }) => `    ${quote(name)} = @(${values.map(quote).join(', ')})`).join('\n')}
-  }
-  $files = @(${open.map(({ name }) => quote(name)).join(', ')})
-  $typed = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
-  if ($wordToComplete -ne '') { $typed = @($typed | Select-Object -SkipLast 1) }
-  $previous = "$($typed | Select-Object -Last 1)"
-  # Nothing returned: PowerShell completes file names itself.
-  if ($files -contains $previous) { return }
-  if ($values.ContainsKey($previous)) {
-    $choices = $values[$previous]
-  } else {
-    $path = ''
-    foreach ($word in $typed) {
-      $next = "$path $word".Trim()
-      if ($words.ContainsKey($next)) { $path = $next }
-    }
-    $choices = $words[$path]
-  }
-  foreach ($choice in $choices) {
-    $name, $summary = $choice.Split('|', 2)
-    if (-not $summary) { $summary = $name }
-    if ($name -like "$wordToComplete*") {
-      [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $summary)
-    }
-  }
-}
-`
 }
