@@ -129,7 +129,7 @@ function resolveVariable(
     rotates: rest.rotates ?? false,
     base: rest.base ?? false,
     summary: rest.summary ?? '',
-    example: rest.example ?? exampleOf(rest),
+    example: rest.example ?? exampleOf(from.of),
     ...(unset === undefined ? {} : { default: String(unset) }),
     ...(pattern === undefined ? {} : { pattern: wholly(pattern) }),
   }

@@ -1,0 +1,426 @@
+import { describe, expect, test } from 'vitest'
+import { alertFindings } from '../../../src/core/env/alert-findings.ts'
+import { createContract } from '../../../src/core/env/contract.ts'
+import { differenceIn, list, type Sight } from '../../../src/core/env/difference.ts'
+import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
+import { missingPackages } from '../../../src/core/env/packages.ts'
+import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { validate } from '../../../src/core/env/validate.ts'
+import type { Finding } from '../../../src/core/finding.ts'
+import { contract, SERVICES } from '../../support/learning.ts'
+
+/** Two sentences for an operator, about variables that have names. */
+function isWhole(finding: Finding): void {
+  expect(finding.id).toMatch(/^[a-z][a-z0-9-]+$/)
+  expect(['error', 'warning', 'notice']).toContain(finding.severity)
+  expect(finding.cause, finding.id).toMatch(/^[A-Z•].*\.$/s)
+  expect(finding.fix, finding.id).toMatch(/^[A-Z].*(?:[.?]|openssl rand -base64 32)$/s)
+  expect(finding.services.length).toBeGreaterThan(0)
+  expect(finding.group).toMatch(/^[a-z]+$/)
+  for (const name of [...finding.present, ...finding.missing]) expect(name).toMatch(/^[A-Za-z_][\w.-]*$/)
+}
+
+test('what each finding means is told in sentences', () => {
+  for (const meaning of Object.values(WARNINGS)) expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
+  for (const { meaning, fix } of Object.values(LIVE_FINDINGS)) {
+    expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
+    expect(fix).toMatch(/^[A-Z].{10,}$/)
+  }
+})
+
+const PAYMENTS = {
+  PAYMENTS_WEBHOOK_SECRET: 'whsec_a-secret-of-length',
+  PAYMENTS_PRICE_PRO_MONTHLY: 'price_a',
+}
+test.each<[id: string, env: Record<string, string>, fix: RegExp]>([
+  ['malformed-value', { RATE_LIMIT_PER_MINUTE: 'many' }, /^Set it to a whole number/],
+  ['malformed-value', { HEALTH_DEEP_TOKEN: 'a,b,c' }, /^Set it to /],
+  ['placeholder-value', { EMAIL_DISPATCH_SECRET: 'changeme' }, /^Set the real value, or remove the line\.$/],
+  [
+    'wrong-prefix',
+    { PAYMENTS_SECRET_KEY: 'pk_live_abcdef', ...PAYMENTS },
+    /should start with sk_live_, .*sk_test_/,
+  ],
+  [
+    'test-key-in-production',
+    { PAYMENTS_SECRET_KEY: 'sk_test_abcdef', DEPLOY_ENVIRONMENT: 'production' },
+    /^Set the live key\.$/,
+  ],
+  [
+    'live-key-outside-production',
+    { PAYMENTS_SECRET_KEY: 'sk_live_abcdef' },
+    /DEPLOY_ENVIRONMENT=production\.$/,
+  ],
+  [
+    'live-key-outside-production',
+    { PAYMENTS_SECRET_KEY: 'sk_live_abcdef', DEPLOY_ENVIRONMENT: 'staging' },
+    /^Set the test key/,
+  ],
+  [
+    'public-secret',
+    { NEXT_PUBLIC_PAYMENTS_PUBLISHABLE_KEY: 'sk_live_abcdef' },
+    /^Revoke that key .*publishable one here\.$/,
+  ],
+  ['public-secret', { NEXT_PUBLIC_MY_OWN: 'sk_live_abcdef' }, /^Revoke that key .*NEXT_PUBLIC_ variable\.$/],
+  ['weak-secret', { HEALTH_DEEP_TOKEN: 'short' }, /openssl rand/],
+  ['weak-secret', { MODEL_A_API_KEY: 'k3y' }, /^Check that the whole key was copied/],
+  ['unknown-name', { MAILER_FORM: 'a@example.com' }, /^Did you mean MAILER_FROM\?$/],
+  [
+    'unknown-name',
+    { MAILER_FORM: 'a@example.com', MAILER_FROM: 'a@example.com' },
+    /^Did you mean MAILER_FROM, which is set as well\? Then remove this one\.$/,
+  ],
+  ['trusts-everybody', { TRUST_PROXY: '0.0.0.0/2' }, /^Name the addresses or ranges/],
+  [
+    'plain-http',
+    { NEXT_PUBLIC_SITE_URL: 'http://www.example.com', DEPLOY_ENVIRONMENT: 'production' },
+    /https:\/\//,
+  ],
+  [
+    'store-without-tls',
+    { STORE_URL: 'postgres://u@db.example/p', DEPLOY_ENVIRONMENT: 'production' },
+    /sslmode=verify-full/,
+  ],
+  [
+    'token-claims-unchecked',
+    { DATASTORE_JWT_SECRET: 'a-secret-of-good-length-4711' },
+    /^Set DATASTORE_JWT_AUDIENCE and DATASTORE_JWT_ISSUER as/,
+  ],
+  ['group-absent', {}, /^Nothing to do, unless you want /],
+])('%s is told whole, at the place where its variable stands: %j', (id, env, fix) => {
+  const origin = (name: string) => ({
+    location: { file: '.env', line: name.length, column: 1 },
+    excerpt: `${name}=`,
+  })
+  const { findings } = validate(contract, env, SERVICES, origin)
+  findings.forEach(isWhole)
+  const found = findings.filter((one) => one.id === id)
+  expect(found.length).toBeGreaterThan(0)
+  for (const one of found) {
+    expect(one.fix).toMatch(fix)
+    const [first] = one.present
+    expect(one.location?.line).toBe(first?.length)
+    expect(one.excerpt).toBe(first && `${first}=`)
+  }
+})
+
+test('errors stand before warnings, and warnings before notices', () => {
+  const { findings, ok } = validate(contract, { ...PAYMENTS, RATE_LIMIT_PER_MINUTE: 'x', MODEL_A_MODEL: 'x' })
+  expect(ok).toBe(false)
+  const severities = findings.map(({ severity }) => severity)
+  const ranked = ['error', 'warning', 'notice']
+  expect(severities).toEqual([...severities].sort((a, b) => ranked.indexOf(a) - ranked.indexOf(b)))
+  expect(new Set(severities).size).toBe(3)
+  findings.forEach(isWhole)
+})
+
+test('what tokens are not checked for is named, until both are', () => {
+  const of = (env: Record<string, string>, services = SERVICES) =>
+    validate(contract, { DATASTORE_JWT_SECRET: 'a-secret-of-good-length-4711', ...env }, services)
+      .findings.filter(({ id }) => id === 'token-claims-unchecked')
+      .map(({ cause, missing }) => ({ cause, missing }))
+  const [audience, issuer] = ['DATASTORE_JWT_AUDIENCE', 'DATASTORE_JWT_ISSUER']
+  expect(of({})).toEqual([
+    { cause: 'Tokens are accepted whatever audience and issuer they name.', missing: [audience, issuer] },
+  ])
+  expect(of({ [issuer]: 'x' })).toEqual([
+    { cause: 'Tokens are accepted whatever audience they name.', missing: [audience] },
+  ])
+  expect(of({ [audience]: 'x' })).toEqual([
+    { cause: 'Tokens are accepted whatever issuer they name.', missing: [issuer] },
+  ])
+  expect(of({ [audience]: 'x', [issuer]: 'y' })).toEqual([])
+  expect(of({}, ['api', 'agent'])).toEqual([])
+})
+
+test('a misspelled name is told to those who read the right one, and a set one that is not ours to nobody', () => {
+  const of = (env: Record<string, string>, services = SERVICES) =>
+    validate(contract, env, services).findings.filter(({ id }) => id === 'unknown-name')
+  expect(of({ MAILER_FORM: 'x' })).toMatchObject([{ group: 'mail', services: ['web'] }])
+  expect(of({ MAILER_FORM: 'x' }, ['api'])).toEqual([])
+  expect(of({ MAILER_FORM: ' ' })).toEqual([])
+  expect(of({ PATH: 'x', HOME: 'y' })).toEqual([])
+  expect(of({ MAILER_API_KEY_FLE: 'x' })).toMatchObject([
+    { group: 'mail', missing: ['MAILER_API_KEY_FILE'], fix: 'Did you mean MAILER_API_KEY_FILE?' },
+  ])
+})
+
+test.each<[text: string, id: string, line: number, rest: Partial<Finding>]>([
+  ['\nwhat is this', 'unreadable-line', 2, { present: [], excerpt: '••••' }],
+  [' MAILER_FROM: x', 'unreadable-line', 1, { present: ['MAILER_FROM'], excerpt: ' MAILER_FROM ••••' }],
+  [
+    'BUILD_STAMP="open',
+    'unterminated-quote',
+    1,
+    { cause: 'The value of BUILD_STAMP opens a quote that nothing closes.' },
+  ],
+  ["BUILD_STAMP='a' b", 'text-after-quote', 1, { fix: 'Put the whole value in quotes, or remove the rest.' }],
+  ["BUILD_STAMP='a\n' b", 'text-after-quote', 1, { fix: 'Close the quote on the line where it should end.' }],
+  [
+    'X=-----BEGIN KEY-----\nabcd\n-----END KEY-----',
+    'unquoted-lines',
+    1,
+    { present: ['X'], excerpt: 'X=••••' },
+  ],
+  [
+    'BUILD_STAMP=a\nX=1\nBUILD_STAMP=b',
+    'duplicate-name',
+    3,
+    { cause: 'BUILD_STAMP is set again: line 1 of the same file is overridden.' },
+  ],
+  ['NODE_OPTIONS=--no-warnings', 'runtime-variable', 1, { severity: 'warning' }],
+  [
+    'export NODE_ENV=production',
+    'runtime-variable',
+    1,
+    { severity: 'notice', excerpt: 'export NODE_ENV=••••' },
+  ],
+])('in a file, %j is told as %s with its line', (text, id, line, rest) => {
+  const { findings } = parseEnvFile(contract, text, '.env')
+  findings.forEach(isWhole)
+  expect(findings).toMatchObject([
+    {
+      id,
+      severity: 'warning',
+      services: SERVICES,
+      group: 'file',
+      missing: [],
+      ...rest,
+      location: { file: '.env', line },
+    },
+  ])
+})
+
+test('a comment after a quoted value is no text after it', () => {
+  expect(parseEnvFile(contract, "BUILD_STAMP='a' # b\nX='c'#d", '.env').findings).toEqual([])
+})
+
+describe('alerts', () => {
+  const of = (input: Partial<Parameters<typeof alertFindings>[0]> & { set?: readonly string[] }) =>
+    alertFindings({
+      groups: [
+        { name: 'alerts', state: 'configured' },
+        { name: 'mail', state: 'configured' },
+      ],
+      services: ['web'],
+      isSet: (name) => (input.set ?? []).includes(name),
+      production: true,
+      ...input,
+    })
+  const [WEBHOOK, MAIL] = ['ALERT_WEBHOOK_URL', 'ALERT_EMAIL_TO']
+  const common = { severity: 'warning', group: 'alerts', services: ['web'] }
+
+  test('name what is set and what is missing', () => {
+    expect(of({})).toMatchObject([
+      { ...common, id: 'no-alert-channel', present: [], missing: [WEBHOOK, MAIL] },
+    ])
+    expect(of({ set: [MAIL] })).toMatchObject([
+      { ...common, id: 'alerts-by-mail-only', present: [MAIL], missing: [WEBHOOK] },
+    ])
+    const off = [
+      { name: 'alerts', state: 'configured' },
+      { name: 'mail', state: 'half-configured' },
+    ] as const
+    expect(of({ set: [MAIL], groups: off })).toMatchObject([
+      { ...common, id: 'alert-mail-off', present: [MAIL], missing: [WEBHOOK] },
+    ])
+    for (const findings of [of({}), of({ set: [MAIL] }), of({ set: [MAIL], groups: off })])
+      findings.forEach(isWhole)
+  })
+
+  test('are no finding with a webhook, outside production without a channel, and of a platform without them', () => {
+    expect(of({ set: [WEBHOOK] })).toEqual([])
+    expect(of({ set: [WEBHOOK, MAIL] })).toEqual([])
+    expect(of({ production: false })).toEqual([])
+    expect(of({ groups: [{ name: 'mail', state: 'absent' }] })).toEqual([])
+    // A platform that has no group of mail cannot have it half-configured.
+    expect(of({ set: [MAIL], groups: [{ name: 'alerts', state: 'configured' }] })).toMatchObject([
+      { id: 'alerts-by-mail-only' },
+    ])
+  })
+})
+
+test('a package that is asked for and not installed is a finding of those who asked', () => {
+  const report = validate(contract, { NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1' })
+  const of = (input: Partial<Parameters<typeof missingPackages>[0]>) =>
+    missingPackages({
+      report,
+      services: ['web'],
+      origin: () => ({ location: { file: '.env', line: 1, column: 1 }, excerpt: 'x' }),
+      isInstalled: () => false,
+      ...input,
+    })
+  of({}).forEach(isWhole)
+  expect(of({})).toMatchObject([
+    {
+      id: 'package-missing',
+      severity: 'warning',
+      services: ['web'],
+      group: 'errortrack',
+      present: ['NEXT_PUBLIC_ERRORTRACK_DSN'],
+      missing: [],
+      fix: expect.stringContaining('npm install @sentry/node'),
+      location: { file: '.env', line: 1, column: 1 },
+    },
+  ])
+  expect(of({ isInstalled: (name) => name === '@sentry/node' })).toEqual([])
+  expect(of({ report: validate(contract, {}) })).toEqual([])
+})
+
+describe('a difference between readers', () => {
+  const see = (line: string, ...values: (string | undefined)[]) => {
+    const readers = ['node', 'compose', 'systemd', 'docker'] as const
+    const sight = values.map((value, index) => ({ dialect: readers[index] ?? 'node', value })) satisfies Sight
+    const found = differenceIn('X', line, sight)
+    return found && `${found.cause} ${found.fix}`
+  }
+
+  test.each<[line: string, values: (string | undefined)[], told: string]>([
+    [
+      '\uFEFFX=a',
+      ['a', undefined, 'a'],
+      'compose takes the byte order mark before it as a part of the name. Save the file as UTF-8 without a byte order mark (BOM).',
+    ],
+    [
+      '\uFEFFX=a',
+      [undefined, undefined, 'a'],
+      'node and compose take the byte order mark before it as a part of the name.',
+    ],
+    [
+      'export X=a',
+      ['a', 'a', undefined],
+      'systemd skips lines that begin with export. Remove the word export.',
+    ],
+    [
+      ' export X=a',
+      ['a', undefined, undefined, 'a'],
+      'compose and systemd skip lines that begin with export.',
+    ],
+    ['X : a', ['a', 'a', undefined], 'systemd skips the line. Write it as NAME=value.'],
+    ['X : a', ['a', undefined, undefined, 'a'], 'compose and systemd skip the line.'],
+    [
+      'X="a',
+      ['a\nb', 'a\nb', '"a'],
+      'systemd ends the value with its first line. Put the value on one line, for example in base64, or in a file of its own.',
+    ],
+    ['X="a', ['a\nb', 'a\nb', 'a\nb', '"a'], 'docker ends the value with its first line.'],
+    [
+      'X="a b"',
+      ['a b', 'a b', 'a b', '"a b"'],
+      'docker keeps the quotes. Remove the quotes: this value needs none.',
+    ],
+    ["X='a'", ['a', "'a'", 'a', "'a'"], 'compose and docker keep the quotes. Remove the quotes'],
+    [
+      'X="a#b"',
+      ['a#b', 'a#b', 'a#b', '"a#b"'],
+      'docker keeps the quotes. No form suits all of these readers: set it outside the file, or choose a value that needs no quotes.',
+    ],
+    ['X="a \\" b"', ['a " b', 'a " b', '"a', '"a'], 'systemd and docker keep the quotes. No form'],
+    [
+      'X=a # b',
+      ['a', 'a', 'a', 'a # b'],
+      'docker takes the comment as part of the value. Put the comment on a line of its own.',
+    ],
+    ['X= # b', ['', '', '# b', '# b'], 'systemd and docker take the comment as part of the value.'],
+    ['X=a#b', ['a#b', 'a', 'a#b'], 'compose cuts the value at the #. Put the value in single quotes.'],
+    [
+      'X=a#b',
+      ['a#b', 'a', 'a', 'a#b'],
+      'compose and systemd cut the value at the #. No form suits all of these readers: set it outside the file, or choose a value without #.',
+    ],
+    ['X=a#b', ['a', 'a', 'a#b'], 'systemd keeps what follows the #. Put the value in single quotes.'],
+    [
+      'X=a#b',
+      ['a', 'a', 'a#b', 'a#b'],
+      'systemd and docker keep what follows the #. No form suits all of these readers: set it outside the file, or choose a value without #.',
+    ],
+    [
+      'X=a$b',
+      ['a$b', 'a', 'a$b'],
+      'compose replaces what follows a dollar sign. Put the value in single quotes.',
+    ],
+    [
+      'X=$b',
+      ['$b', '', '', '$b'],
+      'compose and systemd replace what follows a dollar sign. No form suits all of these readers: set it outside the file, or choose a value without a dollar sign.',
+    ],
+    [
+      'X=a\\b',
+      ['a\\b', 'ab', 'a\\b'],
+      'compose reads the backslash differently. Put the value in single quotes.',
+    ],
+    [
+      'X=a\\b',
+      ['a\\b', 'ab', 'ab', 'a\\b'],
+      'compose and systemd read the backslash differently. No form suits all of these readers: set it outside the file, or choose a value without a backslash.',
+    ],
+    [
+      'X=a',
+      ['a', 'b', 'a'],
+      'compose reads the line differently. Write it as NAME=value, or see platformctl env dialects.',
+    ],
+    ['X=a', ['a', 'b', 'c', 'a'], 'compose and systemd read the line differently.'],
+    ['X=', ['', 'a', ''], 'compose reads the line differently.'],
+  ])('on %j, read as %j, is told by what the reader does', (line, values, told) => {
+    expect(see(line, ...values)).toContain(`X depends on the reader: ${told}`)
+  })
+
+  test('is none where all see the same, or nothing', () => {
+    expect(see('X=a', 'a', 'a')).toBeUndefined()
+    expect(see('X=', '', undefined)).toBeUndefined()
+    expect(see('X=a')).toBeUndefined()
+  })
+
+  test('of two equal parts the first reader is right, and words are listed as in a sentence', () => {
+    expect(see('X=a', 'a', 'b')).toContain('compose reads')
+    expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(list)).toEqual(['', 'a', 'a and b', 'a, b and c'])
+  })
+})
+
+test('an example of each kind is a value of that kind, and a default or a bound goes before it', () => {
+  const kinds = [
+    'url',
+    'dsn',
+    'store-url',
+    'smtp-url',
+    'number',
+    'boolean',
+    'duration',
+    'bytes',
+    'email',
+    'mailbox',
+    'host',
+    'port',
+    'path',
+    'list',
+    'json',
+    'origins',
+    'proxies',
+    'log-level',
+    'table',
+    'price',
+  ] as const
+  const made = createContract({
+    services: ['web'],
+    groups: {
+      kiln: {
+        services: ['web'],
+        unlocks: 'x',
+        absent: 'y',
+        variables: {
+          ...Object.fromEntries(kinds.map((kind, index) => [`X${index}`, { kind }])),
+          DEFAULT: { kind: 'integer', default: 7, range: [1, 9] },
+          RANGE: { kind: 'integer', range: [3, 9] },
+          SPAN: { kind: 'duration', range: [3, 99_999] },
+          ENUM: { kind: 'enum', of: ['eu', 'us'] },
+          TEXT: { kind: 'text' },
+        },
+      },
+    },
+  })
+  const examples = Object.fromEntries(made.variables.map(({ name, example }) => [name, example]))
+  expect(examples).toMatchObject({ DEFAULT: '7', RANGE: '3', SPAN: '30s', ENUM: 'eu', TEXT: '' })
+  const given = Object.fromEntries(kinds.map((_, index) => [`X${index}`, examples[`X${index}`] ?? '']))
+  expect(Object.values(given)).not.toContain('')
+  expect(validate(made, given).findings.filter(({ id }) => id === 'malformed-value')).toEqual([])
+})
