@@ -4,7 +4,7 @@ import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
 import { readsAlike } from '../../../src/core/env/plain.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
-import { contract } from '../../support/learning.ts'
+import { contract, SERVICES } from '../../support/learning.ts'
 
 /** Mostly plain lines, so that whole files of them come up, with now and then a character that readers argue about. */
 const line = fc.oneof(
@@ -110,4 +110,35 @@ test('without docker among the readers, quotes are the fix', () => {
     'systemd',
   ])
   expect(finding?.fix).toBe('Put the value in single quotes.')
+})
+
+test('findings about readers concern every service, and say where and about what', () => {
+  const find = (text: string) =>
+    portability(contract, text, '.env', parseEnvFile(contract, text, '.env').assignments)
+  const common = { severity: 'warning', services: SERVICES, group: 'file', missing: [] }
+  expect(find('A=b\r\n  LOG_LEVEL=$b\n')).toMatchObject([
+    {
+      ...common,
+      id: 'reader-difference',
+      present: ['LOG_LEVEL'],
+      location: { file: '.env', line: 2, column: 3 },
+      excerpt: '  LOG_LEVEL=••••',
+    },
+  ])
+  expect(find('BUILD_STAMP = a')).toContainEqual({
+    ...common,
+    id: 'refused-by-reader',
+    present: [],
+    cause: 'docker would refuse the whole file because of this line.',
+    fix: 'Write it as NAME=value, without export, without white space around the equals sign, and with every quote closed.',
+    location: { file: '.env', line: 1, column: 1 },
+    excerpt: 'BUILD_STAMP=••••',
+  })
+  expect(find('A="b\nLOG_LEVEL=info\nOTHER=c"\n')[1]).toMatchObject({
+    ...common,
+    present: ['LOG_LEVEL'],
+    fix: 'Write it as NAME=value on a line of its own, and close every quote above it.',
+    location: { line: 2, column: 1 },
+    excerpt: 'LOG_LEVEL ••••',
+  })
 })

@@ -76,3 +76,44 @@ test('only secrets are read from files, and what is not read stays as it is', as
   expect(await read('eu', env)).toEqual({ env, findings: [] })
   expect((await read('key', { ...env, KILN_KEY_FILE: 'secret' })).env).toEqual({ ...env, KILN_KEY: 'key' })
 })
+
+test('a fault of a secret file concerns the group and the readers of its secret', async () => {
+  const common = { severity: 'error', services: ['web'], group: 'kiln', missing: [] }
+  const missing = await read('', { KILN_KEY_FILE: 'no/such' })
+  expect(missing.findings).toEqual([
+    {
+      ...common,
+      id: 'unreadable-secret-file',
+      present: ['KILN_KEY_FILE'],
+      cause: 'The file, which KILN_KEY_FILE names, does not exist.',
+      fix: 'Set KILN_KEY_FILE to the path of a file that holds the secret, or remove it.',
+    },
+  ])
+  const twice = await read('b', { KILN_KEY_FILE: 'secret', KILN_KEY: 'a' })
+  expect(twice).toEqual({
+    env: { KILN_KEY_FILE: 'secret', KILN_KEY: 'a' },
+    findings: [
+      {
+        ...common,
+        id: 'secret-set-twice',
+        present: ['KILN_KEY', 'KILN_KEY_FILE'],
+        cause: 'KILN_KEY and KILN_KEY_FILE are both set, and they may hold different secrets.',
+        fix: 'Keep one of the two.',
+      },
+    ],
+  })
+})
+
+test.each([
+  ['key\n', 'key'],
+  ['key\r\n', 'key'],
+  ['key\n\n', 'key\n'],
+  [' key', ' key'],
+])('a secret of %j is %j: one line end at its end is the editor’s', async (content, value) => {
+  expect((await read(content)).env).toEqual({ KILN_KEY: value })
+})
+
+test('a folder is no file, and is named', async () => {
+  const { findings } = readSecretFiles(contract, { KILN_KEY_FILE: '.' }, await emptyFolder())
+  expect(findings[0]?.cause).toBe('., which KILN_KEY_FILE names, is not a regular file.')
+})

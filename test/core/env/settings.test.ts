@@ -62,6 +62,134 @@ test.each(Object.keys(WHOLE) as (keyof typeof WHOLE)[])(
   },
 )
 
+/** Settings with their secrets revealed, as plain values. */
+function plain(value: unknown): unknown {
+  if (isSecret(value)) return value.reveal()
+  if (value instanceof Map) return Object.fromEntries(value)
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one)]))
+}
+
+const isSecret = (value: unknown): value is { reveal(): string } =>
+  typeof value === 'object' && value !== null && 'reveal' in value && typeof value.reveal === 'function'
+const pair = (current: string) => ({ current, accepted: [current] })
+
+test('every value of a whole environment is read into its place', () => {
+  const { DATASTORE_JWKS_URL: _keys, ...datastore } = WHOLE.datastore
+  const { MAILER_API_URL: _api, ...mail } = WHOLE.mail
+  const settings = read({
+    ...datastore,
+    ...WHOLE.payments,
+    ...WHOLE.sharedStore,
+    ...mail,
+    ...WHOLE.errortrack,
+    NEXT_PUBLIC_SITE_URL: 'https://www.example.com/',
+    BUILD_STAMP: 'build-1',
+    LOG_LEVEL: 'WARN',
+    TRUST_PROXY: '10.0.0.0/8, 127.0.0.1',
+    DEPLOY_ENVIRONMENT: 'staging',
+    CORS_ALLOWED_ORIGINS: 'https://a.example',
+    STORE_URL: 'postgres://u:p@db.example/platform',
+    STORE_POOL_SIZE: '7',
+    JOB_STORE_URL: 'sqlite:./jobs.sqlite',
+    PAYMENTS_API_URL: 'https://pay.example.com/',
+    MAILER_BOUNCE_ADDRESS: 'bounce@example.com',
+    MAILER_RATE: '12',
+    ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts',
+    ALERT_WEBHOOK_SECRET: 'whsec_YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGg=',
+    ALERT_EMAIL_TO: 'ops@example.com',
+    HEARTBEAT_PING_URL: 'https://hc.example.com/ping',
+    EMAIL_DISPATCH_SECRET: 'dispatch-secret-of-length',
+    EMAIL_DISPATCH_LIMIT: '50',
+    EMAIL_LINK_SECRET: 'link-secret-of-some-length',
+    ANALYTICS_DATASTORE_TABLE: 'events',
+    HEALTH_DEEP_TOKEN: 'deep-token-of-some-length',
+    RATE_LIMIT_PER_MINUTE: '9',
+    DATASTORE_JWT_AUDIENCE: 'authenticated',
+    DATASTORE_JWT_ISSUER: 'https://data.example.com/auth',
+  })
+  expect(settings.broken).toEqual([])
+  const { value: _value, groups, addresses: _addresses, broken: _broken, ...rest } = settings
+  expect(new Set([...groups.values()])).toEqual(new Set(['configured', 'absent']))
+  expect(plain(rest)).toEqual({
+    site: {
+      siteUrl: 'https://www.example.com',
+      buildStamp: 'build-1',
+      logLevel: 'warn',
+      trustProxy: ['10.0.0.0/8', '127.0.0.1'],
+      environment: 'staging',
+      corsOrigins: ['https://a.example'],
+    },
+    store: {
+      address: { kind: 'postgres', url: 'postgres://u:p@db.example/platform' },
+      poolSize: 7,
+      jobStore: { kind: 'sqlite', file: './jobs.sqlite' },
+    },
+    datastore: {
+      url: 'https://data.example.com',
+      anonKey: 'anon-key-of-the-store',
+      serviceRoleKey: 'service-role-key',
+      tokens: { kind: 'secret', secret: pair('jwt-secret-of-thirty-two-bytes-ok') },
+    },
+    payments: {
+      secretKey: 'sk_test_of-some-length',
+      webhookSecret: pair('whsec_of-some-length'),
+      publishableKey: 'pk_test_of-some-length',
+      apiUrl: 'https://pay.example.com',
+      prices: { 'pro-monthly': 'price_a', 'team-yearly': 'price_b' },
+    },
+    sharedStore: { url: 'https://limits.example.com', token: 'token-of-the-store' },
+    mail: {
+      key: 'mailer-key-value',
+      from: { name: 'Course', address: 'course@example.com' },
+      route: { kind: 'smtp', url: 'smtp://127.0.0.1:2525' },
+      replyTo: { name: undefined, address: 'help@example.com' },
+      bounceAddress: 'bounce@example.com',
+      dkim: undefined,
+    },
+    alerts: {
+      webhook: {
+        url: 'https://ops.example.com/alerts',
+        secret: 'whsec_YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGg=',
+      },
+      mailTo: { name: undefined, address: 'ops@example.com' },
+    },
+    heartbeatPing: 'https://hc.example.com/ping',
+    feedback: undefined,
+    mailRate: 12,
+    dispatch: { secret: pair('dispatch-secret-of-length'), limit: 50 },
+    linkSecret: pair('link-secret-of-some-length'),
+    errortrack: { dsn: 'https://key@errors.example.com/1' },
+    analytics: { table: 'events' },
+    health: { deepToken: pair('deep-token-of-some-length') },
+    limits: { perMinute: 9 },
+    identity: { audience: 'authenticated', issuer: 'https://data.example.com/auth' },
+    budgets: expect.anything(),
+  })
+})
+
+test('of what excludes each other the other one is read as well', () => {
+  const { DATASTORE_JWT_SECRET: _secret, ...datastore } = WHOLE.datastore
+  const { MAILER_SMTP_URL: _smtp, ...mail } = WHOLE.mail
+  const { datastore: keys, mail: sender, payments } = read({ ...datastore, ...mail, ...WHOLE.payments })
+  expect(keys?.tokens).toEqual({ kind: 'jwks', url: 'https://data.example.com/keys' })
+  expect(sender?.route).toEqual({ kind: 'api', url: 'https://mail.example.com' })
+  expect(payments?.apiUrl).toBe('https://api.stripe.com')
+  const { DATASTORE_JWKS_URL: _url, ...none } = datastore
+  expect(read(none).datastore?.tokens).toBeUndefined()
+})
+
+test.each([
+  ['debug', 'debug'],
+  ['Error', 'error'],
+  ['warn', 'warn'],
+  ['info', 'info'],
+  ['trace', 'info'],
+])('the level %s of the log is %s', (given, level) => {
+  expect(read({ LOG_LEVEL: given }).site.logLevel).toBe(level)
+})
+
 test('a malformed half of a pair behaves as absent: the other half alone is not used', () => {
   expect(read({ ...WHOLE.sharedStore, SHAREDSTORE_REST_URL: 'nowhere' }).sharedStore).toBeUndefined()
   const { MAILER_SMTP_URL, ...mail } = WHOLE.mail
