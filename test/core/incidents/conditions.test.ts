@@ -75,6 +75,15 @@ test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => 
     disk_nearly_full: '409 MB of 10.0 GB are left on the disk of the data folder',
   })
   expect(disk(0.1 * GB, 1 * GB)).toHaveProperty('disk_nearly_full')
+  // Each limit from both sides: 200 MB of any disk, 2 GB, a twentieth.
+  for (const [free, of] of [
+    [0.2 * GB, 1 * GB],
+    [2 * GB, 100 * GB],
+    [1 * GB, 20 * GB],
+  ] as const) {
+    expect(disk(free, of)).toEqual({})
+    expect(disk(free - 1, of + (of === 20 * GB ? 20 : 0))).toHaveProperty('disk_nearly_full')
+  }
 })
 
 test('different builds, groups that are half-configured and refused mail are told with their names', () => {

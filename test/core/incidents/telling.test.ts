@@ -4,7 +4,12 @@ import { adviceFor } from '../../../src/core/incidents/advice.ts'
 import { ALERT, mailChannel, webhookChannel } from '../../../src/core/incidents/channels.ts'
 import { CONDITIONS } from '../../../src/core/incidents/conditions.ts'
 import { dueMessages, isSilent } from '../../../src/core/incidents/due.ts'
-import type { MessageKind, MessageRecord, StoredIncident } from '../../../src/core/incidents/incident.ts'
+import {
+  INCIDENTS_KEPT,
+  type MessageKind,
+  type MessageRecord,
+  type StoredIncident,
+} from '../../../src/core/incidents/incident.ts'
 import { type Channel, messageId, type TellOutcome, tellDue } from '../../../src/core/incidents/teller.ts'
 import { alertText } from '../../../src/core/incidents/text.ts'
 import { webhookKind, webhookRequest } from '../../../src/core/incidents/webhook.ts'
@@ -359,7 +364,27 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ text: 'A &amp; &lt;b&gt;\na &gt; b' }),
   })
+  const discord = JSON.parse(request('discord', 'opened', '@everyone').body)
+  expect(discord).toEqual({ content: '@everyone\na > b', allowed_mentions: { parse: [] } })
   expect(JSON.parse(request('discord', 'opened', 'x'.repeat(3000)).body).content).toHaveLength(2000)
+  expect(JSON.parse(request('teams', 'opened', 'A').body)).toEqual({
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        contentUrl: null,
+        content: {
+          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+          type: 'AdaptiveCard',
+          version: '1.4',
+          body: [
+            { type: 'TextBlock', text: 'A', weight: 'Bolder', wrap: true },
+            { type: 'TextBlock', text: 'a > b', wrap: true },
+          ],
+        },
+      },
+    ],
+  })
   const ntfy = (kind: MessageKind, title?: string) => request('ntfy', kind, title).headers
   expect(ntfy('opened')).toEqual({
     'content-type': 'text/plain; charset=utf-8',
@@ -412,4 +437,38 @@ test.each([
   ['http://ntfyx.example.com/x', 'standard'],
 ])('%s takes %s', (address, kind) => {
   expect(webhookKind(address)).toBe(kind)
+})
+
+test('of more than 200 incidents the newest 200 are told', async () => {
+  const it = await telling(() => ({ kind: 'sent' }))
+  for (let n = 1; n <= 200; n += 1)
+    await it.store.open(incident({ id: `i${n}`, cause: `c${n}`, openedAt: NOW + n }))
+  const told: string[] = []
+  const channel: Channel = {
+    name: 'webhook',
+    tell: async ({ id }) => {
+      told.push(id)
+      return { kind: 'sent' }
+    },
+  }
+  await it.at(1000, [channel])
+  expect([told.length, told[0], told.at(-1)]).toEqual([200, 'alert.i1.opened', 'alert.i200.opened'])
+})
+
+test('2,000 messages are looked back at, and of incidents 1,000 are kept for 90 days', async () => {
+  const { store } = await telling(() => ({ kind: 'sent' }))
+  const limits: number[] = []
+  const messages = (limit: number) => {
+    limits.push(limit)
+    return store.messages(limit)
+  }
+  const channel: Channel = { name: 'webhook', tell: async () => ({ kind: 'sent' }) }
+  await tellDue({
+    store: { ...store, messages },
+    channels: [channel],
+    clock: { now: () => NOW },
+    log: silentLog,
+  })
+  expect(limits).toEqual([2000])
+  expect(INCIDENTS_KEPT).toEqual({ ms: 90 * 24 * HOUR, most: 1000 })
 })

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { causeOf } from '../../../src/core/network/causes.ts'
 import { connectFirst } from '../../../src/core/network/connect.ts'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
 import { blackhole } from '../../support/blackhole.ts'
@@ -226,21 +225,4 @@ test('an address that refuses gives way at once; of none left, a refusal is told
     code: 'ECONNREFUSED',
   })
   await expect(connectFirst(to())).rejects.toMatchObject({ code: 'ENOTFOUND' })
-})
-
-test.each([
-  ['ECONNRESET', 'tcp', 'connection_closed'],
-  ['ECONNRESET', 'tls', 'tls_failed'],
-  ['ECONNRESET', 'answer', 'connection_closed'],
-  ['HPE_HEADER_OVERFLOW', 'answer', 'headers_too_large'],
-  ['HPE_INVALID_CONSTANT', 'answer', 'bad_http'],
-  ['ECONNREFUSED', 'tcp', 'connect_refused'],
-  ['ENETUNREACH', 'tcp', 'connect_unreachable'],
-  ['ENODATA', 'dns', 'dns_not_found'],
-  ['ESERVFAIL', 'dns', 'dns_unavailable'],
-  ['anything', 'tcp', 'connect_unreachable'],
-  ['anything', 'body', 'connection_closed'],
-] as const)('%s while in %s is %s', (code, phase, cause) => {
-  expect(causeOf(Object.assign(new Error('x'), { code }), phase)).toBe(cause)
-  expect(causeOf('no error', 'dns')).toBe('dns_unavailable')
 })

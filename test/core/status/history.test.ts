@@ -363,3 +363,31 @@ test('a day with trouble says how long it was in which state, and an hour how fa
   ])
   expect(hours).toEqual([{ start: START, p50: expect.closeTo(10, 0), p95: expect.closeTo(10, 0) }])
 })
+
+test('of a probe that flaps the newest 200 incidents are kept', async () => {
+  const history = await openHistory(path.join(await emptyFolder(), 'history.sqlite'))
+  const looks = 201 * 2
+  for (let look = 0; look < looks; look += 1)
+    await history.record({
+      at: START + look * MINUTE_MS,
+      builds: {},
+      observations: [
+        {
+          service: 'web',
+          probe: 'store',
+          state: look % 2 === 0 ? 'failing' : 'ok',
+          reason: `look ${look}`,
+          latencyMs: undefined,
+          credit: undefined,
+        },
+      ],
+    })
+  const kept = async () =>
+    (await history.read(START + DAY_MS)).incidents.map(({ beganAt }) => (beganAt - START) / MINUTE_MS)
+  expect(await kept()).toHaveLength(201)
+  // What is too much goes once an hour.
+  await history.record({ at: START + DAY_MS, builds: {}, observations: [] })
+  expect((await kept()).toSorted((a, b) => a - b).slice(0, 2)).toEqual([2, 4])
+  expect(await kept()).toHaveLength(200)
+  await history.close()
+})
