@@ -57,4 +57,10 @@ export const EQUIVALENT: readonly {
     after: '...((false) ? {} : { issuer }),',
     reason: 'jose takes a claim that is undefined for one that nobody asked for.',
   },
+  {
+    file: 'env/quantities.ts',
+    before: 'if (match === null || unit === undefined || UNITS.indexOf(unit) >= last) return undefined',
+    after: 'if (match === null && unit === undefined || UNITS.indexOf(unit) >= last) return undefined',
+    reason: 'The unit is a part of the match: both are there or neither.',
+  },
 ]

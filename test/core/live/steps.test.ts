@@ -1,0 +1,615 @@
+import { describe, expect, test } from 'vitest'
+import { LIVE_FINDINGS } from '../../../src/core/env/explanations.ts'
+import { readSettings } from '../../../src/core/env/read-settings.ts'
+import type { Environment } from '../../../src/core/env/settings.ts'
+import type { LiveDependencies } from '../../../src/core/live/dependencies.ts'
+import { readDmarc } from '../../../src/core/live/dmarc.ts'
+import { certificateStep, endpointSteps, keyStep } from '../../../src/core/live/endpoint.ts'
+import { type FaultKind, faultOf, NetworkFault, outcomeOfFault } from '../../../src/core/live/fault.ts'
+import { isRemoteFault, liveFindings } from '../../../src/core/live/findings.ts'
+import type { LiveResult, Step } from '../../../src/core/live/live.ts'
+import type { LiveNetwork } from '../../../src/core/live/network.ts'
+import { readSpf } from '../../../src/core/live/spf.ts'
+import { readTags } from '../../../src/core/live/tags.ts'
+import { liveTargets } from '../../../src/core/live/targets.ts'
+import { CAUSES, type CauseCode } from '../../../src/core/network/causes.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+
+const NOW = Date.UTC(2026, 10, 22)
+const DAY = 24 * 60 * 60 * 1000
+const { signal } = new AbortController()
+
+type Asked = Parameters<LiveNetwork['get']>[0] | { readonly host: string }
+
+/** An outside that answers so, and notes what it was asked. */
+function outside(answers: Partial<Record<keyof LiveNetwork, unknown>> = {}) {
+  const asked: Asked[] = []
+  const give = (name: keyof LiveNetwork, fallback: unknown) => async () => {
+    const answer = name in answers ? answers[name] : fallback
+    if (answer instanceof Error) throw answer
+    return answer as never
+  }
+  const network: LiveNetwork = {
+    addresses: give('addresses', 1),
+    txt: give('txt', []),
+    certificate: async (input) => {
+      asked.push(input)
+      return give('certificate', { fault: undefined, validFrom: NOW - 60 * DAY, validTo: NOW + 30 * DAY })()
+    },
+    get: async (input) => {
+      asked.push(input)
+      return give('get', { status: 200, body: '' })()
+    },
+    health: give('health', { reached: true, report: { state: 'ok' } }),
+    connect: give('connect', undefined),
+  }
+  return { network, asked }
+}
+
+const told = async (step: Step | undefined) => {
+  const outcome = await step?.run(signal)
+  return outcome && `${outcome.state}${'id' in outcome ? ` ${outcome.id}` : ''}: ${outcome.detail}`
+}
+
+describe('an address', () => {
+  const at = (url: string, answers = {}, plainHttp: 'allowed' | 'never' = 'allowed') => {
+    const { network, asked } = outside(answers)
+    return { asked, steps: endpointSteps({ network, now: NOW }, url, 'API_URL', plainHttp) }
+  }
+
+  test('is looked up, asked without a key, and its certificate read', async () => {
+    const { steps, asked } = at('https://api.example:8443/base')
+    expect(await Promise.all(steps.map(told))).toEqual([
+      'passed: 1 address',
+      'passed: answers (200)',
+      'passed: 30 days left',
+    ])
+    expect(asked).toEqual([
+      { url: 'https://api.example:8443/base', anyCertificate: true },
+      { host: 'api.example', port: 8443, startTls: false },
+    ])
+    expect(steps.map(({ check, place, variables }) => [check, place, ...variables])).toEqual([
+      ['name resolution', 'api.example', 'API_URL'],
+      ['reachability', 'https://api.example:8443', 'API_URL'],
+      ['certificate', 'api.example:8443', 'API_URL'],
+    ])
+    expect(at('https://api.example').steps[2].place).toBe('api.example:443')
+    expect(await told(at('https://api.example', { addresses: 2 }).steps[0])).toBe('passed: 2 addresses')
+    expect(await told(at('https://192.0.2.1').steps[0])).toBe('skipped: an address needs none')
+    expect(await told(at('https://[::1]').steps[0])).toBe('skipped: an address needs none')
+  })
+
+  test('answers with anything but an error of its own', async () => {
+    expect(await told(at('https://api.example', { get: { status: 499 } }).steps[1])).toBe(
+      'passed: answers (499)',
+    )
+    expect(await told(at('https://api.example', { get: { status: 500 } }).steps[1])).toBe(
+      'failed live-unhealthy: answers with an error (500)',
+    )
+  })
+
+  test('of plain http has no certificate, which fails only where it must be encrypted', async () => {
+    expect(await told(at('http://api.example').steps[2])).toBe('skipped: http:// has none')
+    expect(await told(at('http://api.example', {}, 'never').steps[2])).toBe(
+      'failed live-plain-text: is absent: http:// is not encrypted, and DEPLOY_ENVIRONMENT is production',
+    )
+  })
+})
+
+test.each<[left: number, life: number, fault: string | undefined, expected: string]>([
+  [14, 90, undefined, 'passed: 14 days left'],
+  [13.99, 90, undefined, 'warning live-certificate-expiring: ends in 13 days'],
+  [1.5, 90, undefined, 'warning live-certificate-expiring: ends in 1 day'],
+  [2, 6, undefined, 'passed: 2 days left'],
+  [1.99, 6, undefined, 'warning live-certificate-expiring: ends in 1 day'],
+  [-0.5, 90, 'CERT_HAS_EXPIRED', 'failed live-certificate: expired 1 day ago'],
+  [-3, 90, 'CERT_HAS_EXPIRED', 'failed live-certificate: expired 3 days ago'],
+  [30, 90, 'CERT_NOT_YET_VALID', 'failed live-certificate: is not valid yet'],
+  [30, 90, 'ERR_TLS_CERT_ALTNAME_INVALID', 'failed live-certificate: is made out to another name'],
+  [
+    30,
+    90,
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'failed live-certificate: is signed by nobody that this machine trusts',
+  ],
+  [
+    30,
+    90,
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'failed live-certificate: has a chain that leads to nobody this machine trusts',
+  ],
+  [30, 90, 'CERT_REVOKED', 'failed live-certificate: cannot be verified'],
+])('a certificate with %d of %d days left and the fault %s: %#', async (left, life, fault, expected) => {
+  const validTo = NOW + left * DAY
+  const { network } = outside({ certificate: { fault, validTo, validFrom: validTo - life * DAY } })
+  const where = { host: 'api.example', port: 443, startTls: false }
+  expect(await told(certificateStep({ network, now: NOW }, where, 'API_URL'))).toBe(expected)
+})
+
+test.each([
+  [200, 'passed: is accepted'],
+  [299, 'passed: is accepted'],
+  [300, 'skipped: cannot be told from the answer (300)'],
+  [404, 'passed: is accepted'],
+  [400, 'skipped: cannot be told from the answer (400)'],
+  [401, 'failed live-unauthorised: is refused (401)'],
+  [403, 'failed live-unauthorised: is refused (403)'],
+  [499, 'skipped: cannot be told from the answer (499)'],
+  [500, 'failed live-unhealthy: cannot be tried: an error comes back (500)'],
+])('a key that gets %i: %s', async (status, expected) => {
+  const { network, asked } = outside({ get: { status } })
+  const step = keyStep({
+    network,
+    check: 'authorisation',
+    variable: 'KEY',
+    url: 'https://api.example/me',
+    headers: { authorization: 'Bearer x' },
+    accepts: (one) => one === 404,
+  })
+  expect(await told(step)).toBe(expected)
+  // Never past a certificate that does not hold.
+  expect(asked).toEqual([{ url: 'https://api.example/me', headers: { authorization: 'Bearer x' } }])
+})
+
+const WHOLE = {
+  NEXT_PUBLIC_SITE_URL: 'https://www.example.com',
+  NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
+  NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-store',
+  DATASTORE_SERVICE_ROLE_KEY: 'service-role-key',
+  DATASTORE_JWKS_URL: 'https://keys.example.com/jwks',
+  PAYMENTS_SECRET_KEY: 'sk_test_of-some-length',
+  PAYMENTS_WEBHOOK_SECRET: 'whsec_of-some-length',
+  PAYMENTS_PRICE_PRO_MONTHLY: 'price_a',
+  SHAREDSTORE_REST_URL: 'https://limits.example.com',
+  SHAREDSTORE_REST_TOKEN: 'token-of-the-store',
+  MAILER_API_KEY: 'mailer-key-value',
+  MAILER_FROM: 'course@example.com',
+  MAILER_SMTP_URL: 'smtp://mail.example.com',
+  API_URL: 'https://api.example.com',
+  STORE_URL: 'postgres://u:p@a.example:5432,b.example/platform',
+}
+
+describe('targets', () => {
+  const targets = (
+    env: Environment,
+    answers: Parameters<typeof outside>[0] = {},
+    parts: Partial<LiveDependencies> = {},
+    asked = learning.contract.services,
+  ) => {
+    const settings = readSettings(learning, env)
+    const { network, asked: requests } = outside(answers)
+    const all = liveTargets(
+      {
+        contract: learning.contract,
+        services: learning.services,
+        settings,
+        network,
+        now: NOW,
+        isSet: (name) => settings.value(name) !== undefined,
+        verifyMail: async () => {},
+        storeSchema: async () => ({ version: 3, latest: 3 }),
+        dkimSelectors: [],
+        ...parts,
+      },
+      asked,
+    )
+    const find = (name: string) => all.find((one) => one.name === name)
+    const run = async (name: string) => {
+      const steps = find(name)?.steps ?? []
+      const results: string[] = []
+      for (const step of typeof steps === 'string' ? [] : steps)
+        results.push(`${step.check} ${step.variables} ${await told(step)}`)
+      return typeof steps === 'string' ? steps : results
+    }
+    return { all, find, run, requests }
+  }
+
+  test('that are not configured, or by half, say so and ask nobody', async () => {
+    const { all, find } = targets({})
+    expect(all.map(({ name }) => name)).toEqual([
+      'datastore',
+      'payments',
+      'sharedstore',
+      'mail',
+      'sender',
+      'api',
+      'agent',
+      'store',
+      'site',
+    ])
+    expect(new Set(all.map(({ steps }) => steps))).toEqual(new Set(['not configured']))
+    expect([find('sender')?.order, find('mail')?.order]).toEqual(['fan', 'chain'])
+    expect(all.map(({ variables }) => variables.join())).toEqual([
+      'NEXT_PUBLIC_DATASTORE_URL',
+      'PAYMENTS_API_URL',
+      'SHAREDSTORE_REST_URL',
+      'MAILER_SMTP_URL',
+      'MAILER_FROM',
+      expect.stringMatching(/API_URL$/),
+      expect.stringMatching(/AGENT_URL$/),
+      'STORE_URL',
+      'NEXT_PUBLIC_SITE_URL',
+    ])
+    const half = targets({
+      PAYMENTS_SECRET_KEY: 'sk_test_of-some-length',
+      MAILER_API_KEY: 'mailer-key-value',
+    })
+    for (const name of ['payments', 'mail', 'sender'])
+      expect(half.find(name)?.steps).toBe('half-configured, so it is off')
+    expect(targets({}, {}, {}, ['api']).all.map(({ name, services }) => [name, services])).toEqual([
+      ['sharedstore', ['api']],
+      ['store', ['api']],
+    ])
+  })
+
+  test('the data store is asked with each of its keys, and for its published keys', async () => {
+    const { run, requests } = targets(WHOLE, { get: { status: 200, body: '{"keys":[{}]}' } })
+    expect((await run('datastore')).slice(3)).toEqual([
+      'authorisation NEXT_PUBLIC_DATASTORE_ANON_KEY passed: is accepted',
+      'service role DATASTORE_SERVICE_ROLE_KEY passed: is accepted',
+      'published keys DATASTORE_JWKS_URL passed: 1 key',
+    ])
+    const settings = 'https://data.example.com/auth/v1/settings'
+    const key = (name: string) => ({ apikey: name, authorization: `Bearer ${name}` })
+    expect(requests.slice(2)).toEqual([
+      { url: settings, headers: key('anon-key-of-the-store') },
+      { url: settings, headers: key('service-role-key') },
+      { url: 'https://keys.example.com/jwks', wantsBody: true },
+    ])
+    for (const [status, body, outcome] of [
+      [200, '{"keys":[{},{}]}', 'passed: 2 keys'],
+      [200, '{"keys":[]}', 'failed live-unhealthy: gives no key set (200)'],
+      [200, '{"keys":3}', 'failed live-unhealthy: gives no key set (200)'],
+      [200, 'no JSON', 'failed live-unhealthy: gives no key set (200)'],
+      [404, '{"keys":[{}]}', 'failed live-unhealthy: gives no key set (404)'],
+    ] as const)
+      expect((await targets(WHOLE, { get: { status, body } }).run('datastore')).at(-1)).toBe(
+        `published keys DATASTORE_JWKS_URL ${outcome}`,
+      )
+  })
+
+  test('payments and the shared store are asked with their key, which a price that is gone does not refuse', async () => {
+    const { run, requests } = targets(WHOLE, { get: { status: 404 } })
+    expect((await run('payments')).at(-1)).toBe('authorisation PAYMENTS_SECRET_KEY passed: is accepted')
+    expect(requests.at(-1)).toEqual({
+      url: 'https://api.stripe.com/v1/prices/price_a',
+      headers: { authorization: 'Bearer sk_test_of-some-length' },
+    })
+    expect((await run('sharedstore')).at(-1)).toBe(
+      'authorisation SHAREDSTORE_REST_TOKEN skipped: cannot be told from the answer (404)',
+    )
+    expect(requests.at(-1)).toEqual({
+      url: 'https://limits.example.com/ping',
+      headers: { authorization: 'Bearer token-of-the-store' },
+    })
+  })
+
+  test('in production a key travels over https, or on this machine', async () => {
+    const certificate = async (url: string, environment = 'production') =>
+      (
+        (await targets({ ...WHOLE, SHAREDSTORE_REST_URL: url, DEPLOY_ENVIRONMENT: environment }).run(
+          'sharedstore',
+        )) as string[]
+      )[2]?.split(' ')[2]
+    expect(await certificate('http://limits.internal')).toBe('failed')
+    expect(await certificate('http://limits.internal', 'staging')).toBe('skipped:')
+    for (const here of ['http://localhost:1', 'http://127.0.0.2:1', 'http://[::1]:1'])
+      expect(await certificate(here)).toBe('skipped:')
+    expect(await certificate('http://128.0.0.1')).toBe('failed')
+  })
+
+  test('mail over SMTP is connected to on its port, and its key tried', async () => {
+    const mail = async (env: Environment, verifyMail = async () => {}) => {
+      const connected: unknown[] = []
+      const { run, requests } = targets({ ...WHOLE, ...env }, {}, { verifyMail })
+      return { results: await run('mail'), certificate: requests.at(-1), connected }
+    }
+    const plain = await mail({})
+    expect(plain.results).toEqual([
+      'name resolution MAILER_SMTP_URL passed: 1 address',
+      'reachability MAILER_SMTP_URL passed: accepts connections',
+      'certificate MAILER_SMTP_URL passed: 30 days left',
+      'authorisation MAILER_SMTP_URL passed: asks for no user',
+    ])
+    expect(plain.certificate).toEqual({ host: 'mail.example.com', port: 587, startTls: true })
+    const user = await mail({ MAILER_SMTP_URL: 'smtps://user@mail.example.com' })
+    expect(user.results.at(-1)).toBe('authorisation MAILER_API_KEY passed: is accepted')
+    expect(user.certificate).toEqual({ host: 'mail.example.com', port: 465, startTls: false })
+    expect((await mail({ MAILER_SMTP_URL: 'smtps://mail.example.com:2465' })).certificate).toMatchObject({
+      port: 2465,
+    })
+    const fails = (message: string) => () => Promise.reject(new Error(message))
+    for (const [message, outcome] of [
+      ['the mail server refused the credentials (535)', 'failed live-unauthorised: is refused'],
+      ['the mail provider refused the key (401)', 'failed live-unauthorised: is refused'],
+      [
+        'the mail server could not be reached',
+        'failed live-unreachable: cannot be tried: the mail conversation breaks',
+      ],
+    ] as const)
+      expect((await mail({}, fails(message))).results.at(-1)).toBe(`authorisation MAILER_SMTP_URL ${outcome}`)
+    const { MAILER_SMTP_URL: _, ...rest } = WHOLE
+    const api = targets({ ...rest, MAILER_API_URL: 'https://mail.example.com/emails' })
+    expect((await api.run('mail')).at(-1)).toBe('authorisation MAILER_API_KEY passed: is accepted')
+  })
+
+  test.each([
+    [{ reached: true, report: { state: 'ok' } }, 'passed: is ok'],
+    [{ reached: true, report: { state: 'degraded' } }, 'warning live-unhealthy: is degraded'],
+    [{ reached: true, report: { state: 'failing' } }, 'failed live-unhealthy: is failing'],
+    [{ reached: false, reason: 'it is away' }, 'failed live-unhealthy: gives no health: it is away'],
+  ])('a service that says %j: %s', async (health, outcome) => {
+    const { run, find } = targets(WHOLE, { health })
+    expect((await run('api')).at(-1)).toBe(`health API_URL ${outcome}`)
+    expect(find('api')?.services).toEqual(['web', 'agent'])
+  })
+
+  test.each<[unknown, string]>([
+    [{ version: 3, latest: 3 }, 'passed: schema 3, nothing to migrate'],
+    [{ version: 2, latest: 3 }, 'warning store-migration-pending: has schema 2, and this build brings 3'],
+    [{ version: 4, latest: 3 }, 'warning store-schema-newer: has schema 4, and this build knows 3'],
+    [undefined, 'skipped: there is no store yet; it is made at the first start'],
+    [
+      Object.assign(new Error('The PostgreSQL of STORE_URL refuses the password: canary'), {
+        name: 'StoreOpenError',
+      }),
+      'failed live-store: refuses the password',
+    ],
+    [
+      Object.assign(new Error('/srv/canary is no store'), { name: 'StoreOpenError' }),
+      'failed live-store: cannot be opened',
+    ],
+  ])('a store %#: %s', async (schema, outcome) => {
+    const storeSchema = (async () => {
+      if (schema instanceof Error) throw schema
+      return schema
+    }) as LiveDependencies['storeSchema']
+    const results = await targets(WHOLE, {}, { storeSchema }).run('store')
+    expect(results).toEqual([
+      'name resolution STORE_URL passed: 1 address',
+      'name resolution STORE_URL passed: 1 address',
+      `migrations STORE_URL ${outcome}`,
+    ])
+    expect(await targets({ STORE_URL: 'sqlite:./a.sqlite' }, {}, { storeSchema }).run('store')).toHaveLength(
+      1,
+    )
+  })
+
+  test('a store that fails otherwise is a fault of the check', async () => {
+    const storeSchema = () => Promise.reject(new TypeError('canary'))
+    await expect(targets(WHOLE, {}, { storeSchema }).run('store')).rejects.toThrow(TypeError)
+  })
+
+  test.each<[FaultKind, string]>([
+    ['refused', 'warning live-unreachable: cannot be read: the connection is refused'],
+    ['no route', 'warning live-unreachable: cannot be read: no route leads there'],
+    ['timeout', 'warning live-unreachable: gives no answer in time'],
+    ['broken', 'warning live-unreachable: cannot be read: the connection breaks'],
+    ['no such name', 'failed live-name: does not resolve'],
+    ['tls', 'failed live-certificate: cannot be trusted: the certificate is not valid'],
+  ])('a site that does not answer (%s): %s', async (kind, outcome) => {
+    const results = await targets(WHOLE, { certificate: new NetworkFault(kind) }).run('site')
+    expect(results).toEqual([
+      'name resolution NEXT_PUBLIC_SITE_URL passed: 1 address',
+      `certificate NEXT_PUBLIC_SITE_URL ${outcome}`,
+    ])
+  })
+
+  test('a site of plain http fails in production', async () => {
+    const site = (environment: string) =>
+      targets({ NEXT_PUBLIC_SITE_URL: 'http://www.example.com', DEPLOY_ENVIRONMENT: environment }).run('site')
+    expect((await site('production'))[1]).toMatch(/ failed live-plain-text: /)
+    expect((await site('staging'))[1]).toMatch(/ skipped: /)
+  })
+})
+
+test('every cause of a request has its fault, and every fault its finding', () => {
+  const kinds: Partial<Record<CauseCode, FaultKind>> = {
+    dns_not_found: 'no such name',
+    dns_unavailable: 'name server',
+    dns_timeout: 'name server',
+    connect_refused: 'refused',
+    connect_unreachable: 'no route',
+    connect_timeout: 'timeout',
+    tls_timeout: 'timeout',
+    answer_timeout: 'timeout',
+    body_timeout: 'timeout',
+    tls_expired: 'tls',
+    tls_not_yet_valid: 'tls',
+    tls_wrong_name: 'tls',
+    tls_untrusted: 'tls',
+    tls_failed: 'broken',
+    bad_http: 'unreadable',
+    headers_too_large: 'unreadable',
+    encoded: 'unreadable',
+    too_large: 'unreadable',
+  }
+  // Every code there is.
+  for (const cause of Object.keys(CAUSES) as CauseCode[])
+    expect(faultOf(cause).kind).toBe(kinds[cause] ?? 'broken')
+  const outcome = (kind: FaultKind) => {
+    const found = outcomeOfFault(new NetworkFault(kind))
+    return 'id' in found && `${found.state} ${found.id} ${found.detail}`
+  }
+  expect(outcome('name server')).toBe('failed live-name-server cannot be looked up: no name server answers')
+  expect(outcome('no tls')).toBe('warning live-plain-text is absent: the server offers no encryption')
+  expect(outcome('unreadable')).toBe('failed live-unhealthy gives an answer that cannot be read')
+  expect(outcomeOfFault(new Error('canary'))).toEqual({
+    state: 'failed',
+    id: 'live-unreachable',
+    detail: 'could not be checked',
+  })
+})
+
+describe('findings', () => {
+  const result = (parts: Partial<LiveResult>): LiveResult =>
+    ({
+      target: 'datastore',
+      check: 'reachability',
+      state: 'failed',
+      id: 'live-unreachable',
+      detail: 'gives no answer in time',
+      services: ['web'],
+      variables: ['A_URL'],
+      ...parts,
+    }) as LiveResult
+  const origin = (name: string) =>
+    name === 'B_URL' ? { location: { file: '.env', line: 2, column: 1 }, excerpt: 'B_URL=' } : undefined
+  const of = (...results: LiveResult[]) => liveFindings(results, origin)
+
+  test('are what failed or is doubtful, with the fix of their id', () => {
+    expect(of(result({}))).toEqual([
+      {
+        id: 'live-unreachable',
+        severity: 'error',
+        services: ['web'],
+        group: 'datastore',
+        present: ['A_URL'],
+        missing: [],
+        cause: 'A_URL gives no answer in time.',
+        fix: LIVE_FINDINGS['live-unreachable'].fix,
+      },
+    ])
+    expect(of(result({ state: 'warning' } as never))[0]?.severity).toBe('warning')
+    const { id: _, ...passed } = { ...result({}), state: 'passed' } as never as LiveResult & { id: string }
+    expect(of(passed as LiveResult)).toEqual([])
+  })
+
+  test('of one fault at one place are one, of the variables and services of all', () => {
+    const place = 'https://a.example'
+    const two = [
+      result({ place }),
+      result({ place, variables: ['B_URL'], services: ['api', 'web'] }),
+    ] as const
+    expect(of(...two)).toMatchObject([
+      {
+        present: ['A_URL', 'B_URL'],
+        services: ['web', 'api'],
+        cause: 'A_URL, B_URL gives no answer in time.',
+        location: { line: 2 },
+      },
+    ])
+    expect(of(result({}), result({}))).toHaveLength(2)
+    expect(of(result({ place }), result({ place: 'https://b.example' }))).toHaveLength(2)
+    expect(of(result({ place }), result({ place, detail: 'is refused' }))).toHaveLength(2)
+    const silent = { id: 'live-name-server', detail: 'cannot be looked up' } as const
+    expect(of(result({ ...silent, place } as never), result(silent as never))).toHaveLength(1)
+  })
+
+  test.each([
+    ['name resolution', 'The host of A_URL'],
+    ['domain', 'The domain of A_URL'],
+    ['certificate', 'The certificate behind A_URL'],
+    ['health', 'The service behind A_URL'],
+    ['SPF', 'The domain of A_URL'],
+    ['DKIM', 'The domain of A_URL'],
+    ['DMARC', 'The domain of A_URL'],
+    ['migrations', 'The store of A_URL'],
+    ['configuration', 'A_URL'],
+    ['authorisation', 'A_URL'],
+    ['service role', 'A_URL'],
+    ['published keys', 'A_URL'],
+  ] as const)('of the check %s are about %s', (check, subject) => {
+    expect(of(result({ check }))[0]?.cause).toBe(`${subject} gives no answer in time.`)
+  })
+
+  test('of payments without an address are about their provider', () => {
+    const payments = { target: 'payments', variables: ['PAYMENTS_SECRET_KEY'] }
+    expect(of(result(payments))[0]?.cause).toBe('The payments provider gives no answer in time.')
+    expect(of(result({ ...payments, check: 'certificate' }))[0]?.cause).toBe(
+      'The certificate behind the payments provider gives no answer in time.',
+    )
+    expect(of(result({ ...payments, check: 'authorisation' }))[0]?.cause).toMatch(/^PAYMENTS_SECRET_KEY /)
+  })
+
+  test('of the other side are told apart from ours', () => {
+    const remote = Object.keys(LIVE_FINDINGS).filter(isRemoteFault)
+    expect(remote.sort()).toEqual(['live-name', 'live-name-server', 'live-unauthorised', 'live-unreachable'])
+  })
+})
+
+test.each([
+  ['v=1; p=2', { v: '1', p: '2' }],
+  [' v = 1 ;p=a=b;', { v: '1', p: 'a=b' }],
+  ['a_1=', { a_1: '' }],
+  ['v=1;;p=2', 'is not a list of tags'],
+  ['v=1; 1p=2', 'is not a list of tags'],
+  ['v', 'is not a list of tags'],
+  ['v=1; v=2', 'has the tag v twice'],
+])('the tags of %j are %j', (text, expected) => {
+  const read = readTags(text)
+  expect('fault' in read ? read.fault : Object.fromEntries(read.tags)).toEqual(expected)
+})
+
+test.each<[string, string | undefined]>([
+  ['v=DMARC1; p=none', 'none'],
+  ['v=DMARC1;p=REJECT;', 'reject'],
+  [' v=DMARC1; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
+  ['v=dmarc1; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
+  ['v=DMARC10; p=none', 'has a DMARC record that does not begin with v=DMARC1;'],
+  ['xv=DMARC1; p=none', undefined],
+  ['v=DMARC1', 'has a DMARC record without a policy'],
+  ['v=DMARC1; p=none; p=none', 'has a DMARC record that has the tag p twice'],
+  ...[
+    'p=nonee',
+    'p=xnone',
+    'p=none; sp=all',
+    'p=none; np=all',
+    'p=none; adkim=x',
+    'p=none; aspf=rs',
+    'p=none; pct=101',
+    'p=none; fo=2',
+    'p=none; ri=12345678901',
+    'p=none; rua=a@b.example',
+    'p=none; ruf=mailto:a',
+  ].map((tags): [string, string] => [
+    `v=DMARC1; ${tags}`,
+    `has a DMARC record whose ${/(\w+)=[^;]*$/.exec(tags)?.[1]}= has no valid value`,
+  ]),
+  [
+    'v=DMARC1; p=quarantine; sp=None; np=reject; adkim=S; aspf=r; pct=100; fo=1:d; ri=86400; rua=mailto:a@b.example, MAILTO:c@d.example; ruf=mailto:a@b.example',
+    'quarantine',
+  ],
+])('the DMARC record %j is read as %j', (text, expected) => {
+  const read = readDmarc(text)
+  expect(read && (read.kind === 'sound' ? read.policy : read.fault)).toBe(expected)
+})
+
+test('an SPF record may need ten look-ups and not eleven, and its networks have the width of their family', async () => {
+  const read = (record: string) => readSpf({ txt: async () => [] }, [record], signal)
+  const many = (count: number) => `v=spf1 ${'a '.repeat(count)}-all`
+  expect(await read(many(10))).toEqual({ kind: 'sound', lookups: 10, openToAll: false })
+  expect((await read(many(11))).kind).toBe('broken')
+  for (const [term, kind] of [
+    ['ip4:192.0.2.0/32', 'sound'],
+    ['ip4:192.0.2.0/0', 'sound'],
+    ['ip4:192.0.2.0/', 'broken'],
+    ['ip4:192.0.2.0/8/8', 'broken'],
+    ['ip4:2001:db8::/32', 'broken'],
+    ['ip6:2001:db8::/128', 'sound'],
+    ['ip6:2001:db8::/129', 'broken'],
+    ['ip6:192.0.2.0', 'broken'],
+    ['exists:', 'broken'],
+    ['exists:a/b', 'broken'],
+    ['a:/24', 'broken'],
+    ['a//64', 'sound'],
+    ['ptr:x.example', 'sound'],
+    ['ptr:', 'broken'],
+    ['?mx', 'sound'],
+    ['xmx', 'broken'],
+    ['exp=', 'broken'],
+    ['A', 'sound'],
+  ] as const)
+    expect((await read(`v=spf1 ${term} -all`)).kind, term).toBe(kind)
+  for (const [record, openToAll] of [
+    ['v=spf1 all', true],
+    ['V=SPF1 +ALL', true],
+    ['v=spf1 ?all', false],
+    ['v=spf1 ~all', false],
+    ['v=spf1 a:overall', false],
+  ] as const)
+    expect(await read(record)).toMatchObject({ kind: 'sound', openToAll })
+  expect((await readSpf({ txt: async () => [] }, ['v=spf10 -all', 'xv=spf1 -all'], signal)).kind).toBe(
+    'absent',
+  )
+})
