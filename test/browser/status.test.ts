@@ -127,7 +127,7 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     },
   )
 
-  test('is whole without scripts, and shows reasons to who gives the token where the browser asks for it', async () => {
+  test('works without scripts, and shows reasons after the browser asked for the token', async () => {
     const url = await serve('failing')
     const context = await browser.newContext({
       javaScriptEnabled: false,

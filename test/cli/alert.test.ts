@@ -59,7 +59,7 @@ async function receiver(status: number) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, bodies }
 }
 
-test('list shows what is open, what is due and who is told; with a silence, what it holds back', async () => {
+test('list shows open incidents, due alerts and their channels; with a silence, the alerts that it holds back', async () => {
   const { data, alert, store } = await folder()
   const env = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
   const shown = await alert(['list', '--data', data], env)
@@ -98,7 +98,7 @@ test.each([60, 80, 120])('list fits into %d columns', async (columns) => {
   for (const line of stdout.split('\n')) expect(line.length, line).toBeLessThanOrEqual(columns)
 })
 
-test('ack names who looks at an incident, once', async () => {
+test('ack records once who is looking at an incident', async () => {
   const { data, alert } = await folder()
   expect(await alert(['ack', 'abc', '--data', data])).toMatchObject({
     code: 0,

@@ -101,7 +101,7 @@ test('a sound configuration passes, against the API and a running daemon', async
   ])
 })
 
-test('a daemon that was started with another webhook secret, or without payments, is told', async () => {
+test('billing smoke reports a daemon with another webhook secret, or without payments', async () => {
   const api = await paymentsApi()
   const cwd = await emptyFolder()
   const env = { ...ENV, PAYMENTS_API_URL: api.url }

@@ -282,7 +282,7 @@ test('erase writes the document that --format json asks for', async () => {
   })
 })
 
-test('audit shows who did what, when and from where, and no address of whoever was erased', async () => {
+test('audit shows who did what, when and from where, and no erased address', async () => {
   const { cwd, db } = await operator()
   await db('migrate')
   expect(await db('audit')).toMatchObject({ code: 0, stdout: 'no operator has changed anything yet\n' })

@@ -18,7 +18,7 @@ test('names that every reader sees alike are not shown, and the exit code is 0',
   expect({ code, stdout }).toEqual({ code: 0, stdout: '2 of 2 names are read alike by all\n' })
 })
 
-test('the same letter is the same value, a dash is none, and no value is shown', async () => {
+test('the same letter is the same value, a dash is no value, and values are never shown', async () => {
   const { code, stdout } = await run('A=canary # note\nE=\n', [
     'env',
     'dialects',

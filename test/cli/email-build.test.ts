@@ -39,7 +39,7 @@ async function kilnSchool() {
 test('a mail in the folder of a definition is listed, printed, built and sent, beside those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
   expect((await run('list')).stdout).toMatch(/^kiln-booked {17}Your kiln$/m)
-  expect((await run('render', 'kiln-booked', '--as', 'text')).stdout).toContain('The kiln is yours')
+  expect((await run('render', 'kiln-booked', '--format', 'text')).stdout).toContain('The kiln is yours')
   expect(await run('build')).toEqual({
     code: 0,
     stdout: '6 mails in mails/compiled/mails.json\n',
@@ -96,7 +96,7 @@ test('build of a broken template names file and line, exit 1, and leaves the bui
   expect(list.stderr).toMatch(/^platformctl: a mail does not compile: mails[\\/]kiln-booked\.md:12: .*\.\n$/)
 })
 
-test('who may ask for a mail of a definition over HTTP, and with what, is what the definition says', async () => {
+test('the definition decides who may request its mails over HTTP, and with which inputs', async () => {
   const { folder } = await kilnSchool()
   const platform = resolvePlatform(
     {
@@ -216,7 +216,7 @@ test('a lesson that says no more than its subject leads to its page and out of t
     const { context, stdout } = testContext({ cwd: folder, platform })
     return { code: await runProgram(['email', ...args], context), stdout: stdout() }
   }
-  const { stdout } = await run('render', 'firing-1-clay', '--as', 'text')
+  const { stdout } = await run('render', 'firing-1-clay', '--format', 'text')
   expect(stdout).toMatch(/^Read it in your browser: http/m)
   expect(stdout).toMatch(/^Unsubscribe: http/m)
   expect((await run('lint', '--strict')).code).toBe(0)

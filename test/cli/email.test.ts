@@ -107,7 +107,8 @@ test('list names the fourteen mails with their subjects and slots', async () => 
 })
 
 test('render prints one mail as html, as text and as a message that a mail program opens', async () => {
-  const of = async (part: string) => (await run(['email', 'render', 'exam-passed', '--as', part])).stdout
+  const of = async (part: string) => (await run(['email', 'render', 'exam-passed', '--format', part])).stdout
+  expect((await run(['email', 'render', 'exam-passed', '--as', 'text'])).stdout).toBe(await of('text'))
   expect(await of('html')).toMatch(/^<!doctype html>\n[\s\S]*Gates and measurement[\s\S]*<\/html>\n$/)
   expect(await of('text')).toMatch(/^Well done\n=========\n\nYou passed Gates and measurement with 87 %\./)
   const parsed = await PostalMime.parse(await of('eml'))

@@ -12,7 +12,7 @@ async function run(args: string[], parts: Parameters<typeof testContext>[0] = {}
   return { code: await runProgram(args, context), stdout: stdout(), stderr: stderr() }
 }
 
-test('the example names every variable, sets none, and passes preflight as it stands', async () => {
+test('the example names every variable, sets none, and passes preflight unchanged', async () => {
   const { stdout } = await run(['env', 'example'])
   for (const { name } of VARIABLES) expect(stdout).toMatch(new RegExp(`^# ${name}=`, 'm'))
   const cwd = await emptyFolder()

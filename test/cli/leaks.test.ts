@@ -131,7 +131,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['daemon', '--env-file', 'a.env', '--web-port', '0', '--api-port', '0', '--agent-port', '0'],
   ['email', 'send-test', 'welcome', '--to', 'you@example.com', '--env-file', 'a.env'],
   ...['text', 'json'].map((format) => ['email', 'list', '--format', format]),
-  ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--as', as]),
+  ...['html', 'text', 'eml'].map((as) => ['email', 'render', 'welcome', '--format', as]),
   ['email', 'preview', '--port', '0'],
   ['alert', 'test', '--env-file', 'a.env'],
   ['beat', 'backup', '--env-file', 'a.env'],
@@ -234,7 +234,7 @@ test('input that cannot be read is refused without quoting it', async () => {
   }
 })
 
-test('a fault inside a command is told by its kind and its place, never by its text', async () => {
+test('a fault inside a command is reported with its kind and place, never with its text', async () => {
   const { context, stderr } = testContext({
     stdout: {
       write() {

@@ -61,7 +61,7 @@ test('one service at a time can be asked for', async () => {
   expect(await preflight(file, ['--service', 'database'])).toMatchObject({ code: 2, stdout: '' })
 })
 
-test('a finding of a file names the services that read what it is about, of those asked for', async () => {
+test('a finding of a file names those of the requested services that read its variables', async () => {
   const services = async (file: string, args: string[]) => {
     const { findings } = JSON.parse((await preflight(file, [...args, '--format', 'json'])).stdout) as {
       findings: { severity: string; services: string[] }[]
@@ -121,7 +121,7 @@ test.each([
   },
 )
 
-test('on a terminal of 40 columns no line is longer, and what a group means stands below it', async () => {
+test('on a terminal of 40 columns no line is longer, and a group’s meaning is below it', async () => {
   const chunks: string[] = []
   const stdout = { columns: 40, write: (text: string) => chunks.push(text) > 0 }
   await runProgram(['preflight'], testContext({ stdout }).context)

@@ -18,7 +18,7 @@ test.each([
     ['email', 'render', 'subscription'],
     "unknown template 'subscription'. Did you mean subscription-confirmation?",
   ],
-  [['email', 'render', 'welcome', '--as', 'txt'], "unknown part 'txt'. Did you mean text?"],
+  [['email', 'render', 'welcome', '--format', 'txt'], "unknown format 'txt'. Did you mean text?"],
   [
     ['env', 'explain', 'cors-wildcrad'],
     "unknown variable, group or finding 'cors-wildcrad'. Did you mean cors-wildcard?",

@@ -105,7 +105,7 @@ test('the store that the daemon recorded is accepted however it is named', async
   expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('other.sqlite') })
 })
 
-test('an announcement stands on the page and in its JSON, in the words that were given and no markup, until it is withdrawn', async () => {
+test('an announcement is on the page and in its JSON, as plain text, until it is withdrawn', async () => {
   const it = await daemon()
   const announce = (...args: string[]) => it.run(['status', 'announce', ...args, '--data', 'data'])
   const said = await announce('Search is <slow>', '--for', '2h')

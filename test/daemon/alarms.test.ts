@@ -39,7 +39,7 @@ interface Told {
   readonly at: number
 }
 
-test('each fault of a bare install is told within 90 seconds, with cause, time, meaning, command and runbook', async () => {
+test('each fault of a bare install raises an alert within 90 seconds, with cause, time, meaning, command and runbook', async () => {
   const told: Told[] = []
   const hook = await serve(async (request, response) => {
     const chunks: Uint8Array[] = []

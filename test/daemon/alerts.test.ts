@@ -122,7 +122,7 @@ test('a receiver that fails gets the same message again later, under the same id
   expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.reminder'])
 })
 
-test('a fault of the store itself is told too', async () => {
+test('a fault of the store itself raises an alert too', async () => {
   const { url, events } = await receiver()
   const store = await (await openFile()).open()
   const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })

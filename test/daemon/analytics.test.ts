@@ -142,7 +142,7 @@ test.each([
   expect(await post({ events: [given] })).toMatchObject({ status: 202, body: { accepted, dropped } })
 })
 
-test('of a key that stands twice the last counts, and nothing of the first is kept', async () => {
+test('of a duplicate key the last value counts, and nothing of the first is kept', async () => {
   const { post, rows } = await platform()
   const text = `{"events":[{"kind":"page.viewed","kind":"lesson.viewed","at":${NOW},"properties":{"page":"canary","page":"home"}}]}`
   expect((await post(text)).body).toMatchObject({ accepted: 1, stored: true })

@@ -121,7 +121,7 @@ test('an unconfirmed subscription gets a new link at its own spelling, within it
   expect(await ask()).toMatchObject({ code: 'not_found' })
 })
 
-test('what is not the caller’s cannot be told from what does not exist', async () => {
+test('a record of another caller looks the same as a missing one', async () => {
   const it = await accountPlatform({ sql: RECORDS })
   const [ada, eve, service] = [await token(), await token({ sub: 'eve' }), await token(SERVICE)]
   const asked = [
@@ -153,7 +153,7 @@ test('what is not the caller’s cannot be told from what does not exist', async
   expect(it.messages).toEqual([])
 })
 
-test('an organisation whose plan does not cover invites is told so, 402', async () => {
+test('an organisation whose plan does not cover invites gets a 402', async () => {
   const it = await accountPlatform({ sql: RECORDS })
   const response = await it.post(
     '/api/email',

@@ -149,7 +149,7 @@ test('a page of a route says more than the code where it can', async () => {
   expect(await page('/api/checkout')).toContain('This address is for programs')
 })
 
-test('the links of an error page lead to the web service, on whichever service it stands', async () => {
+test('the links of an error page lead to the web service, whichever service serves it', async () => {
   const platform = openLearning({ env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' } })
   onTestFinished(() => platform.close())
   const links = async (service: Service) => {

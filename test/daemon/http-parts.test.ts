@@ -178,7 +178,7 @@ const allows = (origin: string) => origin === ORIGIN
 const asked = (method: string, headers: Record<string, string>) =>
   new Request('https://www.example.com/', { method, headers })
 
-test('a preflight of an allowed origin learns what it may send, of another nothing, and any other request is none', async () => {
+test('a CORS preflight from an allowed origin gets what it may send, and one from another origin gets nothing', async () => {
   const ask = { 'Access-Control-Request-Method': 'POST' }
   const allowed = preflight(asked('OPTIONS', { ...ask, Origin: ORIGIN }), 'r-1', allows)
   expect(allowed?.status).toBe(204)
@@ -211,7 +211,7 @@ test('an answer is shared with an allowed origin by its name, with no other, and
   })
 })
 
-test('every answer of every kind is not cached, sniffed, framed, indexed or told of, but for a picture', async () => {
+test('no answer may be cached, sniffed, framed, indexed or leaked as a referrer, except a picture', async () => {
   const of = (response: Response) => ({ status: response.status, ...Object.fromEntries(response.headers) })
   const common = {
     'cache-control': 'no-store',
@@ -272,7 +272,7 @@ test('what is opened once is shared, what failed is opened again, and a look ope
   expect(await Promise.all([open(), open(), open.opened()])).toEqual([2, 2, 2])
 })
 
-test('systemd hears that a service is ready and that it stops, in this order, and a missing command is told once', async () => {
+test('systemd is notified of ready and then of stopping, and a missing command is logged once', async () => {
   const folder = await emptyFolder()
   const said = path.join(folder, 'said')
   await writeFile(path.join(folder, 'systemd-notify'), `#!/bin/sh\necho "$NOTIFY_SOCKET $*" >> '${said}'\n`)

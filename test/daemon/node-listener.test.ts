@@ -46,7 +46,7 @@ test('a host’s paths stay its own, and the platform answers the rest', async (
   expect([head.status, await head.text()]).toEqual([200, ''])
 })
 
-test('clients are told apart by the socket, as in the daemon', async () => {
+test('clients are distinguished by the socket, as in the daemon', async () => {
   const port = await host()
   const ask = (from: string) =>
     speak(

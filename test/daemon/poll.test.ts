@@ -94,7 +94,7 @@ test.each([
   expect(form(one.body)).toBe(form(other.body))
 })
 
-test('polls that come during a run share the next one, and none is answered from before it asked', async () => {
+test('polls during a run share the next one, and no answer is older than its request', async () => {
   const finish: (() => void)[] = []
   const health = createHealth({
     service: 'web',

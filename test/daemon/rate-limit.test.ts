@@ -24,7 +24,7 @@ async function shared() {
   }
 }
 
-test('who guesses the dispatch secret is refused after 20 wrong ones, the right one included; others are not', async () => {
+test('a client that guesses the dispatch secret is locked out after 20 wrong ones, even with the right one; other clients are not', async () => {
   const { dispatch } = open({})
   for (let n = 0; n < 20; n += 1) expect((await dispatch(`wrong-${n}`)).status).toBe(401)
   const refused = await dispatch(SECRET)

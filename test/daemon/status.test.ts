@@ -142,7 +142,7 @@ test('fifty services stand in one line each, trouble first and open', async () =
   expect(folds[0]?.[1]).toBe('service-31')
 })
 
-test('after hours without a look the page still knows what is not configured, and claims nothing else', async () => {
+test('after hours without a check the page still shows what is not configured, and claims nothing else', async () => {
   const ask = await site({
     env: { HEALTH_DEEP_TOKEN: TOKEN },
     history: await newHistory((history) =>
@@ -182,7 +182,7 @@ test('the page stays within 60 KB when every day is another state and incidents 
   expect(Buffer.byteLength(details)).toBeLessThan(60 * 1024)
 })
 
-test('reasons and addresses are shown to who shows the health token, and to nobody else', async () => {
+test('reasons and addresses require the health token', async () => {
   const ask = await site({
     env: { HEALTH_DEEP_TOKEN: TOKEN, API_URL: 'http://api.internal.example:8000' },
     history: await recorded('failing'),

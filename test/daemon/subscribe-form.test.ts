@@ -80,7 +80,7 @@ test('the form subscribes, and its page is the same for a known address', async 
   await expect.poll(() => recipients).toEqual(['ada@example.com', 'new@example.com'])
 })
 
-test('an address that is none comes back in the form, escaped, with what is wrong', async () => {
+test('an invalid address is shown again in the form, escaped, with its fault', async () => {
   const { submit, recipients } = open()
   const response = await submit(new URLSearchParams({ email: '"><b>ada' }).toString())
   expect(response.status).toBe(400)
@@ -143,6 +143,6 @@ test.each([
   expect(await open(await options()).page('/')).not.toContain('value="status"')
 })
 
-test('who asks for incidents where nothing watches is told that this is no course', async () => {
+test('subscribing to incidents is refused as an unknown course where nothing is recorded', async () => {
   expect((await open().submit('email=ada%40example.com&course=status')).status).toBe(400)
 })

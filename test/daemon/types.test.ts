@@ -34,7 +34,7 @@ test('the three services are handlers of Request and Response', () => {
   expectTypeOf(nodeListener).parameter(0).toEqualTypeOf<Handler>()
 })
 
-test('sendEmail gives an id or a reason, told apart by sent', () => {
+test('sendEmail gives an id or a reason, and sent says which', () => {
   type Sent = Awaited<ReturnType<Platform['sendEmail']>>
   expectTypeOf<Extract<Sent, { sent: true }>>().toHaveProperty('id').toBeString()
   expectTypeOf<Extract<Sent, { sent: false }>>().toHaveProperty('reason').toBeString()

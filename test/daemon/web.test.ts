@@ -145,7 +145,7 @@ test.each([
   })
 })
 
-test('dispatch is refused with a wrong secret, and with any when none is set', async () => {
+test('dispatch is refused with a wrong secret, and with every secret while none is set', async () => {
   expect((await (await platform()).dispatch('', { secret: `${SECRET}x` })).status).toBe(401)
   const none = await platform({ EMAIL_DISPATCH_SECRET: '' })
   for (const secret of ['', 'undefined', SECRET])
@@ -218,7 +218,7 @@ test('deep health is gated by its token, and without it nothing live is run', as
   ])
 })
 
-test('health speaks application/health+json to who asks for it', async () => {
+test('health answers in application/health+json if the client accepts it', async () => {
   const response = await (await platform()).ask('GET', '/api/health', {
     headers: { Accept: 'application/health+json' },
   })
@@ -237,7 +237,7 @@ test('an empty environment serves all three services, with nothing failing', asy
   )
 })
 
-test('a client that asks too often is told when to come back, and health still answers', async () => {
+test('a rate-limited client learns when to retry, and health still answers', async () => {
   const it = await platform({ RATE_LIMIT_PER_MINUTE: '3' })
   const statuses = []
   for (let n = 0; n < 5; n += 1) statuses.push((await it.ask('GET', '/lessons/1')).status)

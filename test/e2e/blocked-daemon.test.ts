@@ -12,7 +12,7 @@ const BLOCKER = `import { writeFileSync } from 'node:fs'
 writeFileSync(new URL('pid', import.meta.url), String(process.pid))
 process.on('SIGUSR2', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500))`
 
-test('a daemon whose event loop stands still is told from one that is gone, and is well again afterwards', async () => {
+test('a daemon with a blocked event loop is distinguished from one that is gone, and recovers', async () => {
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'block.mjs'), BLOCKER)
   const env = { NODE_OPTIONS: `--import=${pathToFileURL(path.join(cwd, 'block.mjs'))}` }

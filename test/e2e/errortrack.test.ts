@@ -93,7 +93,7 @@ test('a server of reports that never answers keeps a broken daemon for a second 
   expect(it.lines.at(-1)).toMatchObject({ event: 'fault' })
 })
 
-test('what is no DSN is told at boot, and the daemon serves', async () => {
+test('an invalid DSN is reported at boot, and the daemon serves', async () => {
   const it = await daemon({ NEXT_PUBLIC_ERRORTRACK_DSN: 'https://errors.example.com/without-a-key' })
   expect(it.lines).toContainEqual(
     expect.objectContaining({ level: 'warn', event: 'environment_warning', id: 'malformed-value' }),

@@ -42,7 +42,7 @@ test.each(['STORE_URL', 'JOB_STORE_URL'])(
   },
 )
 
-test('told to stop, it first fails its health while it goes on serving, then ends with 0', async () => {
+test('after SIGTERM it fails its health while it keeps serving, then ends with 0', async () => {
   const it = await daemon(['--grace', '30'])
   void it.stop()
   const stopping = () => it.lines.some(({ event }) => event === 'stopping')

@@ -5,7 +5,7 @@ import { platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { answers, authority, serve } from '../support/outside.ts'
 
-test('the built command asks over real names and certificates, believes an authority that Node is told of, and ends', async () => {
+test('the built command checks real names and certificates, trusts NODE_EXTRA_CA_CERTS, and ends', async () => {
   const signed = await authority('Of the operator')
   const certificate = await signed.issue({ host: 'localhost', from: -80, to: 5.5 })
   const { port } = await serve(answers({ '/ping': [200] }), certificate)

@@ -288,9 +288,9 @@ describe('running', () => {
       ['email', 'list'],
       ['email', 'lint', '--strict'],
       ['email', 'build'],
-      ...lessons.map((lesson) => ['email', 'render', `erster-brand-${lesson}`, '--as', 'eml']),
+      ...lessons.map((lesson) => ['email', 'render', `erster-brand-${lesson}`, '--format', 'eml']),
       ...['welcome', 'magic-link', 'subscription-confirmation', 'booking-confirmed'].flatMap((name) =>
-        ['html', 'text'].map((part) => ['email', 'render', name, '--as', part]),
+        ['html', 'text'].map((part) => ['email', 'render', name, '--format', part]),
       ),
       ['course', 'status', '--data', 'data'],
       ['db', 'status', '--data', 'data'],

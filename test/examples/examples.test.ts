@@ -156,7 +156,7 @@ describe.each(['node-http', 'express', 'fastify', 'hono', 'next'])('%s', (name) 
     await Promise.all(answers.map((answer) => answer.text()))
   })
 
-  test('ends by itself when it is told to', async () => {
+  test('ends by itself with --exit', async () => {
     running.kill('SIGTERM')
     const { exitCode, signal } = await running.ended
     // Next ends by the signal, or with the code that stands for it.

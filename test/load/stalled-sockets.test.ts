@@ -90,7 +90,7 @@ test('a kept connection that is idle is closed after its time, and a trickle of 
   for (const ms of lives) expect(ms).toBeLessThan(WITHIN_MS)
 })
 
-test('a client that requests much and reads none of it is disconnected, and its memory is given back', {
+test('a client that requests much and reads nothing is disconnected, and its memory is freed', {
   timeout: 30_000,
 }, async () => {
   const { web, port } = await openDaemon(UNLIMITED)

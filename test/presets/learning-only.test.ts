@@ -71,7 +71,7 @@ const OTHER_NUMBERS: readonly RegExp[] = [
   /aWeek|Sunday|% 7/,
 ]
 
-test('no literal in the source stands for a count that the definition knows', () => {
+test('no literal in the source repeats a count that the definition knows', () => {
   const found = sources
     // The words for numbers in the messages are how a count is said, whatever it is.
     .filter((file) => !/^src\/core\/messages|^src\/cli\/demo\/run\.ts|\/migrations\.ts$/.test(file))

@@ -109,7 +109,7 @@ test('what has changed includes files that git does not know yet', () => {
   expect(changedSources('HEAD', folder)).toMatchObject({ files: ['src/known.ts', 'src/new.ts'] })
 })
 
-test('what has changed is told since a commit, and a history that is too short says so', () => {
+test('the changed files since a commit are listed, and a history that is too short is reported', () => {
   expect(changedSources('HEAD')).toMatchObject({ since: 'HEAD' })
   expect(changedSources('0'.repeat(40))).toMatchObject({ why: expect.stringContaining('no commit 0000') })
 })

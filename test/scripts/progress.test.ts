@@ -35,7 +35,7 @@ test('on a terminal it is one line that is written over and taken away', () => {
   expect(written).toEqual(['\r\x1b[Kone', '\r\x1b[Ktwo', '\r\x1b[K'])
 })
 
-test('what told nothing leaves nothing to take away', () => {
+test('a progress line that was never written is not erased', () => {
   const { written, progress } = watched(true)
   progress.end()
   expect(written).toEqual([])

@@ -100,7 +100,7 @@ test('a part of another size is another proof', async () => {
   expect(await ran()).toEqual(['one', 'one'])
 })
 
-test('a part that fails holds up none, is told with its last words, and is run again the next time', async () => {
+test('a part that fails does not stop the others, is reported with its last output, and runs again the next time', async () => {
   const { run, ran, reported } = await place()
   const parts = [
     part('bad', `${says('7 lost')} console.error('Error: it broke'); process.exitCode = 3`),

@@ -17,7 +17,7 @@ test.each([
   expect(shapeOf(a)).toBe(shapeOf(b))
 })
 
-test('another word is another shape, and … stands for any lines', () => {
+test('another word is another shape, and … matches any lines', () => {
   expect(sameShape(['web ok'], ['web failing'])).toBe(false)
   expect(sameShape(['from schema 0 to 3'], ['from schema 0 to 4'])).toBe(false)
   expect(sameShape(['a', '…', 'c'], ['a', 'b', 'b', 'c'])).toBe(true)

@@ -57,19 +57,19 @@ export const configure: Configure = (command, context, settle) => {
     .description('Print one mail, filled with its sample values, as html, text or eml.')
     .addArgument(template())
     .addOption(templates())
+    .addOption(formatOption(MAIL_FORMATS))
+    // Its name in 0.1.0.
     .addOption(
-      choiceOption('--as <part>', 'what is printed', {
-        kind: 'part',
-        choices: ['html', 'text', 'eml'],
-      }).default('html'),
+      choiceOption('--as <format>', 'the same as --format', {
+        kind: 'format',
+        choices: MAIL_FORMATS,
+      }).hideHelp(),
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  platformctl email render welcome --as text\n  platformctl email render course-day-1 --as eml > day-1.eml',
+      '\nExamples:\n  platformctl email render welcome --format text\n  platformctl email render course-day-1 --format eml > day-1.eml',
     )
-    .action(async (name: string, options: { templates?: string; as: 'html' | 'text' | 'eml' }) =>
-      settle(await render(context, name, options)),
-    )
+    .action(async (name: string, options: RenderOptions) => settle(await render(context, name, options)))
   command
     .command('lint')
     .summary('check every mail: links, contrast, size, clients, plain text, what spam filters penalize')
@@ -213,18 +213,27 @@ async function preview(
   }
 }
 
+const MAIL_FORMATS = ['html', 'text', 'eml'] as const
+type MailFormat = (typeof MAIL_FORMATS)[number]
+
+interface RenderOptions {
+  readonly templates?: string
+  readonly format: MailFormat
+  readonly as?: MailFormat
+}
+
 async function render(
   context: Context,
   name: string,
-  options: { templates?: string; as: 'html' | 'text' | 'eml' },
+  { templates, format, as = format }: RenderOptions,
 ): Promise<ExitCode> {
-  const { workshop } = await openTemplates(context, options.templates)
+  const { workshop } = await openTemplates(context, templates)
   const { templateFault } = await import('../preview/workshop.ts')
   try {
     const message = await workshop.message(name, {})
-    if (options.as === 'eml')
+    if (as === 'eml')
       context.stdout.write((await import('../../core/mail/mime/mime.ts')).mimeOf(message).toString())
-    else context.stdout.write(message[options.as])
+    else context.stdout.write(message[as])
     return EXIT.passed
   } catch (error) {
     throw new CommandError(EXIT.failed, `${templateFault(error)}.`, { cause: error })

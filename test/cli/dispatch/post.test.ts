@@ -36,7 +36,7 @@ test('a service that goes away within its answer is no answer', async () => {
   await expect(cut).rejects.toMatchObject({ code: 'ECONNRESET' })
 })
 
-test('a caller that is stopped is told so, and not that the service was silent', async () => {
+test('an aborted call is reported as aborted, and not as a silent service', async () => {
   const stop = new AbortController()
   await expect(posted(() => stop.abort(), { signal: stop.signal })).rejects.toMatchObject({
     name: 'AbortError',

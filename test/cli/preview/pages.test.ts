@@ -130,7 +130,7 @@ describe('the pages of courses and languages', () => {
     expect(text).toContain(`${date} 10:00`)
   })
 
-  test('a change of the clock by minutes and seconds is told in whole minutes', async () => {
+  test('a change of the clock by minutes and seconds is shown in whole minutes', async () => {
     const { text } = await open('/courses?course=firing&zone=Europe/Berlin&start=1893-03-31T10:00')
     expect(text).toContain('Clocks in Europe/Berlin go forward by 6 minutes: 00:00 becomes 00:06')
   })
@@ -152,7 +152,7 @@ describe('the pages of courses and languages', () => {
     expect(policy).toMatch(/default-src 'none'.*form-action 'self'/)
   })
 
-  test('where there is no translation, the page says who gets what and which file would be one', async () => {
+  test('without a translation the page says who gets which language and which file to add', async () => {
     const { text, html } = await open('/languages?mail=firing-3-glaze&right=de')
     expect(text).toContain(
       'There is no translation into German, so readers of German get this one, in English. To translate it, write de/3-glaze.md beside 3-glaze.md.',

@@ -50,7 +50,7 @@ test('as many are looked at as may be wrong, the next waits, and a right one let
   expect(await fourth).toMatchObject({ allowed: true })
 })
 
-test('a wrong one takes its place for good: who waited is refused when no more may be wrong', async () => {
+test('a wrong guess uses up its slot: waiting guesses are refused once no slot is left', async () => {
   const it = guesses()
   const attempts = [await it.begin(), await it.begin(), await it.begin()]
   const waiting = [it.admit('a'), it.admit('a')]
@@ -141,7 +141,7 @@ test('policies of two names are counted apart', () => {
   expect(limiter.take({ ...THREE, name: 'other' }, 'a').allowed).toBe(true)
 })
 
-test('the fields round up: nobody is told to come back too early', () => {
+test('the fields round up, so that no client retries too early', () => {
   const fields = (retry: number, reset: number) =>
     rateLimitFields({ allowed: false, remaining: 0, reset, retry, policy: THREE })
   expect(fields(1, 1_000_001)).toEqual({

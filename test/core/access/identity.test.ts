@@ -41,7 +41,7 @@ test.each([
   expect(await bySecret(ask(`Bearer ${await token(claims)}`))).toBeUndefined()
 })
 
-test('a token of another key, another algorithm or none is nobody', async () => {
+test('a token with another key, another algorithm or none is rejected', async () => {
   const claims = { sub: 'ada', email: 'ada@example.com', exp: NOW / 1000 + 600 }
   const good = await token()
   const [header, , signature] = good.split('.')

@@ -27,7 +27,7 @@ test('a service that fails because another one fails is named beside the cause, 
   ).toEqual([{ cause: 'job_store', service: 'api', reason: 'job_store reason', affected: ['web', 'agent'] }])
 })
 
-test('services that fail because of each other are told, and never go in circles', () => {
+test('services that fail because of each other are both reported, without a loop', () => {
   const causes = causesOf([report('web', { api: 'failing' }), report('api', { web: 'failing' })])
   expect(causes.length).toBeGreaterThan(0)
 })

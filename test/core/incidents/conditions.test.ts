@@ -35,12 +35,12 @@ const certificate = (
   ],
 })
 
-test('all is well: nothing is told, and what could not be looked at is left out', () => {
+test('when all is well no condition is reported, and unknown ones are left out', () => {
   expect(reasons({})).toEqual({})
   expect(Object.keys(conditionsReport(WELL, NOW).probes)).not.toContain('lessons_late')
 })
 
-test('a certificate is told from seven days before its end, one that lives for days in its last third', () => {
+test('a certificate raises an alert from seven days before its end, or in the last third of a shorter life', () => {
   expect(reasons(certificate(7 * DAY_MS + 1))).toEqual({})
   expect(reasons(certificate(7 * DAY_MS))).toEqual({
     certificate_expiring: 'that of NEXT_PUBLIC_SITE_URL ends in 7 days (2026-11-28)',
@@ -86,7 +86,7 @@ test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => 
   }
 })
 
-test('different builds, groups that are half-configured and refused mail are told with their names', () => {
+test('different builds, half-configured groups and refused mail are reported with their names', () => {
   expect(
     reasons({
       builds: new Map([

@@ -41,7 +41,7 @@ const due = (
     ({ kind }) => kind,
   )
 
-test('an incident is told when it opens, again every four hours, and when it closes', () => {
+test('an alert is sent when an incident opens, every four hours, and when it closes', () => {
   expect(due([incident()], [], 0)).toEqual(['opened'])
   expect(due([incident()], told('opened'), 3.9 * HOUR_MS)).toEqual([])
   expect(due([incident()], told('opened'), 4 * HOUR_MS)).toEqual(['reminder-1'])
@@ -52,23 +52,23 @@ test('an incident is told when it opens, again every four hours, and when it clo
   expect(due([closed], told('opened', 'closed'), HOUR_MS)).toEqual([])
 })
 
-test('what was acknowledged is told once as such, and no longer reminded of', () => {
+test('an acknowledgement is sent once, and ends the reminders', () => {
   const taken = incident({ acknowledgedAt: OPENED + MINUTE_MS, acknowledgedBy: 'ada' })
   expect(due([taken], told('opened'), 5 * HOUR_MS)).toEqual(['acknowledged'])
   expect(due([taken], told('opened', 'acknowledged'), 9 * HOUR_MS)).toEqual([])
 })
 
-test('what ended before it was told is not told at all', () => {
+test('an incident that closed before its first alert sends none', () => {
   expect(due([incident({ closedAt: OPENED + MINUTE_MS })], [], 2 * MINUTE_MS)).toEqual([])
 })
 
-test('a silence holds everything back; what still fails after it is told then', () => {
+test('a silence holds back all alerts; those of incidents that still fail are sent after it', () => {
   const silence = { from: OPENED, until: OPENED + HOUR_MS, reason: 'deploy', by: 'ci' }
   expect(due([incident()], [], MINUTE_MS, silence)).toEqual([])
   expect(due([incident()], [], HOUR_MS, silence)).toEqual(['opened'])
 })
 
-test('a cause that opens again and again is told only once it has lasted ten minutes', () => {
+test('a flapping cause raises an alert only once it has lasted ten minutes', () => {
   const flaps = Array.from({ length: 4 }, (_, index) =>
     incident({
       id: `flap-${index}`,

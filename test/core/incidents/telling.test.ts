@@ -50,7 +50,7 @@ const due = (incidents: StoredIncident[], messages: MessageRecord[], now: number
     ({ incident: { id }, kind }) => `${id} ${kind}`,
   )
 
-test('an end is told for a day, of what was told, and a reminder from the fourth hour on', () => {
+test('the end of an alerted incident is sent for up to a day, and a reminder from the fourth hour on', () => {
   const closed = incident({ closedAt: NOW })
   const day = 24 * HOUR
   expect(due([closed], [record('opened')], NOW + day - 1)).toEqual(['one closed'])
@@ -156,7 +156,7 @@ test('a message that fails is tried after 15 s, then later and later, and is giv
   it.told.length = 0
 })
 
-test('a message that is sent, and one that is refused for good, are told once, under one id', async () => {
+test('a sent message and a permanently refused one are each tried under one id, and not again', async () => {
   const sent = await telling(() => ({ kind: 'sent' }))
   expect(await sent.at(0, [])).toBe(0)
   expect(await sent.at(0)).toBe(1)

@@ -195,7 +195,7 @@ test.each(['bit.ly', 't.co', 'tinyurl.com', 'goo.gl', 'ow.ly', 'is.gd', 'buff.ly
   },
 )
 
-test('every element that does something is found, each where it stands', () => {
+test('every active element is found, with its place', () => {
   const active = 'script form input button iframe object embed video audio canvas'.split(' ')
   const { findings, summary } = lint({ body: active.map((name) => `<${name}></${name}>`).join('\n') })
   const found = findings.filter(({ id }) => id === 'content-active')
@@ -242,7 +242,7 @@ test('a summary counts bytes, and not characters', () => {
   expect(summary).toMatchObject({ name: 'mail', subject: 'A plain subject', htmlBytes: 25, textBytes: 2 })
 })
 
-test('every rule says in a sentence or two what it means', () => {
+test('every rule has a meaning of one or two sentences', () => {
   for (const { severity, meaning } of Object.values(LINT_RULES)) {
     expect(['error', 'warning', 'notice']).toContain(severity)
     expect(meaning).toMatch(/^[A-Z].{30,}\.$/)
@@ -277,7 +277,7 @@ describe('contrast', () => {
     expect(on(style)).toEqual(schemes)
   })
 
-  test('headings, bold text and heads of tables are bold without being told to be', () => {
+  test('headings, bold text and table heads are bold by default', () => {
     const style = 'color:#949494;font-size:18.66px'
     for (const name of ['h1', 'h6', 'b', 'strong', 'th']) expect(on(style, 'text', name), name).toEqual([])
     for (const name of ['h7', 'big', 'td', 'header']) expect(on(style, 'text', name), name).toEqual(both)
@@ -317,7 +317,7 @@ describe('contrast', () => {
     expect(over('background:#fff', 'background-color:inherit')).toEqual(both)
   })
 
-  test('what is not shown is not judged', () => {
+  test('hidden text is not checked', () => {
     const white = 'style="color:#fff;background-color:#fff"'
     for (const hidden of [
       `<div style="display:none"><p ${white}>text</p></div>`,

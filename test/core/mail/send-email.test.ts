@@ -153,7 +153,7 @@ test.each([
   expect(await takes(input)).toEqual({ sent: false, reason: expect.stringMatching(/^[a-zA-Z ]+[^:]*$/) })
 })
 
-test('a date that is none is a reason too, where the date is written', async () => {
+test('an invalid date is a reason too, where the date is written', async () => {
   const { port } = await rudeSmtp()
   const mailer = openMailer({
     compiled: compiledMails,

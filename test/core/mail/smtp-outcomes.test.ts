@@ -208,7 +208,7 @@ test('a message is not completed before the last one on its connection is record
   expect([taken(), connections()]).toEqual([2, 1])
 })
 
-test('a message that is not recorded waits for none that is', async () => {
+test('a message that needs no record does not wait for one that does', async () => {
   const { port, connections } = await rudeSmtp()
   const one = mailer(`smtp://127.0.0.1:${port}`)
   await one.send(WELCOME, undefined, () => new Promise(() => {}))

@@ -310,7 +310,7 @@ test('a mail is sent once, asked for twice at once or an hour later, and a faile
   )
 })
 
-test('a recipient gets five mails an hour of each allowance, and is told apart by mailbox', async () => {
+test('a recipient gets five mails an hour of each allowance, counted by mailbox', async () => {
   let n = 0
   let to = 'ada@example.com'
   const { ask, pass } = await transactional(() => ({ ...resolved, to, about: `exam.${n++}` }))

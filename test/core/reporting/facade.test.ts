@@ -29,7 +29,7 @@ test('without a reporter every operation is a no-op', async () => {
   await close()
 })
 
-test('a reporter is told what happened, with scrubbed context and nothing of a user but the id', () => {
+test('a reporter gets errors, messages and users with scrubbed context, and of a user only the id', () => {
   const reports = listening()
   const error = new Error('x')
   reportError(error, { page: '/play?c=canary', email: 'a@example.com', lesson: 3 })
@@ -158,7 +158,7 @@ test.each([
   expect(createScrub().text(given)).toBe(expected)
 })
 
-test('a fault of a request is reported with its route, and never with what it was asked', async () => {
+test('a fault of a request is reported with its route, and never with the request’s content', async () => {
   const reports = listening()
   const platform = openPlatform({
     env: {},

@@ -294,7 +294,7 @@ describe('a returned message that is no proper notification', () => {
     expect(await read(QMAIL.replace('#5.1.1', '#4.4.1'))).toMatchObject({ kind: 'ignored' })
   })
 
-  test('from a person who quotes a bounce is not believed', async () => {
+  test('from a person who quotes a bounce is ignored', async () => {
     expect(await read(EXIM.replace('Mailer-Daemon@mx.example.net', 'mallory@example.net'))).not.toMatchObject(
       { kind: 'report' },
     )
