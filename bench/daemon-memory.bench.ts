@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Benchmark } from './harness.ts'
 import { daemonServer, peerServer, type RunningServer } from './http-load.ts'
 
-/** Resident megabytes of a server that has answered once and then rested for two seconds. */
+const REST_MS = 12_000
+
+/** Resident megabytes of a server that has answered once and then rested: the daemon gives memory back when it is idle. */
 async function idle(start: () => Promise<RunningServer>): Promise<number> {
   const server = await start()
   await (await fetch(`http://127.0.0.1:${server.port}/api/health`)).text()
-  await sleep(2000)
+  await sleep(REST_MS)
   const status = await readFile(`/proc/${server.child.pid}/status`, 'utf8')
   await server.stop()
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024

@@ -19,8 +19,14 @@ const MINUTE_MS = 60_000
 const GB = 1024 ** 3
 const tls = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
 
-async function stoppable(body: () => string): Promise<{ readonly server: Server; readonly url: string }> {
-  const server = createServer((_, response) => response.end(body()))
+async function stoppable(
+  body: () => string,
+  status = () => 200,
+): Promise<{ readonly server: Server; readonly url: string }> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(request.method === 'POST' ? status() : 200).end(body())
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
@@ -51,7 +57,11 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   let [agentBuild, freeBytes] = ['b2', 5 * GB]
   const api = await stoppable(() => healthBody({ service: 'api', build: 'b2' }))
   const agent = await stoppable(() => healthBody({ service: 'agent', build: agentBuild }))
-  const mail = await stoppable(() => '')
+  let mailStatus = 200
+  const mail = await stoppable(
+    () => '{}',
+    () => mailStatus,
+  )
   // Signed by nobody that this machine trusts.
   const badCertificate = await serveTls(
     { cert: tls('loopback.crt'), key: tls('loopback.key') },
@@ -118,6 +128,15 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
 
   const fromTheStart = ['lessons_late', 'certificate_expiring']
   await untilTold(fromTheStart, 'incident.opened', START)
+  // The provider no longer takes the key, which shows with the first message.
+  mailStatus = 401
+  const asked = fetch(`${daemon.urls.web}/api/email/subscribe`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ email: 'grace@example.com' }),
+  })
+  await untilTold(['mail_refused'], 'incident.opened', clock.now())
+  expect(await (await asked).json()).toMatchObject({ status: 'pending' })
   const broken = clock.now()
   agentBuild = 'b1'
   freeBytes = 0.1 * GB

@@ -123,6 +123,8 @@ Examples:
                 'SIGHUP changes nothing: settings are read at the start, so restart the daemon',
               )
           })
+        const { releaseWhenIdle } = await import('../release-memory.ts')
+        const memory = releaseWhenIdle()
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
@@ -131,6 +133,7 @@ Examples:
           daemon.storeLost.then(() => true),
         ])
         systemd.stopping()
+        memory.stop()
         const byHand =
           context.signal.reason instanceof Error && context.signal.reason.message.includes('SIGINT')
         await daemon.close({

@@ -50,7 +50,8 @@ export function webhookRequest(
       // https://docs.slack.dev/messaging/formatting-message-text: these three are escaped, and nothing else.
       return json({ text: plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') })
     case 'discord':
-      return json({ content: plain.slice(0, 2000), allowed_mentions: { parse: [] } })
+      // A letter that is cut in half would make it refuse the message.
+      return json({ content: plain.slice(0, 2000).toWellFormed(), allowed_mentions: { parse: [] } })
     case 'teams':
       return json({
         type: 'message',

@@ -385,6 +385,9 @@ test('a webhook’s form carries each kind, escapes what its service reads, and 
       },
     ],
   })
+  expect(JSON.parse(request('discord', 'opened', `${'x'.repeat(1999)}🏺`).body).content).toBe(
+    `${'x'.repeat(1999)}\ufffd`,
+  )
   const ntfy = (kind: MessageKind, title?: string) => request('ntfy', kind, title).headers
   expect(ntfy('opened')).toEqual({
     'content-type': 'text/plain; charset=utf-8',

@@ -1,0 +1,33 @@
+import { performance } from 'node:perf_hooks'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+const LOOK_EVERY_MS = 5000
+/** Share of the time in which the event loop had work: above it, requests would wait for the collector. */
+const BUSY = 0.1
+
+/** As V8 gives it to programs that were started with `--expose-gc`. */
+type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
+
+/** Gives memory that only the start needed back to the system, as soon as the process has little to do. */
+export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): void } {
+  let before = performance.eventLoopUtilization()
+  const timer = setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    if (utilization > BUSY) return
+    clearInterval(timer)
+    release()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+/** Room for new objects, and code that ran once: V8 keeps both until memory gets scarce. Blocks for about 0.1 s. */
+function release(): void {
+  setFlagsFromString('--expose-gc')
+  // A flag that is set after the start shows only in a context that is made then.
+  const collect: Collect = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  collect({ type: 'major', flavor: 'last-resort' })
+}
