@@ -6,41 +6,31 @@ import { ROWS_A_STEP, statements } from './statements.ts'
 
 /** The directory on PostgreSQL: each authorisation is in the one statement that finds the record. */
 export function postgresDirectory(pool: Pool): Directory {
+  const statement = statements(pool)
   return {
     findInvite: ({ id, admin }) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{
-          address: string
-          url: string
-          organisation: string
-          locked: boolean
-        }>(
-          `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
+      statement.first(
+        (row: { address: string; url: string; organisation: string; locked: boolean }) => row,
+        `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
            FROM platformctl.organisation_invite i
            JOIN platformctl.organisation o ON o.id = i.organisation
            JOIN platformctl.organisation_admin a ON a.organisation = i.organisation AND a.subject = $1
            WHERE i.id = $2 AND i.closed_at IS NULL`,
-          [admin, id],
-        )
-        return rows[0]
-      }),
+        [admin, id],
+      ),
     findLoginRequest: ({ id, now }) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ address: string; url: string }>(
-          'SELECT address, url FROM platformctl.login_request WHERE id = $1 AND expires_at > $2',
-          [id, now],
-        )
-        return rows[0]
-      }),
+      statement.first(
+        (row: { address: string; url: string }) => row,
+        'SELECT address, url FROM platformctl.login_request WHERE id = $1 AND expires_at > $2',
+        [id, now],
+      ),
     findPassedExam: ({ id, subject }) =>
-      guarded(async () => {
-        const { rows } = await pool.query<{ exam: string; scorePercent: number; url: string }>(
-          `SELECT exam, score_percent AS "scorePercent", url FROM platformctl.exam_attempt
+      statement.first(
+        (row: { exam: string; scorePercent: number; url: string }) => row,
+        `SELECT exam, score_percent AS "scorePercent", url FROM platformctl.exam_attempt
            WHERE id = $1 AND subject = $2 AND passed_at IS NOT NULL`,
-          [id, subject],
-        )
-        return rows[0]
-      }),
+        [id, subject],
+      ),
   }
 }
 
