@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
+import { testTransport } from '../support/test-transport.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, fitsWidth, keepScreenshot } from './looks.ts'
 
@@ -84,15 +85,10 @@ describe.runIf(hasChromium())('the pages of the web service in Chromium', () => 
     const recipients: string[] = []
     const platform = openPlatform({
       env: {},
-      mailer: {
-        kind: 'test',
-        send: async ({ to, key }) => {
-          recipients.push(to.address)
-          return { kind: 'sent', id: key }
-        },
-        verify: async () => {},
-        close: async () => {},
-      },
+      mailer: testTransport(async ({ to, key }) => {
+        recipients.push(to.address)
+        return { kind: 'sent', id: key }
+      }),
     })
     const listener = await listen({ host: '127.0.0.1', port: 0 })
     listener.serve(platform.web)

@@ -7,6 +7,7 @@ import { openPlatform } from '../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const template = (subject: string, body = 'The kiln is yours on Friday.') => `---
 subject: ${subject}
@@ -51,15 +52,10 @@ test('a mail in the folder of a definition is listed, printed, built and sent, b
   const opened = openPlatform({
     env: {},
     platform: platform(),
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        sent.push(message)
-        return { kind: 'sent', id: 'one' }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      sent.push(message)
+      return { kind: 'sent', id: 'one' }
+    }),
   })
   const slots = { bookingUrl: 'https://www.example.com/bookings/7' }
   const mail = { template: 'kiln-booked', to: 'ada@example.com', slots, about: 'booking.7' }
@@ -124,15 +120,10 @@ test('the definition decides who may request its mails over HTTP, and with which
     env: {},
     platform,
     identify: async () => ({ kind: 'service' }),
-    mailer: {
-      kind: 'test',
-      send: async ({ to }) => {
-        recipients.push(to.address)
-        return { kind: 'sent', id: 'one' }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async ({ to }) => {
+      recipients.push(to.address)
+      return { kind: 'sent', id: 'one' }
+    }),
   })
   const post = async (body: object) =>
     (

@@ -4,6 +4,7 @@ import type { Message } from '../../src/core/mail/transport.ts'
 import { handlersOf, openPlatform } from '../../src/daemon/platform.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { addressOf, openTestStore } from '../support/stores.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const pottery: CourseDefinition = {
   id: 'pottery',
@@ -34,15 +35,10 @@ async function opened() {
     platform: { ...learning, courses: [...learning.courses, pottery, chess, astronomy] },
     env: { NEXT_PUBLIC_SITE_URL: 'https://www.example.com' },
     store: await openTestStore(await addressOf('sqlite')),
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        messages.push(message)
-        return { kind: 'sent', id: message.key }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      messages.push(message)
+      return { kind: 'sent', id: message.key }
+    }),
     clock: { now: () => now, monotonic: () => now, sleep: async () => {} },
   })
   const { web } = handlersOf(platform)

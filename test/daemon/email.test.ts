@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { accountPlatform, bodyOf, NOW, RECORDS, token } from '../support/accounts.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const SERVICE = { role: 'service_role', sub: undefined, email: undefined }
 const mailFor = (template: string, inputs?: unknown) => ({
@@ -68,21 +69,16 @@ test('nobody’s inbox is filled: after five mails in an hour the answer says so
 test('a mail that failed is sent by the next request, with the same bytes', async () => {
   const tried: unknown[] = []
   const it = await accountPlatform({
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        tried.push(message)
-        return tried.length === 1
-          ? {
-              kind: 'transient',
-              scope: 'message',
-              reason: 'the mail server cannot take the message now (451)',
-            }
-          : { kind: 'sent', id: 'provider-2' }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      tried.push(message)
+      return tried.length === 1
+        ? {
+            kind: 'transient',
+            scope: 'message',
+            reason: 'the mail server cannot take the message now (451)',
+          }
+        : { kind: 'sent', id: 'provider-2' }
+    }),
   })
   const ask = async () => bodyOf(await it.post('/api/email', mailFor('welcome'), await token()))
   expect(await ask()).toEqual({

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/core/store/open.ts'
 import { KEYS, NOW, signAs } from '../core/mail/feedback/signing.ts'
 import { accountPlatform, bodyOf, token } from '../support/accounts.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const EXP = { exp: NOW / 1000 + 600 }
 /** Counts messages as other processes of the store do. */
@@ -86,15 +87,10 @@ test('after a complaint only sign-in mail is sent', async () => {
 test('an address that a mail server refuses for good is mailed no more', async () => {
   let asked = 0
   const it = await accountPlatform({
-    mailer: {
-      kind: 'test',
-      send: async () => {
-        asked += 1
-        return { kind: 'permanent', hardBounce: true, reason: 'the address does not exist (5.1.1)' }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async () => {
+      asked += 1
+      return { kind: 'permanent', hardBounce: true, reason: 'the address does not exist (5.1.1)' }
+    }),
   })
   for (const about of ['a', 'b'])
     await it.platform.sendEmail({

@@ -12,6 +12,7 @@ import { ROWS } from '../../src/daemon/metrics/catalog.ts'
 import { openMetrics } from '../../src/daemon/metrics/metrics.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin, openLearning } from '../support/learning.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 /** From this machine itself, which may see all metrics. */
 const HERE = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
@@ -27,7 +28,7 @@ async function platform({
     env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
     store,
     clock: { ...systemClock, now: () => now.ms },
-    mailer: { kind: 'test', send: async () => outcome, verify: async () => {}, close: async () => {} },
+    mailer: testTransport(async () => outcome),
   })
   onTestFinished(async () => {
     await opened.close()

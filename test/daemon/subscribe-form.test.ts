@@ -3,6 +3,7 @@ import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
 import { openLearning } from '../support/learning.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 function open({
   mail = true,
@@ -16,16 +17,11 @@ function open({
   const platform = openLearning({
     env: {},
     ...(mail && {
-      mailer: {
-        kind: 'test',
-        send: async (message) => {
-          recipients.push(message.to.address)
-          texts.push(message.text)
-          return { kind: 'sent', id: message.key }
-        },
-        verify: async () => {},
-        close: async () => {},
-      },
+      mailer: testTransport(async (message) => {
+        recipients.push(message.to.address)
+        texts.push(message.text)
+        return { kind: 'sent', id: message.key }
+      }),
     }),
     ...options,
   })

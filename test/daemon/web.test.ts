@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 const SECRET = 'a-dispatch-secret-of-thirty-two-b'
 
@@ -14,15 +15,10 @@ async function platform(env: Record<string, string> = {}) {
       EMAIL_DISPATCH_SECRET: SECRET,
       ...env,
     },
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        messages.push(message)
-        return { kind: 'sent', id: message.key }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      messages.push(message)
+      return { kind: 'sent', id: message.key }
+    }),
   })
   onTestFinished(() => opened.close())
   const ask = (

@@ -5,6 +5,7 @@ import { openSqlite } from '../../src/core/store/sqlite/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { longerOf } from '../support/odds.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
   const file = path.join(await emptyFolder(), 'store.sqlite')
@@ -14,15 +15,10 @@ async function open() {
   const platform = openPlatform({
     env: { EMAIL_LINK_SECRET: 'a-link-secret-of-thirty-two-bytes' },
     store,
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        tokens.push(/token=([\w-]+)/.exec(message.text)?.[1] ?? '')
-        return { kind: 'sent', id: message.key }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      tokens.push(/token=([\w-]+)/.exec(message.text)?.[1] ?? '')
+      return { kind: 'sent', id: message.key }
+    }),
   })
   onTestFinished(() => platform.close())
   let client = 0

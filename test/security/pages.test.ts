@@ -4,6 +4,7 @@ import { ROUTES } from '../../src/core/routes.ts'
 import { openSqlite } from '../../src/core/store/sqlite/open.ts'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { testTransport } from '../support/test-transport.ts'
 
 async function open() {
   const messages: { text: string; headers: Readonly<Record<string, string>> }[] = []
@@ -16,15 +17,10 @@ async function open() {
       RATE_LIMIT_PER_MINUTE: '10000',
     },
     store,
-    mailer: {
-      kind: 'test',
-      send: async (message) => {
-        messages.push(message)
-        return { kind: 'sent', id: message.key }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async (message) => {
+      messages.push(message)
+      return { kind: 'sent', id: message.key }
+    }),
   })
   onTestFinished(() => platform.close())
   const ask = (target: string, init: RequestInit = {}) =>

@@ -6,6 +6,7 @@ import type { Message, Transport } from '../../src/core/mail/transport.ts'
 import { type SecretPair, secretPair } from '../../src/core/secret.ts'
 import { openPlatform, type PlatformOptions } from '../../src/daemon/index.ts'
 import { emptyFolder } from './folder.ts'
+import { testTransport } from './test-transport.ts'
 
 export const JWT_SECRET = 'a-jwt-secret-of-thirty-two-bytes!'
 export const NOW = Date.parse('2026-11-21T08:00:00Z')
@@ -45,15 +46,10 @@ export async function accountPlatform({
 }: Partial<PlatformOptions> & { sql?: string } = {}) {
   const file = path.join(await emptyFolder(), 'store.sqlite')
   const messages: Message[] = []
-  const mailer: Transport = {
-    kind: 'test',
-    send: async (message) => {
-      messages.push(message)
-      return { kind: 'sent', id: `provider-${messages.length}` }
-    },
-    verify: async () => {},
-    close: async () => {},
-  }
+  const mailer: Transport = testTransport(async (message) => {
+    messages.push(message)
+    return { kind: 'sent', id: `provider-${messages.length}` }
+  })
   const platform = openPlatform({
     env: {
       STORE_URL: `sqlite:${file}`,

@@ -11,6 +11,7 @@ import { secret } from '../../../src/core/secret.ts'
 import type { Store } from '../../../src/core/store/store.ts'
 import { begin, catalog, compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore, STORES, type StoreKind } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const START = Date.UTC(2026, 2, 28)
 const HOUR_MS = 60 * 60 * 1000
@@ -32,15 +33,10 @@ async function course(kind: StoreKind, { persistent = true, mail = true } = {}) 
     id: message.key,
   })
   let now = START
-  const transport = {
-    kind: 'test',
-    send: async (message: Message) => {
-      messages.push(message)
-      return answer(message)
-    },
-    verify: async () => {},
-    close: async () => {},
-  }
+  const transport = testTransport(async (message: Message) => {
+    messages.push(message)
+    return answer(message)
+  })
   const open = (on: Pick<Store, 'course'>) =>
     openCourse({
       catalog,

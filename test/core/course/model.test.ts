@@ -10,6 +10,7 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openStore } from '../../../src/core/store/open.ts'
 import { catalog, compiledMails } from '../../support/learning.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -228,12 +229,7 @@ test('whatever is done to a subscription, in whatever order, it is what the spec
             compiled: compiledMails,
             mail: undefined,
             from: { name: undefined, address: 'course@example.com' },
-            transport: {
-              kind: 'test',
-              send: async (message) => receive(real, message),
-              verify: async () => {},
-              close: async () => {},
-            },
+            transport: testTransport(async (message) => receive(real, message)),
           }),
           clock: { now: () => clock.now, monotonic: () => clock.now, sleep: async () => {} },
           random: systemRandom,

@@ -20,6 +20,7 @@ import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { addressOf, postgresServer, type StoreKind } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -63,17 +64,12 @@ async function world(kind: StoreKind) {
         compiled: compiledMails,
         mail: undefined,
         from: { name: undefined, address: 'status@example.com' },
-        transport: {
-          kind: 'test',
-          async send(message) {
-            const outcome = await answer(message)
-            messages.push(message)
-            arrived.push({ to: message.to.address, key: message.key, says: message.subject })
-            return outcome
-          },
-          verify: async () => {},
-          close: async () => {},
-        },
+        transport: testTransport(async (message) => {
+          const outcome = await answer(message)
+          messages.push(message)
+          arrived.push({ to: message.to.address, key: message.key, says: message.subject })
+          return outcome
+        }),
       }),
       clock,
       timer: clock,

@@ -16,6 +16,7 @@ import { testContext } from '../../support/context.ts'
 import { courseWith } from '../../support/course.ts'
 import { emptyFolder } from '../../support/folder.ts'
 import { postgresServer } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const DAY_MS = 86_400_000
 const lesson = (subject: string) => `---\nsubject: ${subject}\n---\n\n# ${subject}\n\nA kiln burns clay.\n`
@@ -45,15 +46,10 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
       env: { EMAIL_LINK_SECRET: 'a secret that signs the links', STORE_URL: url },
       platform: resolvePlatform(definition, { folder }),
       clock: { ...systemClock, now: () => now },
-      mailer: {
-        kind: 'test',
-        send: async ({ to, subject, html }) => {
-          sent.push({ to: to.address.split('@')[0] ?? '', subject, html })
-          return { kind: 'sent', id: 'one' }
-        },
-        verify: async () => {},
-        close: async () => {},
-      },
+      mailer: testTransport(async ({ to, subject, html }) => {
+        sent.push({ to: to.address.split('@')[0] ?? '', subject, html })
+        return { kind: 'sent', id: 'one' }
+      }),
     })
   /** What a day's dispatch sends, by a process that starts with the files as they are now. */
   const dispatchOnce = async () => {

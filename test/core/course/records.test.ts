@@ -13,6 +13,7 @@ import { learning } from '../../../src/presets/learning/platform.ts'
 import { courseWith } from '../../support/course.ts'
 import { begin, catalog, compiledMails } from '../../support/learning.ts'
 import { addressOf, openTestStore } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 /** Reads or changes a row by hand, past all that the store promises. */
 async function byHand(address: Awaited<ReturnType<typeof addressOf>>, sql: string): Promise<unknown> {
@@ -85,15 +86,12 @@ test('an erased address stays erased, and links go on working, when EMAIL_LINK_S
   const address = await addressOf('sqlite')
   const store = await openTestStore(address)
   const messages: { text: string; unsubscribe: string }[] = []
-  const transport = {
-    kind: 'test',
-    send: async (message: { text: string; key: string; headers: Readonly<Record<string, string>> }) => {
+  const transport = testTransport(
+    async (message: { text: string; key: string; headers: Readonly<Record<string, string>> }) => {
       messages.push({ text: message.text, unsubscribe: message.headers['List-Unsubscribe'] ?? '' })
       return { kind: 'sent', id: message.key } as const
     },
-    verify: async () => {},
-    close: async () => {},
-  }
+  )
   let now = Date.UTC(2026, 0, 1)
   const clock = { now: () => now, monotonic: () => now, sleep: async () => {} }
   const withSecret = (value: string) =>

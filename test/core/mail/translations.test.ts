@@ -15,6 +15,7 @@ import { openPlatform } from '../../../src/daemon/platform.ts'
 import { resolvePlatform } from '../../../src/platform/resolve.ts'
 import { testContext } from '../../support/context.ts'
 import { emptyFolder } from '../../support/folder.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const lesson = (subject: string) => `---
 subject: ${subject}
@@ -68,15 +69,10 @@ test('a lesson goes out in the language of its reader, in that of the platform w
     },
     platform: platform(),
     clock: { ...systemClock, now: () => now },
-    mailer: {
-      kind: 'test',
-      send: async ({ to, subject, html }) => {
-        sent.push({ to: to.address, subject, html })
-        return { kind: 'sent', id: 'one' }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async ({ to, subject, html }) => {
+      sent.push({ to: to.address, subject, html })
+      return { kind: 'sent', id: 'one' }
+    }),
   })
   for (const [email, language] of Object.entries({ en: undefined, de: 'de', at: 'de-AT', fr: 'fr' }))
     await opened.courses.enrol({ email: `${email}@example.com`, ...(language && { language }) })
@@ -155,15 +151,10 @@ test('a confirmation is in the language of the request, and one that is mailed a
     mailer: openMailer({
       mail: undefined,
       compiled: mails.compiled,
-      transport: {
-        kind: 'test',
-        send: async (message) => {
-          sent.push(message)
-          return { kind: 'sent', id: 'one' }
-        },
-        verify: async () => {},
-        close: async () => {},
-      },
+      transport: testTransport(async (message) => {
+        sent.push(message)
+        return { kind: 'sent', id: 'one' }
+      }),
     }),
     clock: { ...systemClock, now: () => now },
     random: systemRandom,

@@ -16,6 +16,7 @@ import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
 import { openTestStore } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:00Z')
 const clock = { ...systemClock, now: () => NOW }
@@ -47,15 +48,10 @@ async function mailer(answer: () => Promise<Outcome> = async () => ({ kind: 'sen
     mail: undefined,
     compiled: compiledMails,
     from: { name: undefined, address: 'course@example.com' },
-    transport: {
-      kind: 'test',
-      send: async (message) => {
-        messages.push(message)
-        return answer()
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    transport: testTransport(async (message) => {
+      messages.push(message)
+      return answer()
+    }),
   })
   const open = (of = inner) =>
     createSuppressingMailer(of, {

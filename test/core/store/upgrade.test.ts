@@ -12,6 +12,7 @@ import { MIGRATIONS as SQLITE } from '../../../src/core/store/sqlite/migrations.
 import { emptyFolder } from '../../support/folder.ts'
 import { openLearning } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
+import { testTransport } from '../../support/test-transport.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -241,16 +242,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const opened = openLearning({
       env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
       clock: { ...systemClock, now: () => now },
-      mailer: {
-        kind: 'test',
-        send: async ({ to, key, messageId }) => {
-          const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
-          sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
-          return { kind: 'sent', id: key }
-        },
-        verify: async () => {},
-        close: async () => {},
-      },
+      mailer: testTransport(async ({ to, key, messageId }) => {
+        const lesson = Number(/^course-day-(\d)\./.exec(key)?.[1])
+        sent.push({ who: to.address.split('@')[0] ?? '', lesson, messageId })
+        return { kind: 'sent', id: key }
+      }),
     })
     const course = await opened.course()
     for (const [name, [row]] of Object.entries(ROWS))
@@ -334,15 +330,10 @@ test('a store of the build before courses is copied into PostgreSQL with everyth
   const opened = openLearning({
     env: { EMAIL_LINK_SECRET: LINK_SECRET, STORE_URL: url },
     clock: { ...systemClock, now: () => NOW },
-    mailer: {
-      kind: 'test',
-      send: async ({ to, key }) => {
-        sent.push(`${to.address.split('@')[0]} ${/^course-day-(\d)\./.exec(key)?.[1]}`)
-        return { kind: 'sent', id: key }
-      },
-      verify: async () => {},
-      close: async () => {},
-    },
+    mailer: testTransport(async ({ to, key }) => {
+      sent.push(`${to.address.split('@')[0]} ${/^course-day-(\d)\./.exec(key)?.[1]}`)
+      return { kind: 'sent', id: key }
+    }),
   })
   await opened.dispatch({ limit: 1000 })
   await opened.close()

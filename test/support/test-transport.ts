@@ -1,0 +1,9 @@
+import type { Transport } from '../../src/core/mail/transport.ts'
+
+/** A transport that sends like this. */
+export const testTransport = (send: Transport['send']): Transport => ({
+  kind: 'test',
+  send,
+  verify: async () => {},
+  close: async () => {},
+})
