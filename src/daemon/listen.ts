@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
-import { once } from '../core/once.ts'
 import type { Handler } from './embedding.ts'
+import { lazyListener } from './http/lazy-listener.ts'
 import type { Poll } from './http/poll.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
 
@@ -56,11 +56,10 @@ export async function listen({
   // Not a set of answers: one that changes with each request keeps dead ones alive until a full collection.
   const connections = new WeakMap<Socket, Connection>()
 
-  let answer: Answer | undefined
-  const loaded = once(async () => {
+  const answer = lazyListener(async () => {
     // With the first request that is no poll: loading what it brings doubles the start.
     const { getRequestListener } = await import('@hono/node-server')
-    answer = getRequestListener(
+    return getRequestListener(
       async (request, environment) => {
         if (handler === undefined) return rawResponse('unavailable')
         const outgoing = environment.outgoing as ServerResponse
@@ -74,7 +73,6 @@ export async function listen({
       // Only what the adapter itself refuses (a host or a target that is no URL) comes here: the handler never rejects.
       { errorHandler: () => rawResponse('bad_request'), overrideGlobalObjects: true },
     )
-    return answer
   })
   const settle = (outgoing: ServerResponse) => {
     if (draining) outgoing.shouldKeepAlive = false
@@ -99,8 +97,7 @@ export async function listen({
     else if (hasTwoHosts(incoming)) {
       const { status, headers, body } = rawErrorResponse('bad_request')
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
-    } else if (answer) void answer(incoming, outgoing)
-    else void loaded().then((first) => first(incoming, outgoing))
+    } else void answer(incoming, outgoing)
   })
   const stopWatching = endStalled(server, (socket) => connections.get(socket))
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) =>
@@ -191,8 +188,6 @@ interface Connection {
   open: number
   answer: ServerResponse
 }
-
-type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>
 
 const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

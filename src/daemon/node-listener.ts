@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Handler } from './embedding.ts'
+import { lazyListener } from './http/lazy-listener.ts'
 import { rawErrorResponse } from './http/raw-problem.ts'
 
 /**
@@ -10,19 +11,19 @@ import { rawErrorResponse } from './http/raw-problem.ts'
 export function nodeListener(
   handler: Handler,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void> {
-  let listener: Promise<(incoming: IncomingMessage, outgoing: ServerResponse) => unknown> | undefined
+  // Programs whose host speaks Request and Response never load it.
+  const listener = lazyListener(async () => {
+    const { getRequestListener } = await import('@hono/node-server')
+    return getRequestListener((request, environment) => handler.fetch(request, environment), {
+      overrideGlobalObjects: false,
+      // What is no request for the adapter (a Host that is none) gets the one error shape too.
+      errorHandler: () => {
+        const { status, headers, body } = rawErrorResponse('bad_request')
+        return new Response(body, { status, headers })
+      },
+    })
+  })
   return async (incoming, outgoing) => {
-    // Programs whose host speaks Request and Response never load it.
-    listener ??= import('@hono/node-server').then(({ getRequestListener }) =>
-      getRequestListener((request, environment) => handler.fetch(request, environment), {
-        overrideGlobalObjects: false,
-        // What is no request for the adapter (a Host that is none) gets the one error shape too.
-        errorHandler: () => {
-          const { status, headers, body } = rawErrorResponse('bad_request')
-          return new Response(body, { status, headers })
-        },
-      }),
-    )
-    await (await listener)(incoming, outgoing)
+    await listener(incoming, outgoing)
   }
 }
