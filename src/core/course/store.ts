@@ -92,6 +92,8 @@ export interface Claim
   readonly confirmedAt: number
   readonly dueAt: number
   readonly fence: number
+  /** The dispatch call that has it. */
+  readonly call: string | undefined
   /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
   readonly firstAttemptAt: number
   readonly failures: number

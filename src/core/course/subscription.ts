@@ -393,6 +393,7 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
     dueAt: record.dueAt ?? record.confirmedAt,
     lastSentAt,
     fence: record.fence,
+    call: record.claimedBy,
     firstAttemptAt: record.firstAttemptAt ?? record.confirmedAt,
     failures: record.failures,
     problem: record.problem,
@@ -400,7 +401,7 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
 }
 
 /**
- * Records an outcome. One that lost its claim is left out, but for a day that was sent: the message is out, whoever
+ * Records an outcome. One that lost its claim only ends the attempt, but for a day that was sent: the message is out, whoever
  * holds the claim now, so the day counts, and the other's claim with it is void.
  */
 export function record(
@@ -412,7 +413,7 @@ export function record(
     if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined
     return afterSent(current, claim.day, { sentAt: now, nextAttemptAt, lessons })
   }
-  if (!holds) return undefined
+  if (!holds) return answered(current, claim, problem)
   return {
     ...current,
     lessons,
@@ -424,6 +425,25 @@ export function record(
     fence: current.fence + 1,
     ...(untried && { claimedBy: undefined }),
     ...(end && { state: 'unsubscribed', unsubscribedAt: now }),
+  }
+}
+
+/**
+ * The answer to a message whose claim the subscriber ended, who left, or an operator; undefined where another call has
+ * claimed the day since. The attempt is over and was not lost. That its outcome is unknown stays known.
+ */
+function answered(
+  current: SubscriptionRecord,
+  { enrolment, call }: Claim,
+  problem: Settlement['problem'],
+): SubscriptionRecord | undefined {
+  if (current.claimedAt === undefined || call === undefined) return undefined
+  if (current.claimedBy !== call || current.enrolment !== enrolment) return undefined
+  return {
+    ...current,
+    claimedAt: undefined,
+    leaseUntil: undefined,
+    problem: problem?.kind === 'unknown' && !isSuppressed(current) ? problem : current.problem,
   }
 }
 

@@ -527,6 +527,30 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect((await it.course.backlog()).retries).toBe(1)
   })
 
+  test.each([
+    ['refused for now', { kind: 'transient', scope: 'message', reason: 'busy' }, 'transient'],
+    ['lost from sight', { kind: 'unknown', reason: 'the connection broke' }, 'unknown'],
+  ] as const)(
+    'an attempt that was %s after its subscriber had left is not said to be lost when they come back',
+    async (_, outcome, told) => {
+      const it = await (await course(kind)).confirmed()
+      it.answer(async (message) => {
+        await it.course.unsubscribe(linkOf(message))
+        it.pass(1000)
+        return outcome
+      })
+      await it.dispatch()
+      const link = it.link()
+      await it.course.undoUnsubscribe(link)
+      it.answer((message) => ({ kind: 'sent', id: message.key }))
+      it.pass(HOUR_MS)
+      expect(await it.dispatch()).toMatchObject({ sent: 1 })
+      const { id = '' } = (await it.course.find(ADA.identity)) ?? {}
+      const attempts = (await it.course.history(id)).filter((one) => one.kind === 'attempt')
+      expect(attempts.map((one) => one.outcome)).toEqual([told, 'sent'])
+    },
+  )
+
   test('a history is bounded: the newest entries stay', async () => {
     const it = await (await course(kind)).confirmed()
     const { id = '' } = (await it.course.find(ADA.identity)) ?? {}

@@ -21,6 +21,7 @@ const claimOf = (parts: Partial<Claim> = {}): Claim => ({
   day: 1,
   confirmedAt: 0,
   fence: 1,
+  call: 'call-1',
   firstAttemptAt: 0,
   failures: 0,
   problem: undefined,

@@ -21,6 +21,7 @@ import {
   wantsConfirmation,
 } from '../../../src/core/course/subscription.ts'
 import { zones } from '../../../src/core/course/zones.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -153,6 +154,7 @@ test('a claim says all that sending needs, and there is none without a day in ha
     dueAt: NOW + 1,
     lastSentAt: undefined,
     fence: 2,
+    call: 'call-1',
     firstAttemptAt: NOW + HOUR,
     failures: 0,
     problem: undefined,
@@ -275,7 +277,7 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   const sent = settle(claim, { kind: 'sent', id: 'm' }, { ...NOWS, next })
   const failed = settle(claim, { kind: 'unknown', reason: 'late' }, NOWS)
   for (const fence of [claim.fence - 1, claim.fence + 1]) {
-    expect(record({ ...taken, fence }, failed)).toBeUndefined()
+    expect(record({ ...taken, fence, claimedBy: 'call-2' }, failed)).toBeUndefined()
     expect(record({ ...taken, fence }, sent)?.sentDays).toEqual([1])
   }
   expect(record({ ...taken, enrolment: 2 }, failed)).toBeUndefined()
@@ -286,6 +288,19 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   expect(left && record(left, sent)).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
   const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
   expect(left && record({ ...left, problem }, sent)?.problem).toBe(problem)
+})
+
+test('an attempt whose claim was ended while it was out is over when it is answered, and what is unknown stays known', () => {
+  const left = unsubscribe(taken, 1, NOW) as SubscriptionRecord
+  const over = { claimedAt: undefined, leaseUntil: undefined }
+  const answered = (outcome: Outcome, before = left) =>
+    changes(before, record(before, settle(claim, outcome, NOWS)))
+  const unknown = { kind: 'unknown', reason: 'late' } as const
+  expect(answered({ kind: 'permanent', reason: 'r', hardBounce: false })).toEqual(over)
+  expect(answered(unknown)).toEqual({ ...over, problem: { ...unknown, since: NOWS.now } })
+  const problem = { kind: 'bounced', reason: 'r', since: 5 } as const
+  expect(answered(unknown, { ...left, problem })).toEqual(over)
+  expect(record({ ...left, ...over }, settle(claim, unknown, NOWS))).toBeUndefined()
 })
 
 test('a claim that is given back waits from when it was due if nothing was tried, and from now if something was', () => {
