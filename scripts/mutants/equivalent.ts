@@ -63,4 +63,36 @@ export const EQUIVALENT: readonly {
     after: 'if (match === null && unit === undefined || UNITS.indexOf(unit) >= last) return undefined',
     reason: 'The unit is a part of the match: both are there or neither.',
   },
+  {
+    file: 'access/client.ts',
+    before:
+      "const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    after:
+      "const [a = '', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    reason: 'A valid address has eight groups by then, so no default is ever taken.',
+  },
+  {
+    file: 'access/client.ts',
+    before:
+      "const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    after:
+      "const [a = '0', b = '', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    reason: 'A valid address has eight groups by then, so no default is ever taken.',
+  },
+  {
+    file: 'access/client.ts',
+    before:
+      "const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    after:
+      "const [a = '0', b = '0', c = '', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    reason: 'A valid address has eight groups by then, so no default is ever taken.',
+  },
+  {
+    file: 'access/client.ts',
+    before:
+      "const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    after:
+      "const [a = '0', b = '0', c = '0', d = ''] = all.map((group) => Number.parseInt(group, 16).toString(16))",
+    reason: 'A valid address has eight groups by then, so no default is ever taken.',
+  },
 ]

@@ -123,6 +123,24 @@ test('wrong secrets have limits of their own, which no configured threshold rais
   expect(policiesOf(undefined).policyOf('serviceHealth')).toBeUndefined()
 })
 
+test('a minute is the window of every policy, and each has a name of its own', () => {
+  const { policyOf, authFailure, authFailureOfProxy } = policiesOf(undefined)
+  const all = [
+    policyOf('lesson'),
+    policyOf('subscribe'),
+    policyOf('feedback'),
+    authFailure,
+    authFailureOfProxy,
+  ]
+  expect(all.map((policy) => [policy?.name, policy?.quota, policy?.windowSeconds])).toEqual([
+    ['default', 300, 60],
+    ['subscribe', 30, 60],
+    ['feedback', 6000, 60],
+    ['auth-failure', 20, 60],
+    ['auth-failure-proxy', 200, 60],
+  ])
+})
+
 test('what is given back can be spent again, and giving back for a stranger changes nothing', () => {
   const limiter = localLimiter({ monotonic: () => 0 })
   for (let n = 0; n < 3; n += 1) limiter.take(THREE, 'a')

@@ -82,6 +82,20 @@ test('the fields say what is left, and when to come back', () => {
   })
 })
 
+test('a new client clears away two of the oldest that have expired, and none that has not', () => {
+  let now = 0
+  const limiter = localLimiter({ monotonic: () => now })
+  for (let n = 0; n < 5; n += 1) limiter.take(TEN, `early-${n}`)
+  now += 6000
+  limiter.take(TEN, 'on the dot')
+  expect(limiter.size()).toBe(4)
+  limiter.take(TEN, 'next')
+  expect(limiter.size()).toBe(3)
+  // Known already: nothing is cleared for it.
+  limiter.take(TEN, 'next')
+  expect(limiter.size()).toBe(3)
+})
+
 test('memory is bounded: expired clients go as others come, and a flood pushes the oldest out', () => {
   let now = 0
   const limiter = localLimiter({ monotonic: () => now, mostClients: 100 })

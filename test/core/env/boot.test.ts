@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { registerEnvironment } from '../../../src/core/env/register.ts'
 import { validate } from '../../../src/core/env/validate.ts'
 import { register, validateAgent, validateAll, validateApi, validateWeb } from '../../../src/env.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { contract, SERVICES, VARIABLES } from '../../support/learning.ts'
 
 const VALUES = [
@@ -86,4 +88,26 @@ test('register emits a RuntimeWarning while CORS is at its localhost default, an
   register({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })
   await new Promise((resolve) => setImmediate(resolve))
   expect(warnings).toEqual(['RuntimeWarning'])
+})
+
+test('register is silent about CORS on a platform of which browsers call only web', async () => {
+  const warnings: string[] = []
+  const keep = (warning: Error) => warnings.push(warning.name)
+  process.on('warning', keep)
+  onTestFinished(() => void process.off('warning', keep))
+  const web = learning.services.filter(({ name }) => name === 'web')
+  registerEnvironment({ ...learning, services: web }, {})
+  // One that is elsewhere is not called here.
+  const elsewhere = learning.services.map(({ port: _, ...service }) => service)
+  registerEnvironment({ ...learning, services: elsewhere }, {})
+  const { find } = learning.contract
+  const deaf = {
+    ...learning.contract,
+    find: (name: string) => (name === 'CORS_ALLOWED_ORIGINS' ? undefined : find(name)),
+  }
+  registerEnvironment({ ...learning, contract: deaf }, {})
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warnings).toEqual([])
+  registerEnvironment(learning, { RATE_LIMIT_PER_MINUTE: 'many' })
+  await expect.poll(() => warnings.toSorted()).toEqual(['EnvironmentWarning', 'RuntimeWarning'])
 })

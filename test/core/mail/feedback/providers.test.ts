@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { FeedbackProviderName } from '../../../../src/core/feedback-providers.ts'
 import { FeedbackFormatError } from '../../../../src/core/mail/feedback/event.ts'
 import { FEEDBACK_PROVIDERS } from '../../../../src/core/mail/feedback/providers.ts'
+import { readWebhook } from '../../../../src/core/mail/feedback/webhook.ts'
 import { SAMPLES } from './samples.ts'
 import {
   KEYS,
@@ -36,11 +37,14 @@ describe.each(NAMES)('%s', (name) => {
     async ({ value, expected }) => {
       const verified = await verify(name, signAs(name, value))
       if (verified.kind !== 'genuine') throw new Error(JSON.stringify(verified))
-      const { events } = FEEDBACK_PROVIDERS[name].read(verified.value, {
+      const { events, ignored } = FEEDBACK_PROVIDERS[name].read(verified.value, {
         now: NOW,
         deliveryId: verified.deliveryId,
       })
       expect(events.map(({ kind }) => kind)).toEqual(expected)
+      // SendGrid sends several at once, of which each counts.
+      const given = Array.isArray(value) ? value.length : Math.max(1, expected.length)
+      expect(ignored).toBe(given - expected.length)
       expect(new Set(events.map(({ id }) => id)).size).toBe(events.length)
       for (const event of events) {
         expect(event.address).toMatch(/^(ada|bob)@example\.com$/)
@@ -235,4 +239,47 @@ test('no provider believes what was signed for another with the same key', async
   const forged = signAs('mailgun', sampleOf('mailgun'))
   // The public key of SendGrid, taken for the signing key of Mailgun, would let anybody sign.
   expect(await verify('sendgrid', forged, optionsFor(key))).toMatchObject({ kind: 'refused' })
+})
+
+describe('a webhook', () => {
+  const request = async (name: FeedbackProviderName, signed: Signed, key: string = KEYS[name].ours) => {
+    const asked: string[] = []
+    const options = optionsFor(key)
+    const reading = await readWebhook({
+      provider: name,
+      request: requestOf(signed),
+      ...options,
+      fetchText: async (url) => {
+        asked.push(url)
+        return url.includes('Action=') ? '' : options.fetchText(url)
+      },
+    })
+    return { reading, asked }
+  }
+
+  test('is read once it is known to be the provider’s', async () => {
+    const { reading } = await request('postmark', signAs('postmark', sampleOf('postmark')))
+    expect(reading).toMatchObject({
+      kind: 'feedback',
+      feedback: { events: [{ address: expect.any(String) }] },
+    })
+  })
+
+  test('of another account is refused, and not read', async () => {
+    const { reading } = await request('resend', signAs('resend', { type: 7 }), KEYS.resend.other)
+    expect(reading).toEqual({ kind: 'refused', reason: expect.stringMatching(/^[a-z].{5,}/) })
+  })
+
+  test('that is signed and of another form is told apart from one that is refused', async () => {
+    const { reading } = await request('resend', signAs('resend', { type: 7 }))
+    expect(reading).toEqual({ kind: 'not-understood', reason: expect.stringMatching(/^.{5,}/) })
+  })
+
+  test('that asks to be confirmed is confirmed at its URL', async () => {
+    const SubscribeURL = `https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=1`
+    const message = { Type: 'SubscriptionConfirmation', Message: 'confirm', Token: '1', SubscribeURL }
+    const { reading, asked } = await request('ses', snsMessage(message))
+    expect(reading).toEqual({ kind: 'confirmed' })
+    expect(asked.at(-1)).toBe(SubscribeURL)
+  })
 })
