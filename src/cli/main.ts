@@ -38,16 +38,36 @@ const streams = new Set<NodeJS.WriteStream>()
 function opened(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
   const stream = process[name]
   if (streams.has(stream)) return stream
-  // A reader that went away (`| head`) is no fault of ours.
-  stream.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? 0 : EXIT.internal),
-  )
+  stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // A reader that went away (`| head`) is no fault of ours.
+    if (code === 'EPIPE') process.exit(0)
+    if (name === 'stdout')
+      process.stderr.write(
+        `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,
+      )
+    process.exit(EXIT.internal)
+  })
   streams.add(stream)
   return stream
 }
 
+/** Undefined if the folder was removed while the shell was in it. */
+function workingFolder(): string | undefined {
+  try {
+    return process.cwd()
+  } catch {
+    return undefined
+  }
+}
+
 /** Runs the CLI on this process: the only reader of `process.argv` and `process.env`. */
 export async function start(): Promise<void> {
+  const cwd = workingFolder()
+  if (cwd === undefined) {
+    process.stderr.write('platformctl: the working directory is gone: change to another one.\n')
+    process.exitCode = EXIT.usage
+    return
+  }
   const words = takeConfigWords(process.argv.slice(2))
   const { own: argv, others } = ownWords(words.rest)
   const interrupt = new AbortController()
@@ -62,7 +82,7 @@ export async function start(): Promise<void> {
   const context: Context = {
     platform: learning,
     env: process.env,
-    cwd: process.cwd(),
+    cwd,
     get stdin() {
       return process.stdin
     },

@@ -114,7 +114,7 @@ export async function buildProgram(
       'Validate, run and operate a small web platform: every integration optional, every degradation visible.',
     )
     .version(packageJson.version, '-V, --version', 'print the version')
-    .option('--no-color', 'write without colour (as NO_COLOR does)')
+    .option('--no-color', 'write without color (as NO_COLOR does)')
     .option(
       '--config <file>',
       'the platform definition (default: platform.config.* in the working directory)',
@@ -222,7 +222,12 @@ export function reportFault(error: unknown, context: Context): ExitCode {
 
 /** Commander's message as one sentence: with its suggestion, or with where to read on. */
 function usageFault(message: string): string {
-  const [fault = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const [fault = '', suggestion] = message
+    .replace(
+      /^error: (?:command-argument value ('.*') is invalid for argument '(\w+)')?/,
+      (_, value, name) => (name ? `${value} cannot be the ${name}` : ''),
+    )
+    .split('\n')
   const sentence = fault.endsWith('.') ? fault : `${fault}.`
   return `${sentence} ${suggestion === undefined ? 'Add --help for usage.' : suggestion.replace(/^\(|\)$/g, '')}`
 }

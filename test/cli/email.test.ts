@@ -1,10 +1,11 @@
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
 import { lintMails } from '../../src/core/mail/lint/lint.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { platformctl } from '../support/cli.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -157,8 +158,43 @@ test('what the server refuses is exit 3 with the reason, and mail that is not co
   expect(await sendTest({})).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'platformctl: not sent: mail is not configured.\n',
+    stderr:
+      'platformctl: not sent: mail is not configured. Run platformctl env explain mail to see what to set.\n',
   })
+})
+
+test('the preview names the folders of the platform’s own mails, and a lesson that is new while it runs', async () => {
+  const cwd = await emptyFolder()
+  const lesson = '---\nsubject: Clay\n---\n\n# Clay\n'
+  await mkdir(path.join(cwd, 'firing'))
+  await writeFile(path.join(cwd, 'firing/1-clay.md'), lesson)
+  const platform = resolvePlatform(
+    { preset: 'base', courses: { firing: { lessons: './firing' } } },
+    { folder: cwd },
+  )
+  const end = new AbortController()
+  const { context, stderr } = testContext({ cwd, platform, signal: end.signal })
+  const running = runProgram(['email', 'preview', '--port', '0'], context)
+  await expect
+    .poll(stderr)
+    .toBe(
+      'mails: firing, those of the package. The page reloads when you save one; Ctrl-C ends the preview.\n',
+    )
+  await writeFile(path.join(cwd, 'firing/2-fire.md'), lesson)
+  const name = path.join('firing', '2-fire.md')
+  await expect.poll(stderr).toContain(`${name} is new: end the preview and start it again to see it.\n`)
+  end.abort()
+  expect(await running).toBe(0)
+})
+
+test.each([
+  [['email', 'feedback', 'nowhere.eml'], 'cannot read nowhere.eml: check the path and who owns it.'],
+  [
+    ['alert', 'silence', 'forever', '--reason', 'x'],
+    "'forever' cannot be the duration. A duration such as 500ms, 60s or 2m is needed. Add --help for usage.",
+  ],
+])('%j says what is wrong and what to do', async (args, sentence) => {
+  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `platformctl: ${sentence}\n` })
 })
 
 test('the built command checks the mails too, and sending loads no compiler of templates', async () => {

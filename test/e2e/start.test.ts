@@ -40,6 +40,24 @@ const STARTS = [
   ],
 ] as const
 
+test.skipIf(!POSIX)(
+  'in a folder that was removed, and on a full disk, a sentence says what to do',
+  async () => {
+    const gone = await emptyFolder()
+    const at = (script: string) =>
+      execa('sh', ['-c', script, 'sh', process.execPath, bin], { cwd: gone, env: { PATH }, reject: false })
+    if (existsSync('/dev/full'))
+      expect(await at('exec "$1" -- "$2" env list --no-config > /dev/full')).toMatchObject({
+        exitCode: 70,
+        stderr: 'platformctl: cannot write the output (ENOSPC): free some space, or write it elsewhere.',
+      })
+    expect(await at('rmdir "$PWD"; exec "$1" -- "$2" preflight')).toMatchObject({
+      exitCode: 2,
+      stderr: 'platformctl: the working directory is gone: change to another one.',
+    })
+  },
+)
+
 for (const [name, [program, ...before], possible] of STARTS) {
   test.skipIf(!possible)(`started ${name}, a missing env file is exit 2 in our words`, async () => {
     const cwd = await installed()

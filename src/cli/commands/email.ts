@@ -14,7 +14,7 @@ import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
 
 const templates = () =>
-  new Option('--templates <folder>', 'a folder of templates of your own (default: those of the package)')
+  new Option('--templates <folder>', 'a folder of templates of your own (default: those of the platform)')
 
 export const configure: Configure = (command, context, settle) => {
   const choices = context.platform.mails.definitions.map(({ name }) => name)
@@ -170,7 +170,13 @@ async function openTemplates(context: Context, named: string | undefined) {
   const { parseMailbox } = await import('../../core/address.ts')
   const example = parseMailbox(context.platform.contract.find('MAILER_FROM')?.example ?? '')
   const from = example.ok ? example.mailbox : undefined
-  return { workshop: openWorkshop({ ...templates, from }), shown: templates.folders.map(pathOf).join(', ') }
+  const path = await import('node:path')
+  const folders = [...templates.folders, ...templates.definitions.flatMap(({ folder }) => folder ?? [])]
+  const own = folders
+    .filter(({ shipped }) => !shipped)
+    .map((one) => path.relative(context.cwd, pathOf(one)) || '.')
+  const shown = [...new Set(own), ...(folders.some(({ shipped }) => shipped) ? ['those of the package'] : [])]
+  return { workshop: openWorkshop({ ...templates, from }), shown: shown.join(', ') }
 }
 
 interface PreviewOptions {
@@ -187,6 +193,7 @@ async function preview(
   const { loadEnvironment } = await import('../environment.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const { openSender } = await import('../preview/sender.ts')
+  const path = await import('node:path')
   const { workshop, shown } = await openTemplates(context, options.templates)
   const { servePreview } = await import('../preview/server.ts')
   try {
@@ -204,7 +211,11 @@ async function preview(
       )
     })
     context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
-    context.stderr.write(`showing ${shown}; it reloads when a template is saved; Ctrl-C ends it\n`)
+    context.stderr.write(`mails: ${shown}. The page reloads when you save one; Ctrl-C ends the preview.\n`)
+    workshop.onNew((file) => {
+      const name = path.relative(context.cwd, file)
+      context.stderr.write(`${name} is new: end the preview and start it again to see it.\n`)
+    })
     await untilAborted(context.signal)
     await page.close()
     return EXIT.passed
@@ -301,10 +312,12 @@ async function sendTest(
   const mail = (await context.platform.mails.compiled())[name]
   if (mail === undefined) throw new RangeError('the argument was checked')
   const result = await openSender(context, env).send({ mail, name, slots: {}, to: options.to })
-  if (!result.sent)
+  if (!result.sent) {
+    const off = /not configured/.test(result.reason)
     throw new CommandError(
-      /not configured/.test(result.reason) ? EXIT.failed : EXIT.remote,
-      `not sent: ${result.reason}.`,
+      off ? EXIT.failed : EXIT.remote,
+      `not sent: ${result.reason}.${off ? ' Run platformctl env explain mail to see what to set.' : ''}`,
     )
+  }
   return printText(context, `sent to ${options.to}\n`)
 }

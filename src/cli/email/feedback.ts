@@ -141,7 +141,7 @@ async function readBytes(context: Context, file: string | undefined, most: numbe
     try {
       return await readFile(path.resolve(context.cwd, file))
     } catch {
-      throw new CommandError(EXIT.usage, `${file} cannot be read.`)
+      throw new CommandError(EXIT.usage, `cannot read ${file}: check the path and who owns it.`)
     }
   }
   const chunks: Uint8Array[] = []

@@ -1,4 +1,5 @@
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
+import path from 'node:path'
 import type { Mailbox } from '../../core/address.ts'
 import type { Finding } from '../../core/finding.ts'
 import { readTemplateFiles, type TemplateFiles, type Templates } from '../../core/mail/compile/files.ts'
@@ -27,6 +28,8 @@ export interface Workshop {
   findings(name: string): Promise<readonly Finding[]>
   /** Calls back with the templates that a save concerns. */
   onSave(tell: (names: readonly string[]) => void): void
+  /** Calls back with the path of a template that was not there when the workshop opened, and so is not in it. */
+  onNew(tell: (file: string) => void): void
   close(): void
 }
 
@@ -58,6 +61,8 @@ export function openWorkshop({
   const names = definitions.map(({ name }) => name)
   const cache = new Map<string, Promise<Made>>()
   const listeners: ((names: readonly string[]) => void)[] = []
+  const newcomers = new Set<string>()
+  const newListeners: ((file: string) => void)[] = []
   const filesOf = (name: string): Promise<TemplateFiles> => {
     const definition = definitions.find((one) => one.name === name)
     if (definition === undefined) throw new RangeError('there is no such template')
@@ -82,6 +87,11 @@ export function openWorkshop({
   const files = definitions.flatMap(({ name, file = name, folder }) =>
     (folder ? [folder] : folders).map((one) => ({ name, file, in: pathOf(one) })),
   )
+  const noticeNew = (file: string) => {
+    if (!/\.(?:md|mjml)$/.test(file) || newcomers.has(file) || !existsSync(file)) return
+    newcomers.add(file)
+    for (const listener of newListeners) listener(file)
+  }
   const onChange = (folder: string, saved: string | null) => {
     const concerned =
       saved === LAYOUT
@@ -89,7 +99,7 @@ export function openWorkshop({
         : files.flatMap(({ name, file, in: of }) =>
             of === folder && (saved === `${file}.md` || saved === `${file}.mjml`) ? [name] : [],
           )
-    if (concerned.length === 0) return
+    if (concerned.length === 0) return noticeNew(path.join(folder, saved ?? ''))
     for (const name of concerned) {
       changed.add(name)
       cache.delete(name)
@@ -156,6 +166,7 @@ export function openWorkshop({
       }
     },
     onSave: (tell) => void listeners.push(tell),
+    onNew: (tell) => void newListeners.push(tell),
     close() {
       clearTimeout(timer)
       for (const watcher of watchers) watcher.close()

@@ -100,21 +100,32 @@ test.each([
   ['', ':2: the front matter is empty'],
   ['- a', ':2: the front matter is empty'],
   ['subject', ':2: the front matter is empty'],
-  ['subject: "x', ':2: the front matter is not YAML: '],
+  ['subject: "x', ':2: the front matter is not YAML: Missing closing "quote'],
+  ['subject: x\nbecause: @x', ':3: the front matter is not YAML: Plain value cannot start with'],
+  ['subject: Kilns: a start', ':2: the front matter is not YAML: put a text that has a colon in quotes'],
 ])('front matter of %j is a fault with its line', (front, fault) => {
   expect(faultOf(() => read(front))).toContain(`mail.md${fault}`)
 })
 
-test.each([
-  '',
-  'subject: x\n---\nHello',
-  '---\nsubject: x\nHello',
-  '--- \nsubject: x\n---',
-  '\n---\nsubject: x\n---',
-])('a file of %j has no front matter', (source) => {
-  expect(faultOf(() => readTemplate('mail.md', source))).toBe(
-    'mail.md:1: a template begins with front matter between two lines of ---',
-  )
+test.each(['', 'subject: x\n---\nHello', '---\nsubject: x\nHello', '\n---\nsubject: x\n---'])(
+  'a file of %j has no front matter',
+  (source) => {
+    expect(faultOf(() => readTemplate('mail.md', source))).toBe(
+      'mail.md:1: a template begins with front matter between two lines of ---',
+    )
+  },
+)
+
+test('a fault of YAML is placed by the line of the file alone', () => {
+  expect(faultOf(() => read('subject: ['))).toMatch(/^mail\.md:2: .*[^.:]$/)
+  expect(faultOf(() => read('subject: ['))).not.toMatch(/line|column/)
+})
+
+test('spaces behind the lines of front matter, which nobody sees, do not matter', () => {
+  expect(readTemplate('mail.md', '--- \r\nsubject: x\r\n---\t\r\nHello\r\n')).toMatchObject({
+    subject: 'x',
+    body: 'Hello',
+  })
 })
 
 describe('the plain text of Markdown', () => {

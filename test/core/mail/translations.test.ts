@@ -121,6 +121,14 @@ test('lessons of the platform’s language may stand in a folder of that name, b
   expect(mailIn(compiled, 'glazing-1-glass', 'de')?.subject).toEqual(['Glas'])
 })
 
+test('a lesson that Notepad saved, with a byte order mark and CRLF, is a lesson like any other', async () => {
+  const { platform, folder, write } = await school()
+  await write('firing/2-fire.md', `\uFEFF${lesson('Fire').replaceAll('\n', '\r\n')}`)
+  const { context, stdout } = testContext({ cwd: folder, platform: platform() })
+  expect(await runProgram(['email', 'render', 'firing-2-fire', '--format', 'text'], context)).toBe(0)
+  expect(stdout()).toContain('A kiln is an oven')
+})
+
 test('lint covers every language, and names the mails that have no translation and the translations of nothing', async () => {
   const { platform, folder, write } = await school()
   await write('firing/de/3-lost.md', lesson('Verloren'))

@@ -58,7 +58,7 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
       files.map(async (file) => ({
         folder,
         file,
-        text: await readFile(path.join(pathOf(folder), file), 'utf8').catch(absent),
+        text: await readFile(path.join(pathOf(folder), file), 'utf8').then(withoutMark, absent),
       })),
     )
     const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))
@@ -67,6 +67,11 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
     if (one) return one
   }
   return undefined
+}
+
+/** Notepad and PowerShell write a byte order mark before a text. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '')
 }
 
 /** No such file; one that is there and cannot be read is a fault of the template like any other. */

@@ -1,4 +1,4 @@
-import { parse } from 'yaml'
+import { parse, YAMLParseError } from 'yaml'
 import { isRecord } from '../../is-record.ts'
 import type { Slot } from '../template.ts'
 import { TemplateError } from './template-error.ts'
@@ -27,8 +27,9 @@ export interface TemplateSource {
 /** Reads a template. Only `subject` is required. */
 export function readTemplate(file: string, source: string): TemplateSource {
   const lines = source.replaceAll('\r\n', '\n').split('\n')
-  const end = lines.indexOf('---', 1)
-  if (lines[0] !== '---' || end === -1)
+  const isFence = (line: string) => line.trimEnd() === '---'
+  const end = lines.findIndex((line, index) => index > 0 && isFence(line))
+  if (!isFence(lines[0] ?? '') || end === -1)
     throw new TemplateError(file, 1, 'a template begins with front matter between two lines of ---')
   const fail = (line: number, sentence: string): never => {
     throw new TemplateError(file, line, sentence)
@@ -38,10 +39,8 @@ export function readTemplate(file: string, source: string): TemplateSource {
   try {
     front = parse(lines.slice(1, end).join('\n'))
   } catch (error) {
-    fail(
-      2,
-      `the front matter is not YAML: ${error instanceof Error ? error.message.split('\n')[0] : 'unreadable'}`,
-    )
+    const { line, sentence } = yamlFault(error)
+    fail(line + 1, `the front matter is not YAML: ${sentence}`)
   }
   if (!isRecord(front)) return fail(2, 'the front matter is empty')
   const known = ['subject', 'preheader', 'slots', 'action', 'because', 'unsubscribe', 'text']
@@ -85,4 +84,16 @@ export function readTemplate(file: string, source: string): TemplateSource {
     language: file.endsWith('.mjml') ? 'mjml' : 'markdown',
     bodyLine: end + 2,
   }
+}
+
+/** The line in the front matter, from 1, and what is wrong in it. */
+function yamlFault(error: unknown): { readonly line: number; readonly sentence: string } {
+  if (!(error instanceof YAMLParseError)) return { line: 1, sentence: 'unreadable' }
+  // A quote that is never closed is missed at the end of the text, which says nothing of where it was opened.
+  const line = error.code === 'MISSING_CHAR' ? 1 : (error.linePos?.[0].line ?? 1)
+  // The most common of all faults, as in "subject: Kilns: a start".
+  if (error.code === 'BLOCK_AS_IMPLICIT_KEY')
+    return { line, sentence: 'put a text that has a colon in quotes' }
+  const [first = ''] = error.message.split('\n')
+  return { line, sentence: first.replace(/ at line \d+, column \d+:?$/, '') }
 }
