@@ -9,6 +9,7 @@ import { baseGroups } from '../presets/base/groups.ts'
 import type { Context } from './context.ts'
 import { readText } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { programName } from './program-name.ts'
 import { writeNewFiles } from './write-new-files.ts'
 
 const FILE = 'platform.config.ts'
@@ -51,15 +52,19 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
   writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
   const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
   const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`
-  stdout.write(`${report(sketch, source, wrote).join('\n')}\n`)
+  stdout.write(`${report({ sketch, source, lesson: wrote, program: programName(context.env) }).join('\n')}\n`)
   return EXIT.passed
 }
 
-function report(
-  { groups, known, skipped }: DefinitionSketch,
-  source: string | undefined,
-  lesson: string | undefined,
-): readonly string[] {
+function report(wrote: {
+  readonly sketch: DefinitionSketch
+  readonly source: string | undefined
+  /** One sentence on the first lesson, if there is one. */
+  readonly lesson: string | undefined
+  readonly program: string
+}): readonly string[] {
+  const { sketch, source, lesson, program } = wrote
+  const { groups, known, skipped } = sketch
   const said = groups.flatMap(({ name, variables, pairs }) => [
     `  ${name}`,
     ...variables.map(
@@ -75,10 +80,10 @@ function report(
     ...(known.length === 0 ? [] : [`Left out, as the preset has them: ${known.join(', ')}.`]),
     ...(skipped.length === 0 ? [] : [`Left out, as they belong to Node.js: ${skipped.join(', ')}.`]),
     ...(lesson === undefined
-      ? ['Next: describe what each group unlocks, then run platformctl env list.']
+      ? [`Next: describe what each group unlocks, then run ${program} env list.`]
       : [
           lesson,
-          'Next: write lessons while platformctl email preview shows them, then see them sent with platformctl demo.',
+          `Next: write lessons while ${program} email preview shows them, then see them sent with ${program} demo.`,
         ]),
   ]
 }

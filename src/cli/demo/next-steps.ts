@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import path from 'node:path'
 import { type Service, type ServiceDefinition, WEB } from '../../core/service.ts'
 import type { Context } from '../context.ts'
+import { programName } from '../program-name.ts'
 
 const PREVIEW_PORT = 8026
 
@@ -20,7 +19,7 @@ export function nextSteps({
   env,
   free,
 }: NextStepsInput): readonly (readonly [command: string, what: string])[] {
-  const name = isOnPath(env) ? 'platformctl' : 'npx platformctl'
+  const name = programName(env)
   // `health` asks the usual port of a service that is not named.
   const addresses = services.flatMap((service) => {
     const usual = `http://127.0.0.1:${service.port}`
@@ -39,13 +38,4 @@ export function nextSteps({
       'Run the services with it, beside the demo:',
     ],
   ]
-}
-
-/** Is there a command `platformctl`? Started by npm or npx there may be one that is gone with this process. */
-function isOnPath(env: Context['env']): boolean {
-  if (env.npm_lifecycle_event !== undefined) return false
-  const folders = env.PATH?.split(path.delimiter) ?? []
-  return folders.some((folder) =>
-    ['platformctl', 'platformctl.cmd'].some((file) => existsSync(path.join(folder, file))),
-  )
 }
