@@ -4,13 +4,9 @@ import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { progressLine } from '../../src/cli/dispatch/drain.ts'
 import { courseStatusText } from '../../src/cli/output/course-text.ts'
 import { runProgram } from '../../src/cli/program.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { serve } from '../support/servers.ts'
@@ -65,17 +61,9 @@ test('a drain sends one lesson to everybody whose lessons are due, as many as th
 test('a drain through the endpoint is one run of several calls, and sends nobody two lessons, also while the secret is rotated', async () => {
   const { data, inbox, env } = await due(25)
   const secret = 'a-secret-of-sixteen-or-more,the-secret-of-before'
-  const daemon = await startDaemon({
-    platform: learning,
+  const daemon = await startLearningDaemon({
     env: { ...env, EMAIL_DISPATCH_SECRET: secret },
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: data,
-    schedule: false,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
   })
   onTestFinished(() => daemon.close())
   const args = ['dispatch', '--drain', '--limit', '10', '--url', daemon.urls.web ?? '']
@@ -87,17 +75,10 @@ test('a drain through the endpoint is one run of several calls, and sends nobody
 
 test('the hour of a daemon sends to everybody whose lesson is due, whatever the limit of a call, and is handled then', async () => {
   const { data, inbox, env } = await due(25)
-  const daemon = await startDaemon({
-    platform: learning,
+  const daemon = await startLearningDaemon({
     env: { ...env, EMAIL_DISPATCH_LIMIT: '10' },
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: data,
     schedule: true,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
   })
   onTestFinished(() => daemon.close())
   await inbox.waitFor(() => inbox.mails.length >= 25, AbortSignal.timeout(10_000))
@@ -117,17 +98,9 @@ test('the hour of a daemon sends to everybody whose lesson is due, whatever the 
 test('a caller that goes away stops nothing: the service finishes the call and records it', async () => {
   const { data, inbox, env } = await due(60)
   const secret = 'a-secret-of-sixteen-or-more'
-  const daemon = await startDaemon({
-    platform: learning,
+  const daemon = await startLearningDaemon({
     env: { ...env, EMAIL_DISPATCH_SECRET: secret },
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: data,
-    schedule: false,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
   })
   onTestFinished(() => daemon.close())
   const interrupt = new AbortController()

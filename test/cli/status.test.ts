@@ -2,14 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { systemClock } from '../../src/core/clock.ts'
 import { readRecord, writeRecord } from '../../src/core/daemon-record.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
 import { testContext } from '../support/context.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 async function daemon({ schedule = true } = {}) {
@@ -17,18 +13,12 @@ async function daemon({ schedule = true } = {}) {
   const folder = path.join(cwd, 'data')
   const file = path.join(cwd, 'platform.env')
   await writeFile(file, 'BUILD_STAMP=b7\nEMAIL_DISPATCH_SECRET=canary-of-the-dispatch-secret\n')
-  const running = await startDaemon({
-    platform: learning,
+  const running = await startLearningDaemon({
     env: { BUILD_STAMP: 'b7', EMAIL_DISPATCH_SECRET: 'canary-of-the-dispatch-secret' },
     envFiles: [file],
     services: ['web', 'api', 'agent'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: folder,
     schedule,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
   })
   let open = true
   const stop = async () => {

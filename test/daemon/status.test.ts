@@ -9,13 +9,11 @@ import { systemClock } from '../../src/core/clock.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
 import { type Log, silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { DAYS_KEPT, type History, WHOLE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { fiftyServices } from '../support/fifty-services.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { openLearning } from '../support/learning.ts'
@@ -360,16 +358,9 @@ test('a history file that cannot be opened keeps no service from running, and is
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'history.sqlite'))
   const events: string[] = []
-  const daemon = await startDaemon({
+  const daemon = await startLearningDaemon({
     env: { HEALTH_DEEP_TOKEN: TOKEN },
-    platform: learning,
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder,
-    schedule: false,
-    clock: systemClock,
-    random: systemRandom,
     log: { ...silentLog, warn: (event) => void events.push(event) },
   })
   onTestFinished(() => daemon.close())

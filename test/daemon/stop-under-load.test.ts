@@ -1,11 +1,8 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { rudeSmtp } from '../support/rude-smtp.ts'
@@ -37,21 +34,14 @@ async function sending(people: number, answers: (message: number) => boolean) {
   })
   const lines: Record<string, unknown>[] = []
   const note = (event: string, _: string, fields: object = {}) => void lines.push({ event, ...fields })
-  const daemon = await startDaemon({
+  const daemon = await startLearningDaemon({
     env: {
       EMAIL_DISPATCH_SECRET: SECRET,
       MAILER_API_KEY: 'key',
       MAILER_FROM: 'course@example.com',
       MAILER_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
     },
-    platform: learning,
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder,
-    schedule: false,
-    clock: systemClock,
-    random: systemRandom,
     log: { ...silentLog, info: note, warn: note },
   })
   const dispatch = fetch(`${daemon.urls.web}/api/email/dispatch`, {

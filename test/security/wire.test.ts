@@ -1,26 +1,15 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { systemClock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
-import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
+import type { RunningDaemon } from '../../src/daemon/start.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 
 let daemon: RunningDaemon
 let port: number
 
 beforeAll(async () => {
-  daemon = await startDaemon({
+  daemon = await startLearningDaemon({
     env: { STORE_URL: 'sqlite::memory:', RATE_LIMIT_PER_MINUTE: '100000' },
-    platform: learning,
-    services: ['web'],
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: '/nonexistent',
-    schedule: false,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
   })
   port = Number(new URL(daemon.urls.web ?? '').port)
 })

@@ -9,11 +9,9 @@ import { execa } from 'execa'
 import { SMTPServer } from 'smtp-server'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { systemRandom } from '../../src/core/random.ts'
 import { openMaintenance, openStore } from '../../src/core/store/open.ts'
-import { type RunningDaemon, startDaemon } from '../../src/daemon/start.ts'
-import { learning } from '../../src/presets/learning/platform.ts'
+import type { RunningDaemon } from '../../src/daemon/start.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { begin } from '../support/learning.ts'
 import { authority } from '../support/outside.ts'
@@ -75,17 +73,11 @@ async function daemon({
 } = {}) {
   const folder = await emptyFolder()
   const hand = handClock()
-  const running = await startDaemon({
-    platform: learning,
+  const running = await startLearningDaemon({
     env: { EMAIL_DISPATCH_SECRET: SECRET, ...env },
     services,
-    host: '127.0.0.1',
-    ports: { web: 0, api: 0, agent: 0 },
     dataFolder: folder,
-    schedule: false,
     clock: given ?? hand.clock,
-    random: systemRandom,
-    log: silentLog,
   })
   let open = true
   const stop = async () => {
@@ -411,17 +403,11 @@ describe.runIf(here)('with promtool', () => {
           .map((line) => [line.slice(0, line.lastIndexOf(' ')), 1] as const),
       )
     const hand = handClock()
-    const api = await startDaemon({
-      platform: learning,
+    const api = await startLearningDaemon({
       env: { BUILD_STAMP: 'two' },
       services: ['api'],
-      host: '127.0.0.1',
-      ports: { web: 0, api: 0, agent: 0 },
       dataFolder: await emptyFolder(),
-      schedule: false,
       clock: hand.clock,
-      random: systemRandom,
-      log: silentLog,
     })
     onTestFinished(() => api.close())
     const first = await web.scrape()
