@@ -1,18 +1,13 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { UNCONFIRMED_KEPT_MS } from '../core/course/schedule.ts'
 import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { codeOf } from '../core/error-code.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
-import { INCIDENTS_KEPT } from '../core/incidents/incident.ts'
 import type { Log } from '../core/log.ts'
-import { COUNTED_MINUTES_KEPT_MS } from '../core/mail/feedback/sending.ts'
-import { FEEDBACK_EVENTS_KEPT_MS } from '../core/mail/feedback/store.ts'
-import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Platform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
@@ -26,6 +21,7 @@ import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
 import type { watchCertificates } from './certificates.ts'
 import { type ConditionsOptions, createConditions } from './conditions.ts'
+import { forgetOld } from './housekeeping.ts'
 import { type Listener, listen } from './listen.ts'
 import { createNoticeSender, subscribersChannel } from './notices.ts'
 import { createPing } from './ping.ts'
@@ -250,17 +246,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           // One run: at most one message for each subscription, however long the backlog.
           await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
           if (signal.aborted) return 'stopped'
-          await platform.ingest.prune()
-          await store.paymentEvents.prune(clock.now() - PAYMENT_EVENTS_KEPT_MS)
-          await store.sending.prune(clock.now() - COUNTED_MINUTES_KEPT_MS)
-          await store.feedback.prune(clock.now() - FEEDBACK_EVENTS_KEPT_MS)
-          await store.incidents.prune({
-            before: clock.now() - INCIDENTS_KEPT.ms,
-            keep: INCIDENTS_KEPT.most,
-          })
-          await (await platform.course()).prunePlans()
-          await store.notices.prune(clock.now() - INCIDENTS_KEPT.ms)
-          await store.course.pruneUnconfirmed(clock.now() - UNCONFIRMED_KEPT_MS)
+          await forgetOld(platform, store, clock.now)
           return 'done'
         },
         async retry(signal) {
