@@ -4,7 +4,7 @@ import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { analyticsFile, openAnalyticsStore } from '../core/store/open.ts'
 import type { Context } from './context.ts'
-import { storeAddress, storeFault } from './local.ts'
+import { storeAddress, storeFaultError } from './local.ts'
 
 /** What ingest stored on this machine or its server; or where it would be, but nothing is there yet. */
 export type FoundAnalytics =
@@ -20,7 +20,7 @@ export async function findAnalytics(context: Context, env: Environment): Promise
   const location = address.kind === 'sqlite' ? analyticsFile(address.file) : 'postgres'
   if (address.kind === 'sqlite' && !existsSync(location)) return { kind: 'empty', location }
   const store = await openAnalyticsStore(address, { table }).catch((error: unknown) => {
-    throw storeFault(address, error)
+    throw storeFaultError(address, error)
   })
   return { kind: 'open', store, location }
 }

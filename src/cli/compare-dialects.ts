@@ -1,7 +1,7 @@
 import { DIALECTS, readAs } from '../core/env/dialects/read.ts'
 import { parseEnvFile } from '../core/env/reader.ts'
 import type { Context } from './context.ts'
-import { readText } from './environment.ts'
+import { readTextFile } from './environment.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { loadPaint } from './paint.ts'
 import { printJson } from './print.ts'
@@ -14,7 +14,7 @@ export async function compareDialects(
   file: string,
   format: 'text' | 'json',
 ): Promise<ExitCode> {
-  const text = await readText(context, file)
+  const text = await readTextFile(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
   // Names that our own reader finds, and names of ours: what else another takes for a name may be a line of somebody's key.
   const found = parseEnvFile(context.platform.contract, text, file).assignments.map(({ name }) => name)

@@ -19,7 +19,7 @@ export interface Output {
 const COLUMNS = 100
 
 /** The width to wrap text for. */
-export function columnsOf(output: Output): number {
+export function terminalColumns(output: Output): number {
   return output.columns || COLUMNS
 }
 

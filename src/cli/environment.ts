@@ -18,7 +18,7 @@ const LARGEST_FILE_BYTES = 4 * 1024 * 1024
 const UNWRITTEN_MS = 5000
 const POLL_MS = 20
 
-export interface LoadOptions {
+export interface LoadEnvironmentOptions {
   /** The process's environment too, as at boot; false looks at the files alone. */
   readonly withProcess?: boolean
   /** Read the files as this reader would. */
@@ -43,12 +43,12 @@ export interface LoadedEnvironment {
 export async function loadEnvironment(
   context: Context,
   files: readonly string[],
-  { withProcess = true, dialect, readers, reportsSecretFiles = false }: LoadOptions = {},
+  { withProcess = true, dialect, readers, reportsSecretFiles = false }: LoadEnvironmentOptions = {},
 ): Promise<LoadedEnvironment> {
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
   for (const file of files) {
-    const text = await readText(context, file)
+    const text = await readTextFile(context, file)
     const read = parseEnvFile(context.platform.contract, text, file)
     findings.push(...read.findings)
     if (!readsAlike(text, read.assignments)) {
@@ -145,7 +145,7 @@ function shadowed(context: Context, loser: Assignment, winner: string): Finding 
 }
 
 /** A file is read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
-export async function readText(context: Context, file: string): Promise<string> {
+export async function readTextFile(context: Context, file: string): Promise<string> {
   if (file === '') throw new CommandError(EXIT.usage, 'the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
   try {

@@ -7,7 +7,7 @@ import { definitionText, firstLesson, lessonsFolder } from '../platform/init/wri
 import { PRESET_PARTS } from '../platform/presets.ts'
 import { baseGroups } from '../presets/base/groups.ts'
 import type { Context } from './context.ts'
-import { readText } from './environment.ts'
+import { readTextFile } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { programName } from './program-name.ts'
 import { writeNewFiles } from './write-new-files.ts'
@@ -31,7 +31,7 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
       `${there} already exists and was not overwritten: edit it, or move it away.`,
     )
   const source = from ?? ['.env.schema', '.env.example'].find((name) => existsSync(path.join(cwd, name)))
-  const sketch = sketchDefinition(source === undefined ? '' : await readText(context, source), baseGroups)
+  const sketch = sketchDefinition(source === undefined ? '' : await readTextFile(context, source), baseGroups)
   const begun = { name: nameOf(cwd), course, language }
   const [fault] = checkDefinition(
     {

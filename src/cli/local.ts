@@ -65,7 +65,7 @@ export async function assertExists(address: StoreAddress): Promise<void> {
 }
 
 /** A store that cannot be opened as a command's sentence: a file is unreadable input, a server is the remote side. */
-export function storeFault(address: StoreAddress, error: unknown): unknown {
+export function storeFaultError(address: StoreAddress, error: unknown): unknown {
   if (!(error instanceof Error && error.name === 'StoreOpenError')) return error
   // A cause means that the server was asked; without one the build refused what it found there.
   const remote = address.kind === 'postgres' && error.cause !== undefined
@@ -81,7 +81,7 @@ export async function openLocalStore(
   const address = storeAddress(context, env, data)
   await assertExists(address)
   return openStore(address).catch((error: unknown) => {
-    throw storeFault(address, error)
+    throw storeFaultError(address, error)
   })
 }
 

@@ -6,7 +6,7 @@ import type { Context, Output } from './context.ts'
 import { EXIT } from './exit.ts'
 import { currentOperator } from './operator.ts'
 import { reportFault, runProgram } from './program.ts'
-import { guarded } from './terminal.ts'
+import { withGuardedOutput } from './terminal.ts'
 
 /** The report of a fault may go over the network, and may not keep a broken process. */
 const REPORT_MS = 1000
@@ -114,7 +114,7 @@ export async function start(): Promise<void> {
   }
   // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
   let fault: { report: (error: unknown) => unknown; exitCode: number } = {
-    report: (error) => reportFault(error, guarded(context)),
+    report: (error) => reportFault(error, withGuardedOutput(context)),
     exitCode: EXIT.internal,
   }
   // An unhandled rejection is raised as an uncaught exception.

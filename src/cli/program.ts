@@ -1,10 +1,10 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Configure } from './configure.ts'
-import { type Context, columnsOf } from './context.ts'
+import { type Context, terminalColumns } from './context.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from './exit.ts'
 import { wrap } from './output/wrap.ts'
-import { guarded } from './terminal.ts'
+import { withGuardedOutput } from './terminal.ts'
 
 /**
  * Adds a command's options, sub-commands and actions. Each action ends with `settle(exitCode)`; what it needs
@@ -129,8 +129,8 @@ export async function buildProgram(
       writeErr: (text) => context.stderr.write(fitted(text, context.stderr.columns)),
       // Wrong usage is reported by `reportFault`, in the form of every other fault.
       outputError: () => {},
-      getOutHelpWidth: () => columnsOf(context.stdout),
-      getErrHelpWidth: () => columnsOf(context.stderr),
+      getOutHelpWidth: () => terminalColumns(context.stdout),
+      getErrHelpWidth: () => terminalColumns(context.stderr),
       getOutHasColors: () => context.colour.stdout,
       getErrHasColors: () => context.colour.stderr,
     })
@@ -153,7 +153,7 @@ function fitted(text: string, columns: number | undefined): string {
 
 /** Runs one command line and gives its exit code; writes faults as one sentence, without a stack trace. */
 export async function runProgram(argv: readonly string[], unguarded: Context): Promise<ExitCode> {
-  const context = guarded(unguarded)
+  const context = withGuardedOutput(unguarded)
   let code: ExitCode = EXIT.passed
   const named = argv[0] === 'help' ? argv[1] : argv[0]
   try {

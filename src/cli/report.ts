@@ -5,7 +5,7 @@ import type { LiveResult } from '../core/live/live.ts'
 import type { LintReport } from '../core/mail/lint/lint.ts'
 import type { Context } from './context.ts'
 import type { DocumentOf } from './documents/documents.ts'
-import { readText } from './environment.ts'
+import { readTextFile } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './paint.ts'
@@ -109,7 +109,7 @@ async function readBaseline(context: Context, file: string): Promise<Set<string>
     new CommandError(EXIT.usage, `cannot use ${file} as a baseline: ${why}; make one with --format json.`)
   let text: string
   try {
-    text = (await readText(context, file)).replace(/^\uFEFF/, '')
+    text = (await readTextFile(context, file)).replace(/^\uFEFF/, '')
   } catch {
     throw fail('it cannot be read')
   }

@@ -3,7 +3,7 @@
 import type { Context, Output } from './context.ts'
 
 /**
- * Everything that a command writes goes through `guarded`, so that text from elsewhere (answers of servers, names of
+ * Everything that a command writes goes through `withGuardedOutput`, so that text from elsewhere (answers of servers, names of
  * files, ids, subjects, words of the command line) cannot move the cursor, change the title of a window or give a
  * command to the workflow whose log it is in. The CLI's own sequences carry a number that nobody else can know.
  */
@@ -60,7 +60,7 @@ export function inertJson(line: string): string {
 }
 
 /** The same context with both streams behind the guard. */
-export function guarded(context: Context): Context {
+export function withGuardedOutput(context: Context): Context {
   // Opened when they are used: a quiet command does not pay for a stream.
   let stdout: Output | undefined
   let stderr: Output | undefined

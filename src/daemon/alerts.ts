@@ -11,7 +11,7 @@ import type {
   Silence,
   StoredIncident,
 } from '../core/incidents/incident.ts'
-import { type Channel, tellDue } from '../core/incidents/teller.ts'
+import { type Channel, sendDueAlerts } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
 import { openMailer } from '../core/mail/open.ts'
@@ -170,7 +170,7 @@ export function startAlerts({
   }
 
   const tell = (incidents: IncidentStore) => {
-    telling ??= tellDue({ store: incidents, channels, clock, log })
+    telling ??= sendDueAlerts({ store: incidents, channels, clock, log })
       .then(async () => {
         if (incidents === store.incidents) known = await knownOf(incidents)
       })

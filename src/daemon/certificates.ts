@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { DAY_MS } from '../core/durations.ts'
 import type { Settings } from '../core/env/settings.ts'
-import type { CertificateLook } from '../core/incidents/conditions.ts'
+import type { CertificateCheck } from '../core/incidents/conditions.ts'
 import { type LiveNetwork, openNetwork } from '../core/live/network.ts'
 import type { Log } from '../core/log.ts'
 import type { ServiceDefinition } from '../core/service.ts'
@@ -32,12 +32,12 @@ export function watchCertificates({
   network = openNetwork(),
 }: CertificateOptions): {
   /** What was found at the last look. */
-  found(): readonly CertificateLook[]
+  found(): readonly CertificateCheck[]
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
   const said = new Map<string, string>()
-  const seen = new Map<string, CertificateLook>()
+  const seen = new Map<string, CertificateCheck>()
 
   async function look({ variable, ...where }: Place): Promise<void> {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(LIMIT_MS)])

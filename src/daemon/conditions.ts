@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
-import { type CertificateLook, conditionsReport } from '../core/incidents/conditions.ts'
+import { type CertificateCheck, conditionsReport } from '../core/incidents/conditions.ts'
 import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store/store.ts'
 
@@ -9,7 +9,7 @@ export interface ConditionsOptions {
   readonly settings: Settings
   readonly store: Pick<Store, 'course' | 'persistent'>
   readonly dataFolder: string
-  readonly certificates: () => readonly CertificateLook[]
+  readonly certificates: () => readonly CertificateCheck[]
   /** Services that run in this process. */
   readonly services: readonly Service[]
   /** Builds of the services elsewhere. */

@@ -1,7 +1,7 @@
 import { registerEnvironment } from '../core/env/register.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { type Report, validate } from '../core/env/validate.ts'
-import { contractOf, presetOf, soundDefinition } from './contract.ts'
+import { checkedDefinition, contractOf, presetOf } from './contract.ts'
 import type { PlatformDefinition } from './definition.ts'
 import { servicesOf } from './services.ts'
 
@@ -14,12 +14,12 @@ export function validatePlatformEnv(
   env: Environment,
   services?: readonly string[],
 ): Report {
-  return validate(contractOf(soundDefinition(platform)), env, services)
+  return validate(contractOf(checkedDefinition(platform)), env, services)
 }
 
 /** `register` of `platformctl/env`, for a platform of your own. */
 export function registerPlatform(platform: PlatformDefinition, env: Environment = process.env): Report {
-  const definition = soundDefinition(platform)
+  const definition = checkedDefinition(platform)
   const services = servicesOf(definition, presetOf(definition).platform)
   return registerEnvironment({ contract: contractOf(definition), services }, env)
 }

@@ -7,7 +7,7 @@ import { PRESET_PARTS, PRESETS, type PresetSource } from './presets.ts'
 import { servicesOf } from './services.ts'
 
 /** The definition itself, once it has no faults; otherwise throws a DefinitionError with all of them. */
-export function soundDefinition(exported: unknown, file?: string): PlatformDefinition {
+export function checkedDefinition(exported: unknown, file?: string): PlatformDefinition {
   const faults = checkDefinition(exported, PRESET_PARTS)
   if (faults.length > 0) throw new DefinitionError(file, faults)
   // Every field has been checked.

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { DefinitionError } from './definition-error.ts'
 import { evaluate } from './evaluate.ts'
 
-export interface LoadOptions {
+export interface LoadDefinitionOptions {
   /** Where a relative `file` starts. */
   readonly folder: string
   readonly file: string
@@ -23,7 +23,7 @@ export interface LoadedDefinition {
 }
 
 /** Loads a definition: TypeScript, JavaScript or JSON. Rejects with a DefinitionError. */
-export async function loadDefinition(options: LoadOptions): Promise<LoadedDefinition> {
+export async function loadDefinition(options: LoadDefinitionOptions): Promise<LoadedDefinition> {
   const { file } = options
   const full = path.resolve(options.folder, file)
   const fail = (cause: string, fix: string): never => {

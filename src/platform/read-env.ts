@@ -3,7 +3,7 @@ import { evaluateGroups } from '../core/env/read-settings.ts'
 import type { Environment } from '../core/env/settings.ts'
 import { parseValue } from '../core/env/values.ts'
 import { secret } from '../core/secret.ts'
-import { contractOf, soundDefinition } from './contract.ts'
+import { checkedDefinition, contractOf } from './contract.ts'
 import type { PlatformDefinition } from './definition.ts'
 import type { PlatformEnvironment } from './environment.ts'
 
@@ -18,7 +18,7 @@ export function readPlatformEnv<const Definition extends PlatformDefinition>(
   platform: Definition,
   env: Environment,
 ): PlatformEnvironment<Definition> {
-  const contract = contracts.get(platform) ?? contractOf(soundDefinition(platform))
+  const contract = contracts.get(platform) ?? contractOf(checkedDefinition(platform))
   contracts.set(platform, contract)
   // The types are computed from the definition as the values are here: a test holds the two together.
   return environmentOf(contract, env) as PlatformEnvironment<Definition>

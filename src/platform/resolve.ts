@@ -17,7 +17,7 @@ import type { CompiledMails } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
 import type { Brand, Platform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
-import { contractOf, presetOf, soundDefinition } from './contract.ts'
+import { checkedDefinition, contractOf, presetOf } from './contract.ts'
 import type { CourseInput, PlatformDefinition, TemplateInput, Weekday } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
@@ -29,7 +29,7 @@ export function resolvePlatform(
   exported: unknown,
   { folder, file }: { readonly folder: string; readonly file?: string },
 ): Platform {
-  const definition = soundDefinition(exported, file)
+  const definition = checkedDefinition(exported, file)
   const files = readDefinitionFiles(
     definition,
     definition.folder ?? folder,

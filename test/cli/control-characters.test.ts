@@ -9,7 +9,7 @@ import type { Output } from '../../src/cli/context.ts'
 import { logOutput } from '../../src/cli/log-output.ts'
 import { loadPaint } from '../../src/cli/paint.ts'
 import { COMMAND_NAMES, runProgram } from '../../src/cli/program.ts'
-import { guarded, inertJson, shown } from '../../src/cli/terminal.ts'
+import { inertJson, shown, withGuardedOutput } from '../../src/cli/terminal.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { emptyFolder } from '../support/folder.ts'
@@ -199,7 +199,7 @@ test('a store with hostile ids and tables', async () => {
 
 test('a log line whose texts are hostile keeps its own colours only', async () => {
   const { context, text } = terminal()
-  const write = await logOutput(guarded(context))
+  const write = await logOutput(withGuardedOutput(context))
   const line = {
     level: 'error',
     time: 0,

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { silentLog } from '../../src/core/log.ts'
 import { once } from '../../src/core/once.ts'
 import { isOwnForm, readBytes, readForm, readJson, readText } from '../../src/daemon/http/body.ts'
-import { preflight, shareWith } from '../../src/daemon/http/cors.ts'
+import { addCorsHeaders, preflight } from '../../src/daemon/http/cors.ts'
 import {
   emptyResponse,
   htmlResponse,
@@ -199,7 +199,7 @@ test('a CORS preflight from an allowed origin gets what it may send, and one fro
 test('an answer is shared with an allowed origin by its name, with no other, and a cache keeps them apart', () => {
   const share = (origin?: string) => {
     const response = new Response()
-    shareWith(asked('GET', origin === undefined ? {} : { Origin: origin }), response, allows)
+    addCorsHeaders(asked('GET', origin === undefined ? {} : { Origin: origin }), response, allows)
     return Object.fromEntries(response.headers)
   }
   expect(share()).toEqual({})

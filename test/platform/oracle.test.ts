@@ -7,7 +7,7 @@ import { exampleFile } from '../../src/core/env/example.ts'
 import { environmentSchema } from '../../src/core/env/schema.ts'
 import { validate } from '../../src/core/env/validate.ts'
 import { parseValue } from '../../src/core/env/values.ts'
-import { contractOf, soundDefinition } from '../../src/platform/contract.ts'
+import { checkedDefinition, contractOf } from '../../src/platform/contract.ts'
 import type { GroupInput } from '../../src/platform/definition.ts'
 import { environmentTypes } from '../../src/platform/env-types.ts'
 import { guaranteed } from '../../src/platform/guaranteed.ts'
@@ -56,7 +56,7 @@ test('random definitions with random environments agree with the oracle, and no 
   fc.assert(
     fc.property(cases, ([definition, standings]) => {
       run += 1
-      const contract = contractOf(soundDefinition(definition))
+      const contract = contractOf(checkedDefinition(definition))
       const variables = Object.values(definition.groups).flatMap(({ variables: of }) => Object.entries(of))
       const env = Object.fromEntries(
         variables.flatMap(([name, { kind = 'text', secret }]) => {
@@ -111,7 +111,7 @@ test('random definitions with random environments agree with the oracle, and no 
 test('what is made sure of is all that the rules make sure of, by trying every environment', () => {
   fc.assert(
     fc.property(randomDefinition, (definition) => {
-      const contract = contractOf(soundDefinition(definition))
+      const contract = contractOf(checkedDefinition(definition))
       const names =
         Object.keys(SAMPLES).length > 0
           ? contract.variables.filter(({ name }) => /^(?:ALPHA|BETA|GAMMA)_/.test(name))

@@ -1,6 +1,6 @@
 import { createCatalog } from '../../src/core/course/catalog.ts'
-import type { Asks } from '../../src/core/health/diagnosis.ts'
-import { asksOf } from '../../src/core/health/diagnosis.ts'
+import type { Dependencies } from '../../src/core/health/diagnosis.ts'
+import { dependenciesOf } from '../../src/core/health/diagnosis.ts'
 import type { CompiledMail } from '../../src/core/mail/template.ts'
 import { createLabels } from '../../src/core/status/words.ts'
 import type { Handler, OpenedPlatform } from '../../src/daemon/embedding.ts'
@@ -23,7 +23,7 @@ export const nextOf = (claim: { readonly confirmedAt: number; readonly day: numb
 export const EVENTS = learning.events
 export const EVENT_KINDS = EVENTS.map(({ name }) => name)
 export const LABELS = createLabels(learning)
-export const ASKS: Asks = asksOf(learning.probes, learning.services)
+export const ASKS: Dependencies = dependenciesOf(learning.probes, learning.services)
 
 /** The path of a service's health. */
 export function healthPath(service: string): string {

@@ -182,7 +182,7 @@ async function list(
 
 async function test(context: Context, options: Options): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { messageId } = await import('../../core/incidents/teller.ts')
+  const { alertMessageId } = await import('../../core/incidents/teller.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const channels = await channelsOf(context, env)
   if (channels.length === 0)
@@ -206,7 +206,7 @@ async function test(context: Context, options: Options): Promise<ExitCode> {
   const outcomes = await Promise.all(
     channels.map(async (channel) => ({
       name: channel.name,
-      outcome: await channel.tell({ id: messageId(incident.id, 'test'), kind: 'test', incident }),
+      outcome: await channel.tell({ id: alertMessageId(incident.id, 'test'), kind: 'test', incident }),
     })),
   )
   for (const { name, outcome } of outcomes)

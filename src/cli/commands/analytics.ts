@@ -71,11 +71,11 @@ async function withStore(
 }
 
 async function summary(context: Context, store: AnalyticsStore, options: Options): Promise<ExitCode> {
-  const { dayName, summarise, summaryText } = await import('../output/analytics-text.ts')
+  const { dayName, summariseEvents, summaryText } = await import('../output/analytics-text.ts')
   const { days } = options
   const now = context.clock.now()
   const counts = await store.counts(dayName(now - (days - 1) * 86_400_000))
-  const found = summarise({ counts, stored: storedFacts(await store.status()), now, days })
+  const found = summariseEvents({ counts, stored: storedFacts(await store.status()), now, days })
   if (options.format === 'json') {
     printJson(context, 'analytics summary', found)
   } else {

@@ -205,7 +205,7 @@ async function explain(
     // A server that is not up yet is not wrong usage: a supervisor tries again.
     const { readSettings } = await import('../../core/env/read-settings.ts')
     const store = readSettings(context.platform, loaded.env).store.address
-    if (store !== undefined) throw (await import('../local.ts')).storeFault(store, error)
+    if (store !== undefined) throw (await import('../local.ts')).storeFaultError(store, error)
     throw new CommandError(EXIT.usage, error.message)
   }
   throw error

@@ -114,7 +114,7 @@ async function act(
   work: (job: Job) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
-  const { assertExists, storeAddress, storeFault } = await import('../local.ts')
+  const { assertExists, storeAddress, storeFaultError } = await import('../local.ts')
   const { openAnalyticsMaintenance, openMaintenance } = await import('../../core/store/open.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const address = storeAddress(context, env, options.data)
@@ -134,7 +134,7 @@ async function act(
   } catch (error) {
     if (error instanceof Error && error.name === 'StoreMaintenanceError')
       throw new CommandError(EXIT.failed, error.message)
-    throw storeFault(address, error)
+    throw storeFaultError(address, error)
   } finally {
     await opened?.close()
     await openedAnalytics?.close()

@@ -81,8 +81,8 @@ async function write(
   const failed = total.failed > 0 ? `, ${total.failed} failed` : ''
   const unknown = total.unknown > 0 ? `, ${total.unknown} unknown` : ''
   const reason = total.reason === undefined ? '' : `: ${total.reason}`
-  const { durationText } = await import('../dispatch/drain.ts')
-  const time = total.processed === 0 ? '' : ` in ${durationText(tookMs / 1000)}`
+  const { elapsedText } = await import('../dispatch/drain.ts')
+  const time = total.processed === 0 ? '' : ` in ${elapsedText(tookMs / 1000)}`
   context.stdout.write(
     `${total.sent} sent${time}${failed}${unknown}, ${total.remaining} still due${waitingText(total)}${reason}\n${nextStep(total, options)}`,
   )

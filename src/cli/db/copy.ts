@@ -13,17 +13,17 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
   const { analyticsFile, compareStores, copyStore, openMaintenance } = await import(
     '../../core/store/open.ts'
   )
-  const { storeFault } = await import('../local.ts')
+  const { storeFaultError } = await import('../local.ts')
   const isMissing = to.kind === 'sqlite' && !existsSync(to.file)
   if (options.verify || (options.resume && !isMissing)) {
     const differences = await compareStores(address, to).catch((error: unknown) => {
-      throw named(storeFault(to, error))
+      throw named(storeFaultError(to, error))
     })
     const isEmpty = differences.length > 0 && differences.every((one) => one.to === 0)
     if (options.verify || !isEmpty) return compared(context, options, differences)
   }
   const { counts } = await copyStore(address, to).catch((error: unknown) => {
-    throw named(storeFault(to, error))
+    throw named(storeFaultError(to, error))
   })
   const maintenance = await openMaintenance(to)
   const verified = await maintenance.verify(context.clock.now()).finally(() => maintenance.close())

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { readText } from '../environment.ts'
+import { readTextFile } from '../environment.ts'
 import { CommandError, EXIT } from '../exit.ts'
 
 /** Public keys of age, named as they are or by files with one a line. */
@@ -14,7 +14,7 @@ export async function identitiesOf(context: Context, file: string | undefined): 
 }
 
 async function keysIn(context: Context, file: string, prefix: string): Promise<readonly string[]> {
-  const keys = (await readText(context, file))
+  const keys = (await readTextFile(context, file))
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line.startsWith(prefix))

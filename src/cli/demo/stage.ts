@@ -1,4 +1,4 @@
-import { type Context, columnsOf } from '../context.ts'
+import { type Context, terminalColumns } from '../context.ts'
 import { beside } from '../output/wrap.ts'
 import { loadPaint } from '../paint.ts'
 import { shown } from '../terminal.ts'
@@ -38,7 +38,7 @@ export async function openStage(context: Context): Promise<Stage> {
     context.stderr.write(`${text}\n`)
     if (spinning) spinner.start()
   }
-  const columns = columnsOf(context.stderr)
+  const columns = terminalColumns(context.stderr)
   const padded = (rows: readonly (readonly string[])[]) =>
     Math.max(...rows.map(([first = '']) => first.length)) + 2
 

@@ -85,7 +85,7 @@ export function progressLine(at: {
   if (at.unknown > 0) parts.push(`${number(at.unknown)} unknown`)
   if (at.left !== undefined) parts.push(`${number(at.left)} left`)
   if (rate > 0) parts.push(rate < 10 ? `${rate.toFixed(1)}/s` : `${number(Math.round(rate))}/s`)
-  if (rate > 0 && at.left !== undefined && at.left > 0) parts.push(`about ${durationText(at.left / rate)}`)
+  if (rate > 0 && at.left !== undefined && at.left > 0) parts.push(`about ${elapsedText(at.left / rate)}`)
   const share = at.left === undefined ? undefined : done / Math.max(1, done + at.left)
   const full = Math.floor((share ?? 0) * BAR)
   const bar =
@@ -100,7 +100,7 @@ function number(value: number): string {
 }
 
 /** `4 s`, `3 min`, `1.5 h`; rounded up, because somebody waits for it. */
-export function durationText(seconds: number): string {
+export function elapsedText(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
   return `${(seconds / 3600).toFixed(1)} h`

@@ -70,9 +70,9 @@ async function feedback(
   file: string | undefined,
   options: StoreOptions,
 ): Promise<ExitCode> {
-  const { LONGEST_REPORT_BYTES, readReport } = await import('../../core/mail/feedback/message.ts')
+  const { LONGEST_REPORT_BYTES, readMailReport } = await import('../../core/mail/feedback/message.ts')
   const raw = await readBytes(context, file, LONGEST_REPORT_BYTES + 1)
-  const report = await readReport(raw)
+  const report = await readMailReport(raw)
   if (report.kind !== 'report') {
     const outcome = report.kind === 'ignored' ? 'nothing to record' : 'not understood'
     say(context, options, { outcome, reason: report.reason, changed: 0, repeated: 0, unmatched: 0 })

@@ -1,8 +1,8 @@
-import { asksOf } from '../../core/health/diagnosis.ts'
+import { dependenciesOf } from '../../core/health/diagnosis.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import { type Verdict, verdictOf } from '../../core/health/verdict.ts'
 import type { Service } from '../../core/service.ts'
-import { type Context, columnsOf } from '../context.ts'
+import { type Context, terminalColumns } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { loadPaint } from '../paint.ts'
 import type { Ask } from './ask.ts'
@@ -86,7 +86,7 @@ function asker(
   targets: readonly Target[],
   token: string | undefined,
 ): Ask {
-  const asks = asksOf(context.platform.probes, context.platform.services)
+  const asks = dependenciesOf(context.platform.probes, context.platform.services)
   return async (timeoutMs) =>
     verdictOf(
       await Promise.all(
@@ -154,7 +154,7 @@ async function document(
     case 'text': {
       const { healthText } = await import('../output/health-text.ts')
       const paint = await loadPaint(context.colour.stdout)
-      return healthText({ verdict, passed, paint, columns: columnsOf(context.stdout) })
+      return healthText({ verdict, passed, paint, columns: terminalColumns(context.stdout) })
     }
   }
 }

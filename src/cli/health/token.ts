@@ -37,8 +37,8 @@ function fromVariable(env: Context['env'], name: string | undefined): string | u
 }
 
 async function fromFile(context: Context, file: string): Promise<string> {
-  const { readText } = await import('../environment.ts')
-  const token = (await readText(context, file)).trim()
+  const { readTextFile } = await import('../environment.ts')
+  const token = (await readTextFile(context, file)).trim()
   if (token === '') throw new CommandError(EXIT.usage, `${file} holds no token: it is empty.`)
   return token
 }

@@ -1,6 +1,6 @@
 import { becauseOf } from '../../core/health/diagnosis.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
-import { type Context, columnsOf } from '../context.ts'
+import { type Context, terminalColumns } from '../context.ts'
 import { healthText, shownState } from '../output/health-text.ts'
 import { loadPaint, type Paint } from '../paint.ts'
 import { ours } from '../terminal.ts'
@@ -66,7 +66,7 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
         verdict,
         passed: verdict.outcome === 'passed',
         paint,
-        columns: columnsOf(context.stdout),
+        columns: terminalColumns(context.stdout),
       }),
     )
   return verdict
@@ -97,7 +97,7 @@ function liveView({ stdout, clock }: Context, intervalMs: number, paint: Paint):
     show({ verdict, tracks, nextInMs }) {
       if (!open) return
       // 0 by 0 is what a terminal says that does not know its size.
-      const [columns, rows] = [columnsOf(stdout), stdout.rows || 24]
+      const [columns, rows] = [terminalColumns(stdout), stdout.rows || 24]
       const lines = frame({ verdict, tracks, now: clock.now(), nextInMs, intervalMs, columns, rows, paint })
       const end = ours(END_OF_LINE)
       stdout.write(`${ours(BEGIN)}${lines.join(end)}${end}${ours(END)}`)

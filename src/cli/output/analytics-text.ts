@@ -19,7 +19,7 @@ export interface AnalyticsSummary {
   readonly stored: { readonly batches: number; readonly events: number; readonly bytes: number | undefined }
 }
 
-export function summarise({
+export function summariseEvents({
   counts,
   stored,
   now,

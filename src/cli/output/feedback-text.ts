@@ -1,4 +1,4 @@
-import type { CountedKind, DayCount, Pause } from '../../core/mail/feedback/sending.ts'
+import type { CountedKind, MailDayCount, Pause } from '../../core/mail/feedback/sending.ts'
 
 const KINDS: readonly (readonly [CountedKind, string])[] = [
   ['sent', 'sent'],
@@ -14,7 +14,7 @@ export function feedbackStatusText({
   counts,
   paused,
 }: {
-  readonly counts: readonly DayCount[]
+  readonly counts: readonly MailDayCount[]
   readonly paused: Pause | undefined
 }): string {
   const pause = paused ? [`courses are paused: ${paused.reason}; platformctl course resume goes on`, ''] : []
@@ -27,7 +27,11 @@ export function feedbackStatusText({
   return [...pause, ...tables].join('\n')
 }
 
-function table(title: string, counts: readonly DayCount[], keyOf: (count: DayCount) => string): string {
+function table(
+  title: string,
+  counts: readonly MailDayCount[],
+  keyOf: (count: MailDayCount) => string,
+): string {
   const keys = [...new Set(counts.map(keyOf))].sort()
   const sumOf = (key: string, kind: CountedKind) =>
     counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)

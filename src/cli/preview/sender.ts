@@ -7,7 +7,7 @@ import { openPlatform } from '../../daemon/platform.ts'
 import type { Context } from '../context.ts'
 
 /** Sends one mail with sample values, as the environment says. */
-export interface Sender {
+export interface PreviewSender {
   /** What to configure before it can send; undefined if it can. */
   readonly missing: string | undefined
   send(test: {
@@ -19,7 +19,7 @@ export interface Sender {
   }): Promise<SendEmailResult>
 }
 
-export function openSender({ platform, clock, random }: Context, env: Environment): Sender {
+export function openSender({ platform, clock, random }: Context, env: Environment): PreviewSender {
   return {
     missing: missingOf(platform, env),
     async send({ mail, name, slots, to }) {

@@ -9,7 +9,7 @@ import { chooseCourse, coursesPage } from './courses-page.ts'
 import { mailLanguages } from './languages.ts'
 import { chooseLanguages, languagesPage } from './languages-page.ts'
 import { meaningsPage, previewPage, previewPolicy } from './page.ts'
-import type { Sender } from './sender.ts'
+import type { PreviewSender } from './sender.ts'
 import { templateFault, type Workshop } from './workshop.ts'
 
 /** Gmail shows no more of a mail's HTML than this. */
@@ -19,7 +19,7 @@ const CLIP_BYTES = 102 * 1024
 export async function servePreview(
   workshop: Workshop,
   port: number,
-  sender: Sender,
+  sender: PreviewSender,
   school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const streams = new Set<ServerResponse>()
@@ -50,7 +50,7 @@ export async function servePreview(
 interface Served {
   readonly workshop: Workshop
   readonly streams: Set<ServerResponse>
-  readonly sender: Sender
+  readonly sender: PreviewSender
   readonly token: string
   readonly school: School
 }

@@ -3,7 +3,7 @@ import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
-import type { Outcome, Recorded } from '../mail/transport.ts'
+import type { Outcome, WaitUntilRecorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
 import type { Course, DispatchResult } from './course.ts'
@@ -242,7 +242,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       readonly plan: Plan
       readonly text: LessonTextToSend
       readonly signal: AbortSignal
-      readonly recorded: Recorded
+      readonly recorded: WaitUntilRecorded
     }): Promise<SendOutcome> {
       const { slots, unsubscribeUrl } = mailFor(claim)
       const mail: Mail = {

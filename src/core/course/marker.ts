@@ -1,6 +1,6 @@
 import type { Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
-import type { Recorded } from '../mail/transport.ts'
+import type { WaitUntilRecorded } from '../mail/transport.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
 /** How long a finished send waits for others to share its commit: longer where commits take longer. */
@@ -23,7 +23,7 @@ export interface Marker {
   /** Call it when a message goes out. */
   begin(claim: Claim): {
     /** For the transport, which may hold its next message until this one is durable. */
-    readonly recorded: Recorded
+    readonly recorded: WaitUntilRecorded
     /** Call it when what became of the message is known. */
     readonly answered: () => void
   }

@@ -371,7 +371,7 @@ export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecor
 }
 
 /** Longest in hand first, so that what dies again and again never keeps a lesson past the life of its key; then the oldest. */
-export function inTurn(a: Claim, b: Claim): number {
+export function compareClaims(a: Claim, b: Claim): number {
   return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
 }
 

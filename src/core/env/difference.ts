@@ -1,7 +1,7 @@
 import type { Dialect } from './dialects/read.ts'
 
 /** What the readers make of one name; undefined: no value at all. Values are trimmed. */
-export type Sight = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
+export type DialectReadings = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
 
 export interface Difference {
   readonly cause: string
@@ -99,7 +99,7 @@ const HABITS: Readonly<Record<HabitName, Habit>> = {
 }
 
 /** Undefined: all see the same. `line` is the whole line of the assignment, as it is in the file. */
-export function differenceIn(name: string, line: string, sight: Sight): Difference | undefined {
+export function differenceIn(name: string, line: string, sight: DialectReadings): Difference | undefined {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
   const [first, ...rest] = groups
   if (first === undefined || rest.length === 0) return undefined

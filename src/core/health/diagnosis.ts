@@ -36,13 +36,13 @@ export function isRefused(health: RemoteHealth): boolean {
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
 /** Which other services each one asks; whatever an answer claims beyond this explains nothing, so blame never goes in circles. */
-export type Asks = ReadonlyMap<Service, readonly Service[]>
+export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
 /** A service asks those whose names its probes have. */
-export function asksOf(
+export function dependenciesOf(
   probes: readonly { readonly name: string; readonly service: string }[],
   services: readonly { readonly name: string }[],
-): Asks {
+): Dependencies {
   const names = new Set(services.map(({ name }) => name))
   return new Map(
     services.map(({ name }) => [
@@ -56,7 +56,7 @@ export function asksOf(
  * Tells origin from consequence: a probe that bears the name of another service which is itself in trouble is
  * explained by that one; whatever is left is a root cause.
  */
-export function diagnose(results: readonly RemoteHealth[], asks: Asks): Diagnosis {
+export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): Diagnosis {
   const byService = new Map(results.map((health) => [health.service, health]))
   const explainedBy = (service: Service, probe: string, state: RemoteState): Service | undefined => {
     const other = byService.get(asks.get(service)?.find((name) => name === probe) ?? service)

@@ -30,7 +30,7 @@ const ACCEPT: Readonly<Record<HealthFormat | 'any', string>> = {
   any: 'application/json, application/health+json;q=0.9, */*;q=0.8',
 }
 
-export interface ProbeInput {
+export interface RemoteProbeInput {
   readonly service: Service
   /** The service's root; the path of its health is added. */
   readonly url: string
@@ -49,7 +49,7 @@ export interface ProbeInput {
 }
 
 /** Asks one service for its health. Never rejects, and is over in `timeoutMs` whatever hangs. */
-export async function probeRemote(input: ProbeInput): Promise<RemoteHealth> {
+export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth> {
   const { service, url, clock, token, format = 'platformctl' } = input
   const deep = input.deep && service === WEB
   const target = new URL(url)

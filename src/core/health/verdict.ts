@@ -1,7 +1,7 @@
 import type { Service } from '../service.ts'
 import {
-  type Asks,
   becauseOf,
+  type Dependencies,
   type Diagnosis,
   diagnose,
   isRefused,
@@ -15,7 +15,7 @@ export interface Expectations {
   readonly strict: boolean
   /** Every service must run this build. */
   readonly expectBuild: string | undefined
-  readonly asks: Asks
+  readonly asks: Dependencies
 }
 
 export interface Verdict {

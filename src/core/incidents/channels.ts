@@ -6,7 +6,7 @@ import type { CompiledMail } from '../mail/template.ts'
 import type { Secret } from '../secret.ts'
 import { REMINDER_MS } from './due.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
-import type { Channel, TellOutcome } from './teller.ts'
+import type { AlertOutcome, Channel } from './teller.ts'
 import type { AlertText } from './text.ts'
 import { webhookKind, webhookRequest } from './webhook.ts'
 
@@ -31,7 +31,7 @@ export function webhookChannel({
   const to = webhookKind(url.reveal())
   return {
     name: 'webhook',
-    async tell({ id, kind, incident }): Promise<TellOutcome> {
+    async tell({ id, kind, incident }): Promise<AlertOutcome> {
       const text = textOf(incident, kind)
       const { headers, body } = webhookRequest(to, {
         message: { id, kind, incident, text },
@@ -72,7 +72,7 @@ export function mailChannel({
 }): Channel {
   return {
     name: 'mail',
-    async tell({ id, kind, incident }): Promise<TellOutcome> {
+    async tell({ id, kind, incident }): Promise<AlertOutcome> {
       const mailer = open(alertMail(textOf(incident, kind)))
       try {
         const outcome = await mailer.send({

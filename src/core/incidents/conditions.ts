@@ -4,7 +4,7 @@ import { WEB } from '../service.ts'
 
 /** What the daemon knows of itself that no probe of health says. Parts that could not be looked at are left out. */
 export interface SelfObservations {
-  readonly certificates: readonly CertificateLook[]
+  readonly certificates: readonly CertificateCheck[]
   /** When the first lesson that nobody has tried to send became due; undefined: none waits. */
   readonly lessonsDueSince?: { readonly at: number | undefined }
   readonly disk?: { readonly freeBytes: number; readonly bytes: number }
@@ -15,7 +15,7 @@ export interface SelfObservations {
   readonly mailRefused: string | undefined
 }
 
-export interface CertificateLook {
+export interface CertificateCheck {
   /** The variable that holds the address. */
   readonly variable: string
   /** UTC milliseconds. */
@@ -69,7 +69,7 @@ function result(reason: string | undefined): ProbeResult {
   return reason === undefined ? { state: 'ok', checked: true } : { state: 'failing', checked: true, reason }
 }
 
-function certificateReason(certificates: readonly CertificateLook[], now: number): string | undefined {
+function certificateReason(certificates: readonly CertificateCheck[], now: number): string | undefined {
   const reasons = certificates.flatMap(({ variable, validFrom, validTo, fault }) => {
     const left = validTo - now
     if (left <= 0) return [`that of ${variable} has expired (${day(validTo)})`]

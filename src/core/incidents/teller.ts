@@ -4,7 +4,7 @@ import { dueMessages } from './due.ts'
 import type { IncidentStore, MessageKind, StoredIncident } from './incident.ts'
 
 /** What became of one attempt; `transient` is tried again. */
-export type TellOutcome =
+export type AlertOutcome =
   | { readonly kind: 'sent' }
   | { readonly kind: 'transient' | 'permanent'; readonly reason: string }
 
@@ -17,7 +17,7 @@ export interface Channel {
     readonly id: string
     readonly kind: MessageKind
     readonly incident: StoredIncident
-  }): Promise<TellOutcome>
+  }): Promise<AlertOutcome>
 }
 
 /** Longer than any attempt takes: nobody else sends while one is under way. */
@@ -28,12 +28,12 @@ const INCIDENTS = 200
 const MESSAGES = 2000
 
 /** The same for every attempt, so that a receiver can tell a repetition. */
-export function messageId(incident: string, kind: MessageKind): string {
+export function alertMessageId(incident: string, kind: MessageKind): string {
   return `alert.${incident}.${kind}`
 }
 
 /** Tells what is due on every channel, each message once over everything that shares the store. */
-export async function tellDue({
+export async function sendDueAlerts({
   store,
   channels,
   clock,
@@ -76,11 +76,11 @@ async function tellOne({
   readonly kind: MessageKind
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
-}): Promise<TellOutcome | undefined> {
+}): Promise<AlertOutcome | undefined> {
   const key = { incident: incident.id, kind, channel: channel.name }
   const attempt = await store.claim({ ...key, now: clock.now(), leaseMs: LEASE_MS })
   if (attempt === undefined) return undefined
-  const outcome = await channel.tell({ id: messageId(incident.id, kind), kind, incident })
+  const outcome = await channel.tell({ id: alertMessageId(incident.id, kind), kind, incident })
   const now = clock.now()
   const pause = outcome.kind === 'transient' ? BACKOFF_MS[attempt - 1] : undefined
   const recorded = outcome.kind === 'sent' ? 'sent' : pause === undefined ? 'failed' : 'pending'

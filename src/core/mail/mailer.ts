@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
-import type { Message, Outcome, Recorded } from './transport.ts'
+import type { Message, Outcome, WaitUntilRecorded } from './transport.ts'
 
 /** What is to be mailed, before it is rendered. */
 export interface Mail {
@@ -45,7 +45,7 @@ export interface Mailer {
   /** The complete message; rejects with a SlotError when the slots do not fit the template. */
   compose(mail: Mail): Promise<Message>
   /** Never rejects. `recorded`: see `Transport`. */
-  send(mail: Mail, signal?: AbortSignal, recorded?: Recorded): Promise<SendOutcome>
+  send(mail: Mail, signal?: AbortSignal, recorded?: WaitUntilRecorded): Promise<SendOutcome>
   /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>
   close(): Promise<void>

@@ -5,7 +5,14 @@ import { dkimPrivateKey } from './dkim-key.ts'
 import type { BounceAddresses } from './feedback/bounce-address.ts'
 import type { Mail, Mailer, SendOutcome } from './mailer.ts'
 import { type CompiledMail, type CompiledMails, mailIn } from './template.ts'
-import { LINES, type Message, type Outcome, PATIENCE_MS, type Recorded, type Transport } from './transport.ts'
+import {
+  LINES,
+  type Message,
+  type Outcome,
+  PATIENCE_MS,
+  type Transport,
+  type WaitUntilRecorded,
+} from './transport.ts'
 import type { DkimSigner } from './transports/dkim.ts'
 
 function templateIn(
@@ -92,7 +99,7 @@ async function carried(
   transport: Transport,
   message: Message,
   signal: AbortSignal | undefined,
-  recorded: Recorded | undefined,
+  recorded: WaitUntilRecorded | undefined,
 ): Promise<Outcome> {
   try {
     const outcome: unknown = await transport.send(message, signal, recorded)

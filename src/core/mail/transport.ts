@@ -38,7 +38,7 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** Waits until what became of a message is stored for good. */
-export type Recorded = () => Promise<void>
+export type WaitUntilRecorded = () => Promise<void>
 
 /** How many messages a transport carries at once; more would only wait in its line, handed over but not gone. */
 export const LINES = { smtp: 20, api: 50 } as const
@@ -57,7 +57,7 @@ export interface Transport {
    * hurries the commit. Where the provider recognizes no repeats, complete no message on a connection before the last
    * one that it took there is recorded: a crash then repeats at most one message for each connection.
    */
-  send(message: Message, signal?: AbortSignal, recorded?: Recorded): Promise<Outcome>
+  send(message: Message, signal?: AbortSignal, recorded?: WaitUntilRecorded): Promise<Outcome>
   /** Connects and authenticates without sending; rejects with a reason free of secrets. */
   verify(signal?: AbortSignal): Promise<void>
   close(): Promise<void>

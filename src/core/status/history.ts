@@ -7,7 +7,7 @@ import type { Histogram } from './histogram.ts'
 export const DAYS_KEPT = 90
 export const HOURS_KEPT = 25
 /** The newest of one probe: a probe that flaps for 90 days must not fill the disk. */
-export const INCIDENTS_KEPT = 200
+export const INCIDENTS_KEPT_PER_PROBE = 200
 /** A fault that was last seen longer ago than this is over: what comes after a silence is another one. */
 export const SAME_INCIDENT_MS = 10 * 60 * 1000
 

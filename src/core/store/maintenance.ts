@@ -9,7 +9,7 @@ export class StoreMaintenanceError extends Error {
 export const BACKUP_AT = 'backup_at'
 
 /** What a file keeps: the course and all that belongs to it, or the events of visitors. */
-export type Holds = 'course' | 'analytics'
+export type StoreContent = 'course' | 'analytics'
 
 export interface MaintenanceStatus {
   readonly kind: 'sqlite' | 'postgres'

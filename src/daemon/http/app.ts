@@ -10,7 +10,7 @@ import type { Answered } from '../metrics/metrics.ts'
 import type { Frame } from '../pages/frame.ts'
 import { prefersHtml } from './accept.ts'
 import type { BodyShare } from './body-memory.ts'
-import { type AllowsOrigin, preflight, shareWith } from './cors.ts'
+import { type AllowsOrigin, addCorsHeaders, preflight } from './cors.ts'
 import type { Gate } from './gate.ts'
 import { errorResponse } from './problem.ts'
 import type { RouteRequest, RouteTable } from './route.ts'
@@ -112,7 +112,7 @@ export function createApp({
         })
       : ((allowsOrigin && preflight(request, facts.id, allowsOrigin)) ??
         (await app.fetch(request, { facts, socket: incomingOf(environment)?.socket })))
-    if (allowsOrigin) shareWith(request, response, allowsOrigin)
+    if (allowsOrigin) addCorsHeaders(request, response, allowsOrigin)
     const durationMs = monotonic() - began
     const route = facts.route === undefined ? undefined : routeOf(facts.route, healthPath).path
     const { status } = response

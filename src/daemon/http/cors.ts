@@ -20,7 +20,7 @@ export function preflight(
 }
 
 /** Never a wildcard and never credentials: an allowed origin is named, any other gets no header at all. */
-export function shareWith(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
+export function addCorsHeaders(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
   const origin = request.headers.get('origin')
   if (origin === null) return
   // What one origin got must not be served to another from a cache.

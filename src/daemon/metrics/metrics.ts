@@ -7,7 +7,7 @@ import type { FeedbackProviderName } from '../../core/feedback-providers.ts'
 import type { HealthReport, ProbeResult } from '../../core/health/probe.ts'
 import type { Health } from '../../core/health/runner.ts'
 import { FEEDBACK_KINDS, type FeedbackKind } from '../../core/mail/feedback/event.ts'
-import type { DayCount, Pause } from '../../core/mail/feedback/sending.ts'
+import type { MailDayCount, Pause } from '../../core/mail/feedback/sending.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoreStatus } from '../../core/store/store.ts'
 import { within } from '../../core/wait.ts'
@@ -30,7 +30,7 @@ export interface MetricsOptions {
         readonly counts: () => Promise<CourseCounts>
         readonly status: () => Promise<StoreStatus>
         /** Of today. */
-        readonly mail: () => Promise<readonly DayCount[]>
+        readonly mail: () => Promise<readonly MailDayCount[]>
         readonly pause: () => Promise<Pause | undefined>
       }
     | undefined

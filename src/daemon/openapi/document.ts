@@ -7,7 +7,7 @@ import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
 import { SERVICE_MARK } from '../service-schema.ts'
 import { ErrorAnswer } from './answers.ts'
-import type { Answer, Body, Operation, Operations, Parameter, Security } from './operation.ts'
+import type { Answer, Body, Operation, Parameter, RouteOperations, Security } from './operation.ts'
 import { healthOperation } from './operations/health.ts'
 import { operationsOf } from './operations.ts'
 
@@ -112,7 +112,7 @@ export function openapiDocument(
   ) as Document
 }
 
-function webRoutes(described: Operations, served: readonly WebRoute[]): readonly DescribedRoute[] {
+function webRoutes(described: RouteOperations, served: readonly WebRoute[]): readonly DescribedRoute[] {
   return served.flatMap((route) => {
     const { path, methods } = ROUTES[route]
     const operations = Object.entries(described[route]) as [string, Operation][]

@@ -51,6 +51,6 @@ export interface Operation {
 }
 
 /** A row for each route and each of its methods: one that is missing does not compile. */
-export type Operations = {
+export type RouteOperations = {
   readonly [Name in WebRoute]: Readonly<Record<(typeof ROUTES)[Name]['methods'][number], Operation>>
 }

@@ -1,5 +1,5 @@
 import type { Platform } from '../../core/platform.ts'
-import type { Operations } from './operation.ts'
+import type { RouteOperations } from './operation.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { analyticsOperations } from './operations/analytics.ts'
 import { courseOperations } from './operations/course.ts'
@@ -21,7 +21,7 @@ export function operationsOf({
   courses,
   events,
   heartbeats,
-}: Pick<Platform, 'mails' | 'courses' | 'events' | 'heartbeats'>): Operations {
+}: Pick<Platform, 'mails' | 'courses' | 'events' | 'heartbeats'>): RouteOperations {
   return {
     ...STATUS,
     ...METRICS,

@@ -7,7 +7,7 @@ import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createNotices, NOTICES, type Notice } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
 import { isSilent } from '../../../src/core/incidents/due.ts'
-import { tellDue } from '../../../src/core/incidents/teller.ts'
+import { sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
 import type { Message, Outcome } from '../../../src/core/mail/transport.ts'
@@ -98,7 +98,7 @@ async function world(kind: StoreKind) {
       course,
       /** What the daemon does after a round of looks. */
       async round() {
-        await tellDue({ store: store.incidents, channels, clock, log: silentLog })
+        await sendDueAlerts({ store: store.incidents, channels, clock, log: silentLog })
         sender.send()
         await sender.sent()
       },

@@ -3,10 +3,10 @@ import { dueAt, finish, nextLesson, release, settle } from '../../../src/core/co
 import type { Claim } from '../../../src/core/course/store.ts'
 import {
   claimOf,
+  compareClaims,
   endByFeedback,
   enrol,
   enrolRefusal,
-  inTurn,
   lostAttempt,
   newSubscription,
   readConfirmation,
@@ -172,7 +172,7 @@ test('claims go out with the longest in hand first, then the oldest', () => {
     { ...claim, firstAttemptAt: 2, confirmedAt: 1 },
     { ...claim, firstAttemptAt: 1, confirmedAt: 3 },
     { ...claim, firstAttemptAt: 1, confirmedAt: 2 },
-  ].sort(inTurn)
+  ].sort(compareClaims)
   expect(order.map(({ firstAttemptAt, confirmedAt }) => [firstAttemptAt, confirmedAt])).toEqual([
     [1, 2],
     [1, 3],

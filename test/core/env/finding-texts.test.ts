@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { alertFindings } from '../../../src/core/env/alert-findings.ts'
 import { createContract } from '../../../src/core/env/contract.ts'
-import { differenceIn, list, type Sight } from '../../../src/core/env/difference.ts'
+import { type DialectReadings, differenceIn, list } from '../../../src/core/env/difference.ts'
 import { LIVE_FINDINGS, WARNINGS } from '../../../src/core/env/explanations.ts'
 import { missingPackages } from '../../../src/core/env/packages.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
@@ -287,7 +287,10 @@ test('a package that is asked for and not installed is a finding of those who as
 describe('a difference between readers', () => {
   const see = (line: string, ...values: (string | undefined)[]) => {
     const readers = ['node', 'compose', 'systemd', 'docker'] as const
-    const sight = values.map((value, index) => ({ dialect: readers[index] ?? 'node', value })) satisfies Sight
+    const sight = values.map((value, index) => ({
+      dialect: readers[index] ?? 'node',
+      value,
+    })) satisfies DialectReadings
     const found = differenceIn('X', line, sight)
     return found && `${found.cause} ${found.fix}`
   }

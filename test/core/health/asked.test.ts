@@ -15,7 +15,7 @@ import {
   storeProbe,
 } from '../../../src/core/health/engine-probes.ts'
 import { readForeign } from '../../../src/core/health/foreign.ts'
-import { type ProbeInput, probeRemote } from '../../../src/core/health/prober.ts'
+import { probeRemote, type RemoteProbeInput } from '../../../src/core/health/prober.ts'
 import { readReport } from '../../../src/core/health/remote-report.ts'
 import { verdictOf } from '../../../src/core/health/verdict.ts'
 
@@ -49,7 +49,7 @@ beforeEach(() => {
   asked = []
   answer = { status: 200, body: body() }
 })
-const probe = (input: Partial<ProbeInput>) =>
+const probe = (input: Partial<RemoteProbeInput>) =>
   probeRemote({
     service: 'web',
     url,
@@ -61,7 +61,7 @@ const probe = (input: Partial<ProbeInput>) =>
     ...input,
   })
 
-test.each<[address: string, input: Partial<ProbeInput>, request: string]>([
+test.each<[address: string, input: Partial<RemoteProbeInput>, request: string]>([
   ['', {}, '/api/health undefined'],
   ['/', {}, '/api/health undefined'],
   ['/base', {}, '/base/api/health undefined'],
@@ -76,7 +76,7 @@ test.each<[address: string, input: Partial<ProbeInput>, request: string]>([
   expect(asked).toEqual([request])
 })
 
-test.each<[number, Partial<ProbeInput>, string]>([
+test.each<[number, Partial<RemoteProbeInput>, string]>([
   [401, { deep: true }, 'token_missing'],
   [401, { deep: true, token: 'wrong' }, 'unauthorised'],
   [401, {}, 'unauthorised'],

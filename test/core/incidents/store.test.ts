@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
-import { type Channel, tellDue } from '../../../src/core/incidents/teller.ts'
+import { type Channel, sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 
@@ -151,9 +151,12 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
   const ids = Array.from({ length: 60 }, (_, index) => `incident-${index}`)
   for (const id of ids) await incidents.open(incident(id, id))
   for (let round = 0; round < 2000; round += 1) {
-    await tellDue({ store: incidents, channels: [channel], clock: { now: () => now }, log: silentLog }).catch(
-      () => {},
-    )
+    await sendDueAlerts({
+      store: incidents,
+      channels: [channel],
+      clock: { now: () => now },
+      log: silentLog,
+    }).catch(() => {})
     // Past the lease of whoever was killed.
     now += 91_000
     const open = (await incidents.messages(2000)).filter(

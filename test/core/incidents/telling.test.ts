@@ -10,7 +10,12 @@ import {
   type MessageRecord,
   type StoredIncident,
 } from '../../../src/core/incidents/incident.ts'
-import { type Channel, messageId, type TellOutcome, tellDue } from '../../../src/core/incidents/teller.ts'
+import {
+  type AlertOutcome,
+  alertMessageId,
+  type Channel,
+  sendDueAlerts,
+} from '../../../src/core/incidents/teller.ts'
 import { alertText } from '../../../src/core/incidents/text.ts'
 import { webhookKind, webhookRequest } from '../../../src/core/incidents/webhook.ts'
 import { silentLog } from '../../../src/core/log.ts'
@@ -95,7 +100,7 @@ test('a silence holds from its first millisecond to the last before its end', ()
 })
 
 /** An open incident in a store, told by a channel that answers so. */
-async function telling(answer: () => TellOutcome) {
+async function telling(answer: () => AlertOutcome) {
   const { incidents: store } = await openTestStore(undefined)
   await store.open(incident())
   let now = NOW
@@ -118,7 +123,7 @@ async function telling(answer: () => TellOutcome) {
     logged,
     at: async (after: number, channels = [channel]) => {
       now = NOW + after
-      await tellDue({
+      await sendDueAlerts({
         store,
         channels,
         clock: { now: () => now },
@@ -167,10 +172,10 @@ test('a sent message and a permanently refused one are each tried under one id, 
   const refused = await telling(() => ({ kind: 'permanent', reason: 'gone' }))
   expect([await refused.at(0), await refused.at(HOUR)]).toEqual([1, 0])
   expect(await refused.store.messages(9)).toMatchObject([{ outcome: 'failed', reason: 'gone' }])
-  expect(messageId('one', 'reminder-2')).toBe('alert.one.reminder-2')
+  expect(alertMessageId('one', 'reminder-2')).toBe('alert.one.reminder-2')
 })
 
-test.each<[number | 'silence', TellOutcome]>([
+test.each<[number | 'silence', AlertOutcome]>([
   [200, { kind: 'sent' }],
   [204, { kind: 'sent' }],
   [302, { kind: 'transient', reason: 'the webhook answered 302' }],
@@ -203,7 +208,7 @@ test.each<[number | 'silence', TellOutcome]>([
   expect(cancelled).toBe(status !== 204 && status !== 'silence')
 })
 
-test.each<[SendOutcome | 'throws', TellOutcome | 'throws']>([
+test.each<[SendOutcome | 'throws', AlertOutcome | 'throws']>([
   [{ kind: 'sent', id: 'x' }, { kind: 'sent' }],
   [
     { kind: 'permanent', hardBounce: true, reason: 'r' },
@@ -451,7 +456,7 @@ test('200 incidents and 2,000 messages are looked back at, and 1,000 incidents a
       limits.push(limit)
       return read(limit)
     }
-  await tellDue({
+  await sendDueAlerts({
     store: { ...store, list: noting(store.list), messages: noting(store.messages) },
     channels: [{ name: 'webhook', tell: async () => ({ kind: 'sent' }) }],
     clock: { now: () => NOW },

@@ -3,7 +3,7 @@ import type { Policy } from './policy.ts'
 /** Whole microseconds, so that the script in the shared store computes the very same numbers. */
 export type Micros = number
 
-export interface Taken {
+export interface GcraResult {
   readonly allowed: boolean
   /** Requests that may follow at once. */
   readonly remaining: number
@@ -25,7 +25,7 @@ export function takeOne(
   arrival: Micros | undefined,
   now: Micros,
   policy: Policy,
-): Taken & { readonly arrival: Micros } {
+): GcraResult & { readonly arrival: Micros } {
   const each = interval(policy)
   const burst = each * policy.quota
   const from = arrival === undefined || arrival < now ? now : arrival

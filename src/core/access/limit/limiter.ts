@@ -1,8 +1,8 @@
-import type { Taken } from './gcra.ts'
+import type { GcraResult } from './gcra.ts'
 import type { Policy } from './policy.ts'
 
 /** A count, and the policy it was made under (half the asked one while a shared store is down). */
-export interface RateLimitDecision extends Taken {
+export interface RateLimitDecision extends GcraResult {
   readonly policy: Policy
 }
 

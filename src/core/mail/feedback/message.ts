@@ -32,7 +32,7 @@ export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
  * and older Exchange and Gmail servers return a message. A bounce is hard only for a status code that says so; text
  * without a code is reported as not understood.
  */
-export async function readReport(raw: Uint8Array): Promise<MessageReport> {
+export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   if (raw.byteLength > LONGEST_REPORT_BYTES)
     return { kind: 'not-understood', reason: 'it is larger than 4 MB' }
   let email: Email

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../durations.ts'
-import { type DayCount, dayNameOf } from './sending.ts'
+import { dayNameOf, type MailDayCount } from './sending.ts'
 
 /** What was sent on one day, in UTC, and what was reported on it. */
 export interface DayOfMail {
@@ -18,12 +18,12 @@ export function firstOfDays(days: number, now: number): number {
 
 /** The last days, oldest first, over all sources and recipients; a day without mail is there with zeros. */
 export function dailyMail(
-  counts: readonly DayCount[],
+  counts: readonly MailDayCount[],
   { days, now }: { days: number; now: number },
 ): readonly DayOfMail[] {
   return Array.from({ length: days }, (_, index) => {
     const day = dayNameOf(firstOfDays(days, now) + index * DAY_MS)
-    const of = (kind: DayCount['kind']) =>
+    const of = (kind: MailDayCount['kind']) =>
       counts.reduce((sum, one) => (one.day === day && one.kind === kind ? sum + one.count : sum), 0)
     return {
       day,

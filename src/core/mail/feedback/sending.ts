@@ -16,7 +16,7 @@ export interface MailCount {
   readonly count: number
 }
 
-export interface DayCount {
+export interface MailDayCount {
   /** `2026-11-22` */
   readonly day: string
   readonly kind: CountedKind
@@ -41,7 +41,7 @@ export interface SendingStore {
   /** Ends the pause and gives it; what was counted before no longer asks for one. */
   resume(now: number, audit: AuditEntry): Promise<Pause | undefined>
   /** Counts of days, from the day of that moment on. */
-  days(since: number): Promise<readonly DayCount[]>
+  days(since: number): Promise<readonly MailDayCount[]>
   /** Takes the next places for that many messages, and gives the microseconds to wait for the first one. */
   reserve(input: { readonly messages: number; readonly intervalUs: number }): Promise<number>
   /** Forgets minutes before that moment. */
@@ -58,7 +58,7 @@ export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
 export const dayNameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 
 /** Counts summed up by minute and by day, in an order that two writers share. */
-export function countRows(counts: readonly MailCount[]) {
+export function sumCounts(counts: readonly MailCount[]) {
   const minutes = new Map<string, { minute: number; kind: CountedKind; count: number }>()
   const days = new Map<
     string,

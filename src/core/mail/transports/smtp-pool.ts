@@ -1,5 +1,5 @@
 import type { SmtpFault } from '../outcome.ts'
-import type { Recorded } from '../transport.ts'
+import type { WaitUntilRecorded } from '../transport.ts'
 import { openSession, type SessionOptions, type SmtpMessage, type SmtpSession } from './smtp-session.ts'
 
 export interface SmtpPool {
@@ -7,7 +7,7 @@ export interface SmtpPool {
   send(
     message: SmtpMessage,
     signal: AbortSignal | undefined,
-    recorded?: Recorded,
+    recorded?: WaitUntilRecorded,
   ): Promise<SmtpFault | undefined>
   /** Rejects with an SmtpFault. */
   verify(signal: AbortSignal | undefined): Promise<void>
@@ -53,7 +53,11 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
     }
   }
 
-  async function attempt(message: SmtpMessage, signal: AbortSignal | undefined, recorded?: Recorded) {
+  async function attempt(
+    message: SmtpMessage,
+    signal: AbortSignal | undefined,
+    recorded?: WaitUntilRecorded,
+  ) {
     const session = await take(signal)
     const kept = session.sent > 0
     const fault = await session.send(message, signal, recorded)

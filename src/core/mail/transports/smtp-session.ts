@@ -1,7 +1,7 @@
 import type { Readable, Transform } from 'node:stream'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import type { SmtpFault } from '../outcome.ts'
-import type { Recorded } from '../transport.ts'
+import type { WaitUntilRecorded } from '../transport.ts'
 
 /** One open, authenticated line to the mail server. */
 export interface SmtpSession {
@@ -16,7 +16,7 @@ export interface SmtpSession {
   send(
     message: SmtpMessage,
     signal: AbortSignal | undefined,
-    recorded?: Recorded,
+    recorded?: WaitUntilRecorded,
   ): Promise<SmtpFault | undefined>
   /** Ends the line politely. */
   quit(): void
@@ -47,7 +47,7 @@ export function openSession(
   return new Promise((resolve, reject: (fault: SmtpFault) => void) => {
     const line = new SMTPConnection(options)
     const state = { alive: true, sent: 0 }
-    let before: Recorded | undefined
+    let before: WaitUntilRecorded | undefined
     const fail = (error: unknown) => {
       clearTimeout(patience)
       reject(faultOf(error, false))
@@ -121,7 +121,7 @@ function sendOn({
   readonly message: SmtpMessage
   readonly signal: AbortSignal | undefined
   /** Resolves when the message may be completed, rejects when it may not. */
-  readonly mayComplete: Recorded | undefined
+  readonly mayComplete: WaitUntilRecorded | undefined
   /** The message is complete from now on: the server may take it. */
   readonly onHandOver: () => void
   /** The server has said that it did not take it. */

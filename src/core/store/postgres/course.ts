@@ -12,9 +12,9 @@ import type {
 } from '../../course/store.ts'
 import {
   claimOf,
+  compareClaims,
   enrol,
   enrolRefusal,
-  inTurn,
   lostAttempt,
   newSubscription,
   readConfirmation,
@@ -410,7 +410,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         await takeDue(failed, Math.min(retries, limit - taken.length))
         await takeDue(fresh, limit - taken.length)
         await takeDue(failed, limit - taken.length)
-        return taken.flatMap((one) => claimOf(one) ?? []).sort(inTurn)
+        return taken.flatMap((one) => claimOf(one) ?? []).sort(compareClaims)
       }),
     keep: ({ claims, call, now, leaseMs }) =>
       guarded(async () => {

@@ -1,12 +1,12 @@
 import { BREAKER, breach } from '../../mail/feedback/breaker.ts'
 import {
-  countRows,
-  type DayCount,
   dayNameOf,
   type MailCount,
+  type MailDayCount,
   minuteOf,
   type Pause,
   type SendingStore,
+  sumCounts,
 } from '../../mail/feedback/sending.ts'
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
@@ -18,7 +18,7 @@ const FURTHEST_US = 60_000_000
 /** Adds to the counts, within the transaction of what is counted. */
 export async function addCounts(on: Queryable, counts: readonly MailCount[]): Promise<void> {
   if (counts.length === 0) return
-  const { minutes, days } = countRows(counts)
+  const { minutes, days } = sumCounts(counts)
   await on.query(
     `INSERT INTO platformctl.mail_minute AS m (minute, kind, count)
      SELECT minute, kind, count FROM jsonb_to_recordset($1::jsonb) AS r (minute bigint, kind text, count bigint)
@@ -95,7 +95,7 @@ export function postgresSending(pool: Pool): SendingStore {
       ),
     days: (since) =>
       guarded(async () => {
-        const { rows } = await pool.query<DayCount>(
+        const { rows } = await pool.query<MailDayCount>(
           'SELECT day, source, domain, kind, count FROM platformctl.mail_day WHERE day >= $1 ORDER BY day, source, domain, kind',
           [dayNameOf(since)],
         )

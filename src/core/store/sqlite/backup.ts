@@ -2,12 +2,17 @@ import { existsSync, linkSync, lstatSync, renameSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
-import { type BackupOptions, type BackupResult, type Holds, StoreMaintenanceError } from '../maintenance.ts'
+import {
+  type BackupOptions,
+  type BackupResult,
+  type StoreContent,
+  StoreMaintenanceError,
+} from '../maintenance.ts'
 import { connect, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { hashOf, pack, packingOf, unpack } from './image.ts'
 import { foreignObject } from './made-here.ts'
 import { makePrivateFile, makeScratch, type Scratch } from './scratch.ts'
-import { countRows } from './verify.ts'
+import { countTableRows } from './verify.ts'
 
 /**
  * Backs a store up while others write to it: one read transaction copies a consistent state (VACUUM INTO), the copy is
@@ -17,7 +22,7 @@ import { countRows } from './verify.ts'
 export async function backup(
   database: SqliteDatabase,
   file: string,
-  { holds, recipients }: BackupOptions & { readonly holds: Holds },
+  { holds, recipients }: BackupOptions & { readonly holds: StoreContent },
 ): Promise<BackupResult> {
   const packing = packingOf(file)
   if (file.endsWith('.age') !== recipients.length > 0)
@@ -46,7 +51,7 @@ export async function backup(
       recipients.length > 0 ? (await hashOf(packed)) === written : (await unpack(packed, undefined)) === hash
     if (!same)
       throw new StoreMaintenanceError(`what was written to ${file} reads back differently: check the disk.`)
-    giveName(packed, file)
+    moveIntoPlace(packed, file)
     await syncFolder(path.dirname(file))
     return { file, bytes: statSync(file).size, version, counts }
   } catch (error) {
@@ -57,7 +62,7 @@ export async function backup(
 }
 
 /** A second name, because a rename would replace a file that was made meanwhile; a rename where there are no links. */
-export function giveName(from: string, to: string): void {
+export function moveIntoPlace(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
@@ -69,7 +74,7 @@ export function giveName(from: string, to: string): void {
   }
 }
 
-function checkImage(image: string, holds: Holds): { version: number; counts: Record<string, number> } {
+function checkImage(image: string, holds: StoreContent): { version: number; counts: Record<string, number> } {
   const copy = connect({ file: image })
   try {
     const foreign = foreignObject(copy, holds)
@@ -82,7 +87,7 @@ function checkImage(image: string, holds: Holds): { version: number; counts: Rec
       throw new StoreMaintenanceError(
         `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
       )
-    return { version: schemaVersion(copy), counts: countRows(copy) }
+    return { version: schemaVersion(copy), counts: countTableRows(copy) }
   } finally {
     // Back to one file without a log of its own, as it is to be packed.
     copy.pragma('journal_mode = DELETE')
@@ -98,7 +103,7 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** What SQLite says of damaged pages as a sentence; any other error as it is. */
-export function damagedOr(file: string, error: unknown): unknown {
+export function explainDamage(file: string, error: unknown): unknown {
   if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return error
   return new StoreMaintenanceError(
     `${file} is damaged: platformctl db verify says where, and platformctl db restore puts a backup in its place.`,

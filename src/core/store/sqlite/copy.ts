@@ -1,7 +1,7 @@
 import type { CopySource, Table } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
-import { damagedOr } from './backup.ts'
+import { explainDamage } from './backup.ts'
 import { connect, migrate, type SqliteDatabase } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -19,7 +19,7 @@ export function sqliteSource(file: string): CopySource {
     database.exec('BEGIN IMMEDIATE')
   } catch (error) {
     database.close()
-    const said = damagedOr(file, error)
+    const said = explainDamage(file, error)
     if (said instanceof StoreOpenError || said instanceof StoreMaintenanceError) throw said
     throw inUse(file)
   }
@@ -28,7 +28,7 @@ export function sqliteSource(file: string): CopySource {
     try {
       return work()
     } catch (error) {
-      throw damagedOr(file, error)
+      throw explainDamage(file, error)
     }
   }
   const columns = (table: Table) =>
@@ -74,7 +74,7 @@ function opened(file: string): SqliteDatabase {
     return connect({ file, busyMs: 5000 })
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error
-    const said = damagedOr(file, error.cause)
+    const said = explainDamage(file, error.cause)
     throw said instanceof StoreMaintenanceError
       ? said
       : new StoreMaintenanceError(error.message, { cause: error })

@@ -13,9 +13,9 @@ import type {
 } from '../../course/store.ts'
 import {
   claimOf,
+  compareClaims,
   enrol,
   enrolRefusal,
-  inTurn,
   lostAttempt,
   newSubscription,
   readConfirmation,
@@ -457,7 +457,7 @@ export function sqliteCourse(
             }
             return claimOf(taken) ?? []
           })
-          .sort(inTurn)
+          .sort(compareClaims)
       })
     },
     keep: ({ claims, call, now, leaseMs }) =>

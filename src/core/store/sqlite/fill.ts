@@ -3,12 +3,12 @@ import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
-import { failed, giveName, syncFolder } from './backup.ts'
+import { failed, moveIntoPlace, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
 import { SAY_COURSES_FROM } from './course.ts'
 import { type JournalEntry, journalFile, openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { giveTo } from './restore.ts'
+import { changeOwner } from './restore.ts'
 import { makeScratch } from './scratch.ts'
 
 /** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
@@ -39,8 +39,8 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
       database.close()
-      giveTo(statSync(path.dirname(file)), image)
-      giveName(image, file)
+      changeOwner(statSync(path.dirname(file)), image)
+      moveIntoPlace(image, file)
       await syncFolder(path.dirname(file))
       return { counts }
     } finally {
@@ -119,5 +119,5 @@ function rememberWhoStaysOut(database: SqliteDatabase, file: string): void {
   ]
   if (entries.length === 0) return
   openJournal(file).add(...entries)
-  giveTo(statSync(path.dirname(file)), journalFile(file))
+  changeOwner(statSync(path.dirname(file)), journalFile(file))
 }

@@ -3,7 +3,7 @@ import { DAYS_KEPT, type History, type Period } from '../../status/history.ts'
 import { floor } from '../../status/looks.ts'
 import { type PeriodRow, periodOf } from '../period-rows.ts'
 import type { SqliteDatabase } from './connection.ts'
-import type { IncidentRow, SeriesRow } from './history-rows.ts'
+import type { HistoryIncidentRow, SeriesRow } from './history-rows.ts'
 
 /** All that is kept, as the status page reads it. */
 export function read(database: SqliteDatabase, now: number): Awaited<ReturnType<History['read']>> {
@@ -18,7 +18,7 @@ export function read(database: SqliteDatabase, now: number): Awaited<ReturnType<
     ) as (PeriodRow & { readonly series: number })[]
   const incidents = database
     .prepare('SELECT * FROM incident WHERE coalesce(ended_at, seen_at) >= ? ORDER BY began_at DESC LIMIT 500')
-    .all(now - DAYS_KEPT * DAY_MS) as IncidentRow[]
+    .all(now - DAYS_KEPT * DAY_MS) as HistoryIncidentRow[]
   const builds = database.prepare('SELECT service, build, since, seen_at AS seenAt FROM build').all()
   const named = new Map(series.map(({ id, service, probe }) => [id, { service, probe }]))
   const periodsOf = Map.groupBy(periods, (row) => `${row.series} ${row.length}`)

@@ -12,7 +12,7 @@ export interface SeriesRow {
   readonly reason: string | null
 }
 
-export interface IncidentRow {
+export interface HistoryIncidentRow {
   readonly id: number
   readonly series: number
   readonly state: Incident['state']

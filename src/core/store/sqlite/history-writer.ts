@@ -5,12 +5,12 @@ import {
   DAYS_KEPT,
   type History,
   HOURS_KEPT,
-  INCIDENTS_KEPT,
+  INCIDENTS_KEPT_PER_PROBE,
   SAME_INCIDENT_MS,
 } from '../../status/history.ts'
 import { floor, followLook, type PeriodDelta } from '../../status/looks.ts'
 import type { SqliteDatabase } from './connection.ts'
-import type { IncidentRow, SeriesRow } from './history-rows.ts'
+import type { HistoryIncidentRow, SeriesRow } from './history-rows.ts'
 
 /** A file has one: processes that share it are on one machine. */
 const RECORDER = ''
@@ -47,7 +47,7 @@ export function writer(database: SqliteDatabase): (round: Parameters<History['re
     dropFlapping: prepare(`
       DELETE FROM incident WHERE id IN (
         SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY series ORDER BY began_at DESC) AS place FROM incident)
-        WHERE place > ${INCIDENTS_KEPT})`),
+        WHERE place > ${INCIDENTS_KEPT_PER_PROBE})`),
   }
   let tidied = Number.NaN
 
@@ -68,7 +68,7 @@ export function writer(database: SqliteDatabase): (round: Parameters<History['re
   }
 
   function followIncident(series: number, at: number, state: ProbeState, reason: string | null): void {
-    const known = sql.open.get(series) as IncidentRow | undefined
+    const known = sql.open.get(series) as HistoryIncidentRow | undefined
     const silent = known !== undefined && at - known.seen_at > SAME_INCIDENT_MS
     if (state === 'degraded' || state === 'failing') {
       if (known !== undefined && !silent) {

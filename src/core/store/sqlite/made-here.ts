@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Holds } from '../maintenance.ts'
+import type { StoreContent } from '../maintenance.ts'
 import { createTables } from './analytics.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -19,7 +19,7 @@ const MOST_OBJECTS = 10_000
  * Reads the list of objects and nothing else: to read from a foreign view, or to check a foreign constraint, can take
  * for ever, and a foreign trigger would go on working in the store.
  */
-export function foreignObject(database: SqliteDatabase, holds: Holds): string | undefined {
+export function foreignObject(database: SqliteDatabase, holds: StoreContent): string | undefined {
   database.pragma('trusted_schema = OFF')
   const found = objects(database)
   const expected = new Map(expectedObjects(database, holds, found).map((one) => [keyOf(one), one]))
@@ -45,7 +45,7 @@ const objects = (database: SqliteDatabase) =>
 
 function expectedObjects(
   database: SqliteDatabase,
-  holds: Holds,
+  holds: StoreContent,
   found: readonly SchemaObject[],
 ): readonly SchemaObject[] {
   const reference = new Database(':memory:')

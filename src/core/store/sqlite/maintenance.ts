@@ -8,10 +8,10 @@ import {
   stepsFrom,
 } from '../maintenance.ts'
 import { listAudit } from './audit.ts'
-import { backup, damagedOr } from './backup.ts'
+import { backup, explainDamage } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { countRows, verifyDatabase } from './verify.ts'
+import { countTableRows, verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
 const BUSY_MS = 5000
@@ -29,7 +29,7 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
         readable: runsOn(database, MIGRATIONS.length),
         bytes: sizeOf(file),
         walBytes: sizeOf(`${file}-wal`),
-        counts: countRows(database),
+        counts: countTableRows(database),
         verifiedAt: verifiedAt(),
       })),
     pending: async () => {
@@ -103,7 +103,7 @@ async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw damagedOr(file, error)
+    throw explainDamage(file, error)
   }
 }
 

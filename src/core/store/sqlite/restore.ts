@@ -2,7 +2,7 @@ import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, s
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
-import { type Holds, StoreMaintenanceError } from '../maintenance.ts'
+import { type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
 import { StoreOpenError } from '../store.ts'
 import { insertAudit } from './audit.ts'
 import { failed, syncFolder } from './backup.ts'
@@ -13,7 +13,7 @@ import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { NOTHING_REPLAYED, type Replayed, replay } from './replay.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
-import { countRows, verifyDatabase } from './verify.ts'
+import { countTableRows, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
   readonly version: number
@@ -31,7 +31,7 @@ export interface RestorePart {
   readonly from: string
   /** The file in whose place it is put. */
   readonly to: string
-  readonly holds: Holds
+  readonly holds: StoreContent
 }
 
 export interface RestoreOptions {
@@ -140,7 +140,7 @@ function ownerOf(to: string): Owner {
 }
 
 /** Restored by the superuser, a store stays usable by the user that the daemon runs as. */
-export function giveTo({ uid, gid }: Owner, file: string): void {
+export function changeOwner({ uid, gid }: Owner, file: string): void {
   if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 
@@ -148,7 +148,7 @@ async function putInPlace({ to }: RestorePart, image: string, now: number): Prom
   const kept = isPresent(to) ? `${to}.before-${stamp(now)}` : undefined
   if (kept !== undefined && existsSync(kept))
     throw new StoreMaintenanceError(`${kept} exists: try again in a second.`)
-  giveTo(ownerOf(to), image)
+  changeOwner(ownerOf(to), image)
   if (kept === undefined) renameSync(image, to)
   else replace({ image, to, kept })
   await syncFolder(path.dirname(to))
@@ -166,7 +166,7 @@ async function check({
   readonly image: string
   readonly from: string
   readonly to: string
-  readonly holds: Holds
+  readonly holds: StoreContent
   readonly now: number
   readonly audit: AuditEntry | undefined
 }): Promise<Checked> {
@@ -197,7 +197,7 @@ async function check({
         throw new StoreMaintenanceError(`${from} is damaged and was not restored: ${result.faults[0]}.`)
       return {
         version: schemaVersion(database),
-        counts: countRows(database),
+        counts: countTableRows(database),
         faults: result.faults,
         replayed,
       }

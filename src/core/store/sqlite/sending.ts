@@ -1,12 +1,12 @@
 import { BREAKER, breach } from '../../mail/feedback/breaker.ts'
 import {
-  countRows,
-  type DayCount,
   dayNameOf,
   type MailCount,
+  type MailDayCount,
   minuteOf,
   type Pause,
   type SendingStore,
+  sumCounts,
 } from '../../mail/feedback/sending.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
@@ -24,7 +24,7 @@ export function sqliteCounts(database: SqliteDatabase): (counts: readonly MailCo
     'INSERT INTO mail_day (day, source, domain, kind, count) VALUES (@day, @source, @domain, @kind, @count) ON CONFLICT DO UPDATE SET count = count + excluded.count',
   )
   return (counts) => {
-    const rows = countRows(counts)
+    const rows = sumCounts(counts)
     for (const row of rows.minutes) minute.run(row)
     for (const row of rows.days) day.run(row)
   }
@@ -97,7 +97,7 @@ export function sqliteSending(
         addAudit(database, journal, audit)
         return pause
       }),
-    days: async (since) => guarded(() => sql.days.all(dayNameOf(since)) as DayCount[]),
+    days: async (since) => guarded(() => sql.days.all(dayNameOf(since)) as MailDayCount[]),
     reserve: ({ messages, intervalUs }) =>
       write(() => {
         const now = Math.floor(leaseNow() * 1000)

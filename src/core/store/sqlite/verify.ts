@@ -1,6 +1,6 @@
 import { type StoredSubscription, violations } from '../../course/invariants.ts'
 import type { LessonText } from '../../mail/lesson-text.ts'
-import type { Holds, VerifyResult } from '../maintenance.ts'
+import type { StoreContent, VerifyResult } from '../maintenance.ts'
 import { type PlanRow, planFaults } from '../plan-rows.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
@@ -11,7 +11,7 @@ const PAGE = 500
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
 export function verifyDatabase(
   database: SqliteDatabase,
-  { now, holds }: { readonly now: number; readonly holds: Holds },
+  { now, holds }: { readonly now: number; readonly holds: StoreContent },
 ): VerifyResult {
   const faults: string[] = []
   let checked = 0
@@ -76,7 +76,7 @@ function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription>
 }
 
 /** Rows of each table, by name. */
-export function countRows(database: SqliteDatabase): Record<string, number> {
+export function countTableRows(database: SqliteDatabase): Record<string, number> {
   const tables = database
     .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
     .pluck()

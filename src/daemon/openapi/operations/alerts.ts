@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { HeartbeatDefinition } from '../../../core/heartbeats.ts'
 import { BeatAnswer, BeatBody, SilenceAnswer, SilenceBody } from '../../routes/alerts.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { json } from './common.ts'
 
 export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
@@ -64,4 +64,4 @@ export const alertOperations = (heartbeats: readonly HeartbeatDefinition[]) =>
         errors: ['bad_request', 'unauthenticated', 'payload_too_large', 'store_unavailable'],
       },
     },
-  }) satisfies Partial<Operations>
+  }) satisfies Partial<RouteOperations>

@@ -1,7 +1,7 @@
 import type { EventDefinition } from '../../../core/analytics/events.ts'
 import { AnalyticsBody } from '../../routes/analytics.ts'
 import { AnalyticsAnswer } from '../answers.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { JSON_BODY } from './common.ts'
 
 /** `events`: the kinds that are counted, of which one is the example. */
@@ -47,7 +47,7 @@ export const analyticsOperations = (events: readonly EventDefinition[]) =>
         errors: [...JSON_BODY, 'store_unavailable'],
       },
     },
-  }) satisfies Partial<Operations>
+  }) satisfies Partial<RouteOperations>
 
 const SAMPLES = { string: 'one', number: 1, boolean: true } as const
 

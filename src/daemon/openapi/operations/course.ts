@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { CourseDefinition } from '../../../core/course/definition.ts'
 import { DispatchBody, Limit, subscribable, subscribeBody } from '../../routes/course.ts'
 import { ConfirmAnswer, DispatchAnswer, SubscribeAnswer, UnsubscribeAnswer } from '../answers.ts'
-import type { Operation, Operations, Parameter } from '../operation.ts'
+import type { Operation, Parameter, RouteOperations } from '../operation.ts'
 import { JSON_BODY, json, page } from './common.ts'
 
 const linkParameter = (name: string, description: string, example: string): Parameter => ({
@@ -187,7 +187,7 @@ export const courseOperations = (courses: readonly CourseDefinition[]) =>
         ],
       },
     },
-  }) satisfies Partial<Operations>
+  }) satisfies Partial<RouteOperations>
 
 function unsubscribe(summary: string, more = ''): Operation {
   return {

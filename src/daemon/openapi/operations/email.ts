@@ -4,7 +4,7 @@ import type { MailDefinition } from '../../../core/mail/definition.ts'
 import { emailBody } from '../../routes/email.ts'
 import { FeedbackBody } from '../../routes/feedback.ts'
 import { EmailAnswer, FeedbackAnswer } from '../answers.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { JSON_BODY, json } from './common.ts'
 
 /** The route that sends a mail, with the mails that somebody may ask for. */
@@ -90,7 +90,7 @@ export function emailOperations(definitions: readonly MailDefinition[]) {
         ],
       },
     },
-  } satisfies Partial<Operations>
+  } satisfies Partial<RouteOperations>
 }
 
 /** `magic-link` as `magicLink`: the name of its example. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { WEB } from '../../../core/service.ts'
 import { HealthAnswer, HealthJsonAnswer } from '../answers.ts'
-import type { Operation, Operations } from '../operation.ts'
+import type { Operation, RouteOperations } from '../operation.ts'
 
 const EXAMPLE_HEALTH = {
   state: 'degraded',
@@ -120,4 +120,4 @@ export const HEALTH = {
       notConfigured: ['mail', 'sharedstore'],
     }),
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

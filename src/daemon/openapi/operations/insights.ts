@@ -1,4 +1,4 @@
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { page } from './common.ts'
 
 export const INSIGHTS = {
@@ -12,4 +12,4 @@ export const INSIGHTS = {
       errors: ['unavailable'],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

@@ -1,4 +1,4 @@
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 
 export const METRICS = {
   metrics: {
@@ -11,4 +11,4 @@ export const METRICS = {
       errors: ['unauthenticated'],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

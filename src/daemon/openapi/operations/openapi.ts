@@ -1,5 +1,5 @@
 import { OpenapiAnswer } from '../answers.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { json } from './common.ts'
 
 export const OPENAPI = {
@@ -17,4 +17,4 @@ export const OPENAPI = {
       errors: [],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

@@ -1,6 +1,6 @@
 import { CheckoutBody, PaymentEventBody } from '../../routes/payments.ts'
 import { CheckoutAnswer, WebhookAnswer } from '../answers.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { JSON_BODY, json } from './common.ts'
 
 export const PAYMENTS = {
@@ -68,4 +68,4 @@ export const PAYMENTS = {
       ],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

@@ -1,4 +1,4 @@
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 
 export const SECURITY_TXT = {
   securityTxt: {
@@ -12,4 +12,4 @@ export const SECURITY_TXT = {
       errors: ['not_found'],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

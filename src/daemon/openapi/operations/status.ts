@@ -1,6 +1,6 @@
 import { EXAMPLE_STATUS, StatusAnswer } from '../../pages/status/answer.ts'
 import { ServiceName } from '../../service-schema.ts'
-import type { Operations } from '../operation.ts'
+import type { RouteOperations } from '../operation.ts'
 import { json, page } from './common.ts'
 
 const RECORDED = {
@@ -62,4 +62,4 @@ export const STATUS = {
       errors: ['bad_request', 'store_unavailable'],
     },
   },
-} satisfies Partial<Operations>
+} satisfies Partial<RouteOperations>

@@ -8,9 +8,9 @@ import { dailyMail, firstOfDays } from '../../../../src/core/mail/feedback/rates
 import {
   type CountedKind,
   countedDomain,
-  countRows,
-  type DayCount,
   type MailCount,
+  type MailDayCount,
+  sumCounts,
 } from '../../../../src/core/mail/feedback/sending.ts'
 import { bounceKind, bounceReason, enhancedCode } from '../../../../src/core/mail/feedback/status.ts'
 import {
@@ -201,7 +201,7 @@ const count = (kind: CountedKind, parts: Partial<MailCount> = {}): MailCount => 
 
 test('counts are summed by minute for what the breaker looks at and by day for everything, in one order', () => {
   const minute = Math.floor(NOW / 60_000)
-  const rows = countRows([
+  const rows = sumCounts([
     count('sent', { count: 2 }),
     count('soft-bounce'),
     count('sent', { at: NOW + 29_999, count: 3 }),
@@ -232,7 +232,7 @@ test('counts are summed by minute for what the breaker looks at and by day for e
 })
 
 test('the days of mail are all there, oldest first, summed over sources and recipients', () => {
-  const of = (day: string, kind: DayCount['kind'], number: number, source = 'ses'): DayCount => ({
+  const of = (day: string, kind: MailDayCount['kind'], number: number, source = 'ses'): MailDayCount => ({
     day,
     kind,
     source,

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LONGEST_REPORT_BYTES, readReport } from '../../../../src/core/mail/feedback/message.ts'
+import { LONGEST_REPORT_BYTES, readMailReport } from '../../../../src/core/mail/feedback/message.ts'
 
 const ID = 'course.sub_1.1.day-1@example.com'
-const read = (text: string) => readReport(Buffer.from(text.replaceAll('\n', '\r\n')))
+const read = (text: string) => readMailReport(Buffer.from(text.replaceAll('\n', '\r\n')))
 
 /** A delivery status notification as Postfix writes it. */
 const dsn = (
@@ -314,7 +314,7 @@ describe('other mail', () => {
   })
 
   test('a message over 4 MB is not read', async () => {
-    expect(await readReport(new Uint8Array(LONGEST_REPORT_BYTES + 1))).toMatchObject({
+    expect(await readMailReport(new Uint8Array(LONGEST_REPORT_BYTES + 1))).toMatchObject({
       kind: 'not-understood',
     })
   })
@@ -322,7 +322,7 @@ describe('other mail', () => {
   test('any bytes are read without a fault', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 2000 }), async (bytes) => {
-        expect((await readReport(bytes)).kind).not.toBe('report')
+        expect((await readMailReport(bytes)).kind).not.toBe('report')
       }),
       { numRuns: 300 },
     )
