@@ -712,14 +712,3 @@ test('1,000 rows that keep failing do not hold up 100 good ones: all are sent wi
   expect(new Set(reached).size).toBe(100)
   expect(it.messages.filter(({ to }) => to.address.startsWith('poisoned')).length).toBeGreaterThan(1000)
 })
-
-test('a thousand subscribes of one address mail it at most three times a day', async () => {
-  const it = await course('memory')
-  for (let n = 0; n < 1000; n += 1) {
-    await it.course.subscribe(ADA)
-    it.pass(DAY_MS / 1000)
-  }
-  await new Promise((resolve) => setImmediate(resolve))
-  await it.course.close()
-  expect(it.messages).toHaveLength(3)
-})

@@ -3,7 +3,7 @@ import { systemClock, type Timer } from '../../../src/core/clock.ts'
 import { courseWith } from '../../support/course.ts'
 
 test('a run without a limit holds the leases of what it has in hand, and none of what it has recorded', async () => {
-  const it = await courseWith(1700)
+  const it = await courseWith(1700, { kind: 'memory' })
   let [held, most] = [0, 0]
   const sleep: Timer['sleep'] = async (ms, signal) => {
     const lease = ms > 1000

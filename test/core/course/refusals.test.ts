@@ -8,7 +8,7 @@ const untouched = { sentDays: [], problem: undefined, failures: 0, nextAttemptAt
 const sender = (reason: string): Outcome => ({ kind: 'transient', scope: 'sender', reason })
 
 test('a fault of our own texts or configuration parks nobody, stops the call and is its reason', async () => {
-  const it = await courseWith(30, { siteUrl: 'https://www.example.com/a|b' })
+  const it = await courseWith(30, { kind: 'memory', siteUrl: 'https://www.example.com/a|b' })
   const call = await it.course.dispatch({ limit: 100 })
   expect(call).toMatchObject({ sent: 0, remaining: 30, reason: expect.stringContaining('lessonUrl') })
   expect(it.messages).toEqual([])
@@ -19,7 +19,7 @@ test('a fault of our own texts or configuration parks nobody, stops the call and
 })
 
 test('a provider that refuses us and not the recipient parks nobody, and is asked a few times only', async () => {
-  const it = await courseWith(300)
+  const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => sender('the mail provider refused the message (422)'))
   const call = await it.course.dispatch({ limit: 1000 })
   expect(call.reason).toBe('5 refusals in a row: the mail provider refused the message (422)')
@@ -32,7 +32,7 @@ test('a provider that refuses us and not the recipient parks nobody, and is aske
 })
 
 test('one refusal among messages that are taken is about that message, which waits for an operator', async () => {
-  const it = await courseWith(200)
+  const it = await courseWith(200, { kind: 'memory' })
   it.answer((message) =>
     message.to.address === 'p3@example.com'
       ? sender('the mail provider refused the message (422)')
@@ -45,7 +45,7 @@ test('one refusal among messages that are taken is about that message, which wai
 })
 
 test('the only message of a call that is refused is tried again, and the call says why it was not sent', async () => {
-  const it = await courseWith(1)
+  const it = await courseWith(1, { kind: 'memory' })
   it.answer(() => sender('the mail server refused the message (554)'))
   expect(await it.course.dispatch({ limit: 10 })).toMatchObject({
     processed: 1,
@@ -57,14 +57,14 @@ test('the only message of a call that is refused is tried again, and the call sa
 })
 
 test('equal permanent refusals in a row stop the call and park nobody', async () => {
-  const it = await courseWith(300)
+  const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
   expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 refusals in a row: no' })
   for (const row of await it.rows()) expect(row).toMatchObject(untouched)
 })
 
 test('refused credentials leave nothing on the recipient, who is tried again once they are corrected', async () => {
-  const it = await courseWith(3)
+  const it = await courseWith(3, { kind: 'memory' })
   it.answer(() => ({
     kind: 'transient',
     scope: 'sender',

@@ -7,7 +7,7 @@ const SECOND = 1000
 
 test('a provider that takes long for each message still gets as many as the limit in one call', async () => {
   const time = virtualTime(START)
-  const it = await courseWith(600, { time })
+  const it = await courseWith(600, { time, kind: 'memory' })
   it.answer(async (message) => {
     await time.clock.sleep(20 * SECOND)
     return { kind: 'sent', id: message.key }
