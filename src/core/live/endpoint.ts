@@ -50,7 +50,7 @@ export function keyedEndpoint(
   variable: string,
 ): readonly [Step, Step, Step] {
   const { hostname } = new URL(url)
-  const here = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+  const here = hostname === 'localhost' || hostname === '[::1]' || /^127\.[\d.]+$/.test(hostname)
   return endpointSteps(context, url, variable, here ? 'allowed' : plainHttpIn(context.settings))
 }
 
