@@ -295,7 +295,8 @@ describe('targets', () => {
     expect(await certificate('http://limits.internal', 'staging')).toBe('skipped:')
     for (const here of ['http://localhost:1', 'http://127.0.0.2:1', 'http://[::1]:1'])
       expect(await certificate(here)).toBe('skipped:')
-    expect(await certificate('http://128.0.0.1')).toBe('failed')
+    for (const elsewhere of ['http://128.0.0.1', 'http://127.example.com'])
+      expect(await certificate(elsewhere)).toBe('failed')
   })
 
   test('mail over SMTP is connected to on its port, and its key tried', async () => {
