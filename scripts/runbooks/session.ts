@@ -92,12 +92,12 @@ export async function runSteps(steps: readonly Step[], setup: string): Promise<r
 }
 
 /**
- * A line without what differs from one run to the next: times, sizes, counts, ids, the width of columns. The number of
- * a schema stays, as letters: a page that shows an older one has grown old.
+ * A line without what differs from one run to the next: times, sizes, counts, ids, the width of columns. The numbers of
+ * the schema, of all groups and of all mails stay, as letters: a page that shows others has grown old.
  */
 export function shapeOf(line: string): string {
   return line
-    .replace(/\bschema +(?:\d+ to )?\d+/g, (said) =>
+    .replace(/\bschema +(?:\d+ to )?\d+|\bof \d+ groups|\bin \d+ mails/g, (said) =>
       said.replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit))),
     )
     .replace(/\d{4}-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(?:\.\d+)?Z/g, 'TIME')

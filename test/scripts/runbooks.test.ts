@@ -20,6 +20,9 @@ test.each([
 test('another word is another shape, and … matches any lines', () => {
   expect(sameShape(['web ok'], ['web failing'])).toBe(false)
   expect(sameShape(['from schema 0 to 3'], ['from schema 0 to 4'])).toBe(false)
+  expect(sameShape(['0 of 13 groups configured'], ['0 of 19 groups configured'])).toBe(false)
+  expect(sameShape(['2 of 19 groups configured'], ['1 of 19 groups configured'])).toBe(true)
+  expect(sameShape(['0 warnings in 5 mails'], ['0 warnings in 7 mails'])).toBe(false)
   expect(sameShape(['a', '…', 'c'], ['a', 'b', 'b', 'c'])).toBe(true)
   expect(sameShape(['a', '…', 'c'], ['a', 'c'])).toBe(true)
   expect(sameShape(['a'], ['a', 'b'])).toBe(false)
