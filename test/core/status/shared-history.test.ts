@@ -44,7 +44,10 @@ async function machines() {
       restart: () => {
         rounds = createRounds()
       },
-      async look(state: ProbeState, { latencyMs = 10, reason = 'no answer in time' } = {}) {
+      async look(
+        state: ProbeState,
+        { latencyMs = 10, reason = 'no answer in time', neighbours = new Map<string, string>() } = {},
+      ) {
         const result = { state, checked: true, latencyMs, ...(state === 'failing' && { reason }) }
         const whole = state === 'skipped' ? 'ok' : state
         const report = {
@@ -56,7 +59,7 @@ async function machines() {
           latencyMs,
         } as const
         const reports = [{ ...report, probes: { mail: result } }] as const
-        await history.record(rounds({ reports, neighbours: new Map(), now, monotonic: now }) satisfies Round)
+        await history.record(rounds({ reports, neighbours, now, monotonic: now }) satisfies Round)
       },
       async page(from: 'shared' | 'own' = 'shared') {
         return summarise(await (from === 'own' ? own : history).read(now), now, SERVICES)
@@ -197,9 +200,13 @@ test('a store without a record begins with that of the first machine, and no oth
   expect(await a.shown()).toEqual(await b.shown())
 })
 
-test('a reason that PostgreSQL cannot keep is kept as far as it can be', async () => {
+test('a reason and a build that PostgreSQL cannot keep are kept as far as they can be', async () => {
   const { machine } = await machines()
   const a = await machine('a')
+  await a.look('ok', { neighbours: new Map([['api', 'b\0\ud800']]) })
+  expect((await a.history.read(START)).builds).toContainEqual(
+    expect.objectContaining({ service: 'api', build: 'b\ufffd\ufffd' }),
+  )
   await a.look('failing', { reason: `a\0b\ud800${'c'.repeat(300)}` })
   expect((await a.mail()).reason).toBe(`a\ufffdb\ufffd${'c'.repeat(196)}`)
 })

@@ -167,13 +167,22 @@ async function addPeriods(on: Queryable, rows: readonly object[]): Promise<void>
   )
 }
 
-async function putBuilds(on: Queryable, rows: readonly object[]): Promise<void> {
+async function putBuilds(
+  on: Queryable,
+  rows: readonly {
+    readonly service: string
+    readonly build: string | null | undefined
+    readonly since: number
+    readonly seen_at: number
+  }[],
+): Promise<void> {
   await on.query(
     `INSERT INTO platformctl.health_build AS b (service, build, since, seen_at)
      SELECT service, build, since, seen_at FROM jsonb_populate_recordset(NULL::platformctl.health_build, $1::jsonb)
      ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
        since = CASE WHEN b.build IS NOT DISTINCT FROM excluded.build THEN b.since ELSE excluded.since END`,
-    [JSON.stringify(rows)],
+    // Another service says its build itself.
+    [JSON.stringify(rows.map((row) => ({ ...row, build: row.build && storableText(row.build) })))],
   )
 }
 
