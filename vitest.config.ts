@@ -51,8 +51,8 @@ export default defineConfig({
         },
       ),
       project('alone', ALONE),
-      project('pack', ['test/pack/**/*.test.ts']),
-      // Installs from the registry, which may need the machine's own certificates.
+      // These two install from the registry, which may need the machine's own certificates.
+      project('pack', ['test/pack/**/*.test.ts'], [], { env: {} }),
       project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
       project('browser', ['test/browser/**/*.test.ts']),
       project('servers', ['test/servers/**/*.test.ts']),
