@@ -72,3 +72,17 @@ export function ceramics() {
     events: { 'kiln.booked': { kiln: 'string', cones: 'number' } },
   }
 }
+
+/** The ceramics definition with something put at a path; `undefined` removes it. */
+export function spoiled(path: string, value: unknown): unknown {
+  const definition: unknown = ceramics()
+  const steps = path.split('/')
+  const last = steps.pop() ?? ''
+  const target = steps.reduce<unknown>(
+    (at, step) => (at as Record<string, unknown>)[step],
+    definition,
+  ) as Record<string, unknown>
+  if (value === undefined) delete target[last]
+  else target[last] = value
+  return definition
+}

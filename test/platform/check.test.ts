@@ -1,23 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkDefinition } from '../../src/platform/check/check.ts'
-import { ceramics, PRESETS } from './ceramics.ts'
+import { ceramics, PRESETS, spoiled } from './ceramics.ts'
 
 const faultsOf = (definition: unknown) => checkDefinition(definition, PRESETS)
-
-/** The ceramics definition with something put at a path; `undefined` removes it. */
-function spoiled(path: string, value: unknown): unknown {
-  const definition: unknown = ceramics()
-  const steps = path.split('/')
-  const last = steps.pop() ?? ''
-  const target = steps.reduce<unknown>(
-    (at, step) => (at as Record<string, unknown>)[step],
-    definition,
-  ) as Record<string, unknown>
-  if (value === undefined) delete target[last]
-  else target[last] = value
-  return definition
-}
 
 const KILN = 'groups/kiln'
 const KEY = 'groups/kiln/variables/KILN_API_KEY'
@@ -37,7 +23,7 @@ const section = (column: object) => ({
 
 type SpoiledRow = [at: string, value: unknown, path: string, cause: RegExp, fix: RegExp]
 
-const TAKEN_SERVICES = ['health', 'dispatch', 'validate', 'close'].map(
+const TAKEN_SERVICES = ['health', 'dispatch', 'validate', 'close', 'courses', 'then'].map(
   (name): SpoiledRow => [
     `services/${name}`,
     { port: 4100 },

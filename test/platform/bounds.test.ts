@@ -1,0 +1,482 @@
+import { expect, test } from 'vitest'
+import { checkDefinition } from '../../src/platform/check/check.ts'
+import { ceramics, PRESETS, spoiled } from './ceramics.ts'
+
+const faultsOf = (definition: unknown) => checkDefinition(definition, PRESETS)
+const long = (length: number) => 'x'.repeat(length)
+
+/** A row: where something is put, values that are taken there, and values that are one fault, at `path` or there. */
+interface Bound {
+  readonly at: string
+  readonly taken?: readonly unknown[]
+  readonly refused?: readonly unknown[]
+  readonly path?: string
+}
+
+const VARIABLE = 'groups/kiln/variables/KILN_X'
+const variable = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: VARIABLE,
+  taken,
+  refused,
+  path: `groups.kiln.variables.KILN_X${path}`,
+})
+const rule = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: 'groups/kiln/rules',
+  taken: taken.map((one) => [one]),
+  refused: refused.map((one) => [one]),
+  path: `groups.kiln.rules[0]${path}`,
+})
+const probe = (target: string, taken: readonly string[], refused: readonly string[]): Bound => ({
+  at: 'probes/kiln',
+  taken: taken.map((value) => ({ service: 'web', [target]: value })),
+  refused: refused.map((value) => ({ service: 'web', [target]: value })),
+  path: `probes.kiln.${target}`,
+})
+const course = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: 'courses/clay',
+  taken: taken.map((one) => ({ lessons: './clay', ...one })),
+  refused: refused.map((one) => ({ lessons: './clay', ...one })),
+  path: `courses.clay${path}`,
+})
+const template = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: 'templates',
+  taken: taken.map((one) => ({ booked: one })),
+  refused: refused.map((one) => ({ booked: one })),
+  path: `templates.booked${path}`,
+})
+const beat = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: 'heartbeats',
+  taken: taken.map((one) => ({ backup: { every: '1d', ...one } })),
+  refused: refused.map((one) => ({ backup: { every: '1d', ...one } })),
+  path: `heartbeats.backup.${path}`,
+})
+const COLUMN = { head: 'Firings', kind: 'kiln.booked', compute: 'count' }
+const SECTION = { id: 'a', heading: 'A', caption: 'A', empty: 'None.', rowHead: 'Kiln', columns: [COLUMN] }
+const section = (path: string, taken: readonly object[], refused: readonly object[]): Bound => ({
+  at: 'insights',
+  taken: taken.map((one) => ({ sections: [{ ...SECTION, ...one }] })),
+  refused: refused.map((one) => ({ sections: [{ ...SECTION, ...one }] })),
+  path: `insights.sections[0].${path}`,
+})
+const column = (parts: object) => ({ columns: [{ ...COLUMN, ...parts }] })
+const security = (field: string, taken: readonly unknown[], refused: readonly unknown[]): Bound => ({
+  at: 'security',
+  taken: taken.map((one) => ({ contact: 'tel:1', [field]: one })),
+  refused: refused.map((one) => ({ contact: 'tel:1', [field]: one })),
+  path: `security.${field}`,
+})
+/** A name that may have so many characters and no more. */
+const named = (at: string, length: number, value: unknown): readonly Bound[] => [
+  { at: `${at}/${long(length)}`, taken: [value] },
+  { at: `${at}/${long(length + 1)}`, refused: [value] },
+]
+/** The same in a part that the definition does not have yet. */
+const namedIn = (at: string, length: number, value: unknown): Bound => ({
+  at,
+  taken: [{ [long(length)]: value }],
+  refused: [{ [long(length + 1)]: value }],
+  path: `${at}.${long(length + 1)}`,
+})
+
+const schemaOf = (issues: unknown) => ({
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) => (issues ? { issues } : { value }),
+  },
+})
+const VARIABLES = { A_B: { kind: 'text' } }
+const PAIR = ['KILN_API_KEY', 'KILN_API_SECRET']
+
+const BOUNDS: readonly Bound[] = [
+  { at: 'name', taken: [long(60)], refused: [long(61), ' ', 'a\u007fb', 'a\u001fb', null, true] },
+  { at: 'folder', taken: [long(4096)], refused: [long(4097)] },
+  { at: 'confirmation', taken: ['link', 'button'] },
+  { at: 'challenge', taken: [() => true] },
+  { at: 'brand/color', taken: ['#fff', '#FFaa09'], refused: ['#ffff', '#fffffff', 'fff', '#ggg', 'a#fff'] },
+  {
+    at: 'brand/logo',
+    taken: ['a.png', 'a.svg', 'a.jpg', 'a.jpeg', 'a.webp', 'a.PNG'],
+    refused: ['png', 'a.png.gz', 'a.gif'],
+  },
+  { at: 'without', taken: [['analytics'], ['analytics', 'store'], ['site']] },
+
+  ...named('services', 31, { port: 4100 }),
+  { at: 'services/web/port', taken: [0, 1, 65_535], refused: [-1, 65_536, 1.5, '80', Number.NaN] },
+  { at: 'services', taken: [{ web: { port: 0 }, shop: { port: 0 } }] },
+  { at: 'services/shop', taken: [{ address: 'BOOKINGS_URL' }, { address: ['BOOKINGS_URL'], port: 1 }] },
+  { at: 'services/shop', refused: [{ format: 'status' }] },
+  { at: 'services/bookings/health', taken: ['/', '/a/b'], refused: ['', '/a b', '/a?b', '/a#b', 3] },
+  { at: 'services/bookings/label', taken: [long(60)], refused: [long(61)] },
+  {
+    at: 'services/bookings/format',
+    taken: ['platformctl', 'health+json', 'spring', 'aspnet', 'status'],
+    refused: ['json'],
+  },
+  { at: 'services/bookings/address', taken: [['BOOKINGS_URL']], refused: ['https://a.example', 'STORE_URL'] },
+
+  ...named('groups', 40, { unlocks: 'a', absent: 'b', variables: VARIABLES }),
+  { at: 'groups/1a', refused: [{ unlocks: 'a', absent: 'b', variables: VARIABLES }], path: 'groups["1a"]' },
+  { at: 'groups/kiln/services', taken: ['all', ['bookings', 'web']], refused: ['web'] },
+  { at: 'groups/kiln/visitors', taken: [long(300)], refused: [long(301), 3] },
+  { at: 'groups/kiln/unlocks', refused: ['', 3] },
+  { at: 'groups/kiln/absent', refused: ['', 3] },
+  ...named('groups/kiln/variables', 100, { kind: 'text' }),
+  { at: 'groups/kiln/variables/_A', taken: [{ kind: 'text' }] },
+  { at: 'groups/kiln/variables/NODES', taken: [{ kind: 'text' }] },
+  { at: 'groups/kiln/variables/MY_NODE_ENV', taken: [{ kind: 'text' }] },
+  { at: 'groups/kiln/variables/NEXT_PUBLIC_A', taken: [{ kind: 'text' }] },
+  { at: 'groups/kiln/variables/NEXT_PUBLIC_A', refused: [{ kind: 'text', secret: true }] },
+
+  ...['secret', 'chosen', 'rotates', 'adjusts'].map((flag) =>
+    variable(`.${flag}`, [{ kind: 'text', [flag]: true }], [{ kind: 'text', [flag]: 'true' }]),
+  ),
+  variable('.summary', [{ kind: 'text', summary: long(300) }], [{ kind: 'text', summary: long(301) }]),
+  variable('.services', [{ kind: 'text', services: 'all' }], [{ kind: 'text', services: [] }]),
+  variable(
+    '.default',
+    [
+      { kind: 'integer', default: 5 },
+      { kind: 'boolean', default: false },
+      { kind: 'integer', range: [1, 9], default: 9 },
+      { kind: 'integer', range: [1, 9], default: 1 },
+    ],
+    [
+      { kind: 'integer', default: 'x' },
+      { kind: 'integer', range: [1, 9], default: 10 },
+      { kind: 'integer', range: [1, 9], default: 0 },
+      { kind: 'text', secret: true, default: 'a' },
+      { kind: 'text', default: null },
+    ],
+  ),
+  variable(
+    '.range',
+    [
+      { kind: 'integer', range: [1, 1] },
+      { kind: 'number', range: [-0.5, 0.5] },
+      { kind: 'duration', range: [0, 5] },
+      { kind: 'bytes', range: [0, 5] },
+    ],
+    [
+      { kind: 'integer', range: [1, 2, 3] },
+      { kind: 'integer', range: [1, Number.POSITIVE_INFINITY] },
+      { kind: 'integer', range: [Number.NEGATIVE_INFINITY, 1] },
+      { kind: 'integer', range: ['1', 2] },
+      { kind: 'integer', range: [1, '2'] },
+      { kind: 'integer', range: '1-2' },
+      { kind: 'port', range: [1, 2] },
+    ],
+  ),
+  variable(
+    '.example',
+    [
+      { kind: 'text', example: '' },
+      { kind: 'text', pattern: 'ab|c', example: 'ab' },
+      { kind: 'text', pattern: /AB/i, example: 'ab' },
+      { kind: 'text', pattern: /ab/gy, example: ' ab ' },
+      { schema: schemaOf(undefined), example: 'a' },
+    ],
+    [
+      { kind: 'text', pattern: 'ab|c', example: 'xc' },
+      { kind: 'text', pattern: 'ab|c', example: 'abx' },
+      { kind: 'text', pattern: /ab|c/, example: 'xc' },
+      { schema: schemaOf([{ message: 'no' }]), example: 'a' },
+      { kind: 'integer', range: [1, 9], example: '10' },
+    ],
+  ),
+  variable(
+    '.pattern',
+    [],
+    [
+      { kind: 'text', pattern: 3 },
+      { kind: 'text', pattern: null },
+    ],
+  ),
+  variable(
+    '.schema',
+    [{ schema: Object.assign(() => undefined, schemaOf(undefined)) }],
+    [
+      { schema: null },
+      { schema: { '~standard': null } },
+      { schema: { '~standard': {} } },
+      { schema: { '~standard': { validate: 'x' } } },
+    ],
+  ),
+  variable('.of', [], [{ kind: 'enum', of: 'eu' }, { kind: 'enum' }]),
+  variable(
+    '.of[1]',
+    [],
+    [
+      { kind: 'enum', of: ['eu', 3] },
+      { kind: 'enum', of: ['eu', undefined] },
+    ],
+  ),
+  variable('.prefixes.live', [], [{ kind: 'secret', prefixes: { live: [], test: ['b'] } }]),
+  variable('.prefixes.live[0]', [], [{ kind: 'secret', prefixes: { live: [''], test: ['b'] } }]),
+  variable(
+    '.prefixes.test',
+    [{ kind: 'secret', prefixes: { live: ['a'], test: ['b'] } }],
+    [{ kind: 'secret', prefixes: { live: ['a'] } }],
+  ),
+
+  rule(
+    '.when',
+    [
+      { atLeastOne: ['KILN_REGION'], when: ['KILN_API_KEY'] },
+      { requires: ['STORE_URL'], when: ['KILN_API_KEY'], match: 'any' },
+      { requires: ['STORE_URL'], when: ['KILN_API_KEY'], match: 'all' },
+    ],
+    [{ atLeastOne: ['KILN_REGION'] }, { allOrNone: PAIR, when: ['STORE_URL'] }],
+  ),
+  rule('.match', [], [{ allOrNone: PAIR, match: 'all' }]),
+  rule('.match', [], [{ atLeastOne: ['KILN_REGION'], when: ['KILN_API_KEY'], match: 'all' }]),
+  rule('.atLeastOne', [], [{ atLeastOne: [], when: ['KILN_API_KEY'] }]),
+  rule('', [], [{ atLeastOne: ['KILN_REGION'], when: ['KILN_REGION'] }]),
+  rule(
+    '.value',
+    [
+      { forbidden: 'KILN_REGION', value: 'us' },
+      { forbidden: 'KILN_REGION', value: /u/ },
+    ],
+    [
+      { forbidden: 'KILN_REGION', value: '' },
+      { forbidden: 'KILN_REGION', value: 3 },
+      { exclusive: PAIR, value: 'us' },
+    ],
+  ),
+  rule(
+    '.id',
+    [
+      { id: 'a-1', allOrNone: PAIR },
+      { id: long(80), allOrNone: PAIR },
+    ],
+    ['a--b', 'a-', '-a', '1a', 'live-name', 'analytics-without-store', long(81)].map((id) => ({
+      id,
+      allOrNone: PAIR,
+    })),
+  ),
+  rule('.fix', [{ fix: long(300), allOrNone: PAIR }], [{ fix: 3, allOrNone: PAIR }]),
+  {
+    at: 'groups/kiln/rules',
+    taken: [
+      [{ allOrNone: PAIR }, { exclusive: ['KILN_API_KEY', 'KILN_REGION'] }],
+      [
+        { id: 'one', allOrNone: PAIR },
+        { id: 'two', allOrNone: PAIR },
+      ],
+    ],
+    refused: [[{ exclusive: PAIR }, { allOrNone: PAIR }]],
+    path: 'groups.kiln.rules[0]',
+  },
+  {
+    at: 'groups/kiln/rules',
+    refused: [
+      [
+        { id: 'one', allOrNone: PAIR },
+        { id: 'one', allOrNone: PAIR },
+      ],
+    ],
+    path: 'groups.kiln.rules[1].id',
+  },
+
+  ...named('probes', 40, { service: 'web', tcp: 'a:1' }),
+  { at: 'probes/kiln/deadline', taken: ['50ms', '30s'], refused: ['49ms', '30001ms', '31s', '2'] },
+  { at: 'probes/kiln/label', taken: [long(60)], refused: [long(61)] },
+  { at: 'probes/kiln/meaning', taken: [long(300)], refused: [long(301)] },
+  { at: 'probes/kiln/optional', taken: [true, false], refused: ['true'] },
+  { at: 'probes/kiln/group', taken: ['store', 'kiln'], refused: [3] },
+  { at: 'probes/kiln', taken: [{ service: 'web', check: async () => ({ state: 'ok' }) }] },
+  probe(
+    'http',
+    ['http://a', 'https://a.example:1/x@y', 'KILN_API_KEY'],
+    ['ftp://a', 'https:/a', 'http://a b'],
+  ),
+  probe('tcp', ['a:1', 'a-b.c:65535', '[::1]:1'], ['a', 'a:', 'a:123456', 'http://a:1', 'a:1/b']),
+  probe('tls', ['a:1', '[::1]:1'], ['a', 'a:123456', 'https://a:1']),
+  probe('dns', ['a.b', 'a.b.', `${long(249)}.abc`], ['a', 'a..b', 'a.b:1', `${long(250)}.abc`]),
+  probe('smtp', ['smtp://a', 'smtps://a:465'], ['http://a', 'smtp://a/b', 'smtp://u:p@a']),
+  probe('postgres', ['postgres://a', 'postgresql://a/b'], ['mysql://a', 'postgres://u:p@a']),
+  probe('redis', ['redis://a', 'rediss://a:1'], ['http://a', 'redis://:p@a']),
+
+  namedIn('templates', 61, {}),
+  template('.slots', [{ slots: { a: 'text', b: 'url' } }], [{ slots: [] }]),
+  template(`.slots.${long(42)}`, [{ slots: { [long(41)]: 'text' } }], [{ slots: { [long(42)]: 'text' } }]),
+  template(
+    '.inputs[0]',
+    [{ by: 'service', resolve() {}, inputs: [long(41)] }],
+    [long(42), 'Id', 3, ''].map((input) => ({ by: 'person', resolve() {}, inputs: [input] })),
+  ),
+  template('.inputs', [], [{ by: 'person', resolve() {}, inputs: 'id' }]),
+  template('', [{ by: 'person', resolve() {} }], [{ resolve() {} }, { inputs: [] }]),
+
+  ...named('courses', 61, { lessons: './x' }),
+  course('.title', [{ title: long(120) }], [{ title: long(121) }]),
+  course('.every', [{ every: '15m' }, { every: '90d' }], [{ every: '899s' }, { every: '91d' }, { every: 2 }]),
+  course('.spacing', [{ spacing: '1s' }, { spacing: '90d' }], [{ spacing: '91d' }]),
+  course(
+    '.at',
+    [{ at: '00:00' }, { at: '19:59' }, { at: '23:59' }],
+    [{ at: '24:00' }, { at: '9:00' }, { at: '23:60' }, { at: '09:00 ' }, { at: 9 }],
+  ),
+  course(
+    '.zone',
+    [
+      { at: '09:00', zone: 'subscriber' },
+      { at: '09:00', zone: 'UTC' },
+    ],
+    [{ at: '09:00', zone: 3 }, { zone: 'subscriber' }],
+  ),
+  course('.on', [{ at: '09:00', on: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] }], [{ on: ['mon'] }]),
+  course('.follow', [{ follow: 'latest' }], [{ follow: 'start' }]),
+
+  { at: 'events/a.b.c_d-1', taken: [{ [long(64)]: 'boolean' }], refused: [] },
+  ...['a.', '.a', 'A.b', 'a.B', 'a..b', 'a.1'].map((kind) => ({
+    at: `events/${kind}`,
+    refused: [{}],
+    path: `events["${kind}"]`,
+  })),
+  { at: 'events/a.b', refused: [{ [long(65)]: 'string' }], path: `events["a.b"].${long(65)}` },
+
+  ...['heading', 'caption', 'empty', 'rowHead', 'id'].map((field) =>
+    section(field, [{ [field]: 'a' }], [{ [field]: undefined }, { [field]: '' }, { [field]: 3 }]),
+  ),
+  section('heading', [{ heading: long(120) }], [{ heading: long(121) }]),
+  section(
+    'id',
+    [{ id: long(41) }],
+    [
+      ...['total', 'kinds', 'range', 'kind', 'record', 'export', 'delete', 'kept', 'said', 'fresh', 'sample'],
+      'A',
+      long(42),
+    ].map((id) => ({ id })),
+  ),
+  section('by[1]', [{ by: ['kiln', 'cones'] }], [{ by: ['kiln', ''] }, { by: ['kiln', 3] }]),
+  section('bars', [{ bars: true }], [{ bars: 'yes' }]),
+  section('order', [{ order: 'name' }, { order: 'most' }], [{ order: 'least' }]),
+  section('columns', [], [{ columns: [] }, { columns: undefined }]),
+  section('columns[0].compute', [], [column({ compute: 'median' }), column({ compute: undefined })]),
+  section('columns[0].head', [], [column({ head: undefined }), column({ head: '' })]),
+  section(
+    'columns[0].property',
+    ['true', 'max', 'mean'].map((compute) => column({ compute, property: 'cones' })),
+    ['true', 'max', 'mean'].map((compute) => column({ compute })),
+  ),
+  section(
+    'tile.label',
+    [{ tile: { label: 'Firings', column: 'Firings' } }],
+    [{ tile: { column: 'Firings' } }, { tile: { label: '', column: 'Firings' } }],
+  ),
+  section('tile.column', [], [{ tile: { label: 'Firings' } }]),
+  section('tile', [], [{ tile: 'Firings' }]),
+  {
+    at: 'insights',
+    taken: [{ labels: { 'kiln.booked': 'Booked', 'page.viewed': 'Views' } }],
+    refused: ['', undefined, long(121)].map((label) => ({ labels: { 'kiln.booked': label } })),
+    path: 'insights.labels["kiln.booked"]',
+  },
+
+  namedIn('heartbeats', 41, { every: '1d' }),
+  beat('every', [{ every: '60s' }, { every: '366d' }], [{ every: '59s' }, { every: '367d' }, { every: 3 }]),
+  beat('grace', [{ grace: '1s' }, { grace: '366d' }], [{ grace: '367d' }]),
+  beat('label', [{ label: long(60) }], [{ label: long(61) }]),
+
+  security(
+    'contact',
+    ['mailto:a@b.c', 'tel:1', 'https://a.example', ['tel:1']],
+    ['http://a', 'tel:', 3, 'mailto:a b'],
+  ),
+  security(
+    'expires',
+    ['2027-12-31T00:00:00Z', '2027-12-31T00:00:00.5+01:00'],
+    ['2027-12-31', '2027-13-31T00:00:00Z', '2027-12-31T00:00:00', 'x2027-12-31T00:00:00Z'],
+  ),
+  security('encryption', ['https://a', 'dns:a', 'openpgp4fpr:a'], ['http://a', 'mailto:a@b.c']),
+  security('acknowledgments', ['https://a'], ['http://a', 'dns:a']),
+  security('languages', [['en', 'de-AT']], ['en']),
+]
+
+const cases = BOUNDS.map((bound) => [(bound.path ?? bound.at).replace(/x{40,}/, '…'), bound] as const)
+
+test.each(cases)('%s takes what is within its bounds and refuses what is beside them', (_, bound) => {
+  const { at, taken = [], refused = [], path = at.replaceAll('/', '.') } = bound
+  for (const value of taken) expect(faultsOf(spoiled(at, value)), JSON.stringify(value)).toEqual([])
+  for (const value of refused)
+    expect(
+      faultsOf(spoiled(at, value)).map((fault) => fault.path),
+      JSON.stringify(value),
+    ).toEqual([path])
+})
+
+test.each([
+  ['', 'empty'],
+  [' ', 'blank'],
+  [null, 'null'],
+  [[], 'a list'],
+  [{}, 'an object'],
+  [3, 'a number'],
+  [true, 'true or false'],
+  [() => 0, 'a function'],
+  [Symbol('x'), 'symbol'],
+])('in place of text, a value is called what it is: %#', (value, name) => {
+  expect(faultsOf({ name: value })).toMatchObject([{ path: 'name', cause: `This is ${name}, not text.` }])
+})
+
+test('text that is not boolean is called text, and a list that is missing something says so', () => {
+  expect(faultsOf(spoiled('probes/kiln/optional', 'yes'))[0]?.cause).toBe('This is text, not true or false.')
+  expect(faultsOf(spoiled('groups/kiln/variables', undefined))[0]?.cause).toBe(
+    'variables is missing, not an object.',
+  )
+})
+
+test('a wrong name is quoted up to 60 characters, and at most 12 others are offered', () => {
+  const causeOf = (color: string) => faultsOf({ brand: { color } })[0]?.cause
+  expect(causeOf(long(60))).toBe(`"${long(60)}" is not a color.`)
+  expect(causeOf(long(61))).toBe(`"${long(60)}…" is not a color.`)
+  const fixOf = (at: string, value: unknown) => faultsOf(spoiled(at, value)).at(-1)?.fix
+  expect(fixOf('courses/first-firing', { lessons: './x', at: '09:00', on: ['zzzzzz'] })).toBe(
+    'Use one of mon, tue, wed, thu, fri, sat, sun.',
+  )
+  expect(fixOf(VARIABLE, { kind: 'zzzzzzzz' })).toMatch(/^Use one of (?:[a-z-]+, ){11}[a-z-]+ …\.$/)
+  const twelve = Object.fromEntries([...'abcdefghijkl'].map((kind) => [`kiln.${kind}`, {}]))
+  const labels = { labels: { zzzzzzzz: 'x' } }
+  const offered = (events: object) => faultsOf({ preset: 'learning', events, insights: labels })[0]?.fix
+  expect(offered(twelve)).toMatch(/^Use one of (?:kiln\.\w, ){11}kiln\.l\.$/)
+  expect(offered({ ...twelve, 'kiln.m': {} })).toMatch(/kiln\.l …\.$/)
+  expect(offered({})).toBe('There is none to name yet: define it first.')
+})
+
+test('a fault in a list that is too short says how many names it holds', () => {
+  const causes = (list: unknown) =>
+    faultsOf(spoiled('groups/kiln/rules', [{ allOrNone: list }])).map(({ cause, fix }) => `${cause} ${fix}`)
+  expect(causes([])).toEqual(['The list is empty. Name at least 2.'])
+  expect(causes(['KILN_REGION'])).toEqual(['The list holds 1 name, and 2 are needed. Name at least 2.'])
+})
+
+test('a probe cannot belong to a service of the preset that is another program', () => {
+  const base = PRESETS.base as NonNullable<(typeof PRESETS)['base']>
+  const shop = { name: 'shop', health: '/', format: 'status', address: ['STORE_URL'] } as const
+  const presets = { base: { ...base, services: [...base.services, shop] } }
+  const faults = (service: string) =>
+    checkDefinition({ preset: 'base', probes: { kiln: { service, tcp: 'a:1' } } }, presets)
+  expect(faults('shop').map(({ path }) => path)).toEqual(['probes.kiln.service'])
+  expect(faults('web')).toEqual([])
+})
+
+test('a group that is left out frees its name and its variables for the definition', () => {
+  const own = { unlocks: 'a', absent: 'b', variables: { ANALYTICS_DATASTORE_TABLE: { kind: 'text' } } }
+  const definition = ceramics()
+  const groups = { ...definition.groups, analytics: own }
+  expect(faultsOf({ ...definition, groups, without: ['analytics'] })).toEqual([])
+  expect(faultsOf({ ...definition, groups }).map(({ path }) => path)).toEqual([
+    'groups.analytics',
+    'groups.analytics.variables.ANALYTICS_DATASTORE_TABLE',
+  ])
+})
+
+test('a group without a preset variable is kept apart from one whose rule needs it', () => {
+  const store = { unlocks: 'a', absent: 'b', variables: { STORE_URL: { kind: 'url' } } }
+  expect(faultsOf({ preset: 'base', without: ['store'], groups: { own: store } })).toEqual([])
+  expect(faultsOf({ preset: 'base', without: ['store'] })[0]?.cause).toBe(
+    'A rule of the group analytics needs STORE_URL, which belongs to store.',
+  )
+})
