@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** The most that SMTP allows a client: one connection, one write and one wait a message. */
+/** The fastest possible SMTP client: one connection, with one write and one wait per message. */
 export interface BareSmtp {
   /** Resolves when the server has taken it. */
   send(bytes: Buffer): Promise<void>
@@ -40,7 +40,7 @@ export async function bareSmtp(port: number, from: string, to: string): Promise<
         socket.write(envelope)
         await replies(3)
       }
-      // To the message, then to the three commands of the next.
+      // One reply to the message, and three to the next message's commands.
       const answered = replies(4)
       socket.write(Buffer.concat([bytes, end, envelope]))
       await answered

@@ -12,8 +12,8 @@ const CLAIMS = 400
 const ORDINARY = 'an ordinary commit of 100 rows'
 
 /**
- * The same rows of an equal file, given a new time and holder by their ids: what a commit of so many rows of this table
- * costs at least, with the checkpoint that every tenth of them brings.
+ * The floor: updates as many rows by id in an equal file, with a new time and holder. A claim cannot cost less than this
+ * commit, including the checkpoint that every tenth commit brings.
  */
 function ordinaryCommits(file: string) {
   const database = new Database(file)
@@ -29,7 +29,7 @@ function ordinaryCommits(file: string) {
   let [at, now] = [0, 1]
   const commit = database.transaction((by: string) => {
     now += 1
-    // All that are due take turns, as in the claims beside it.
+    // Rotate through all due rows, as the claims do.
     for (let n = 0; n < ROWS; n += 1) update.run(now, now, now, by, ids[(at + n) % ids.length])
     at += ROWS
   })

@@ -12,7 +12,7 @@ import { subscriptionsFile } from './subscriptions.ts'
 const DUE = 5000
 const LEASE_MS = 90_000
 
-/** Claims a hundred and records them as sent, `together` in a commit, until nothing is due; gives rows a second. */
+/** Claims and records lessons until none is due, a hundred at a time and `together` outcomes per commit; gives rows per second. */
 async function claimAndRecord(file: string, together: number): Promise<number> {
   const store = await openStore({ kind: 'sqlite', file })
   const now = Date.now()

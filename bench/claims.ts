@@ -5,10 +5,10 @@ export const SIZES = process.env.BENCH_LARGE === '1' ? [100_000, 1_000_000, 10_0
 
 export const ROWS = 100
 
-/** Virtual: each claim is a moment after the one before, so that what was given back then is due behind all the others. */
+/** Virtual time. Each claim is one step later, so that lessons given back are due after all the others. */
 let now = 1
 
-/** Milliseconds of each of so many claims of a hundred, each a durable commit; what is claimed is given back untimed. */
+/** Times this many claims of a hundred lessons, in milliseconds each. A claim is one durable commit; giving back is not timed. */
 export async function claimTimes(store: Store, claims: number): Promise<number[]> {
   const times: number[] = []
   for (let n = 0; n < claims; n += 1) {

@@ -68,7 +68,7 @@ async function open(): Promise<{ contenders: Contender[]; close: () => Promise<v
   }
 }
 
-/** As the daemon puts it together. */
+/** Wraps the mailer with the suppression list, as the daemon does. */
 function suppressing(mailer: Mailer, store: Store): Mailer {
   const tally = createTally(async () => store.sending, systemClock)
   const key = secret('the key of addresses')

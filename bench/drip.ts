@@ -20,7 +20,7 @@ import { perSecond, startSink } from './sink.ts'
 
 const CONCURRENCY = 50
 const PATH = '/emails'
-/** Of the loop with grouped marks; ours has as many. */
+/** Concurrent sends in the loop with grouped commits, the same number as ours. */
 const SLOTS = 250
 const GROUP_MS = 6
 
@@ -45,7 +45,7 @@ export async function dripContenders(input: {
   const body = await lessonBody(mailer)
   const pool = new Pool(origin, { connections: CONCURRENCY, pipelining: 1 })
   closers.push(() => pool.close())
-  /** Bytes of its own for each, as any sender of different mails has: one buffer sent again and again stays in the cache. */
+  /** Copies the body for each mail, as different mails would need. A single buffer would stay in the CPU cache. */
   const postCopy = (key: string) => post(key, Buffer.from(body))
   const post = async (key: string, bytes = body) => {
     const answer = await pool.request({
@@ -266,7 +266,7 @@ async function graphile(url: string, lessons: number, post: Post, batched: boole
     },
   })
   await all.promise
-  // What it marks in batches is marked when it has stopped.
+  // It records outcomes in batches, so all are recorded only once it has stopped.
   await runner.stop()
   const seconds = (performance.now() - began) / 1000
   await utils.release()

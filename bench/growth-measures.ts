@@ -43,7 +43,7 @@ function batch(id: string, events: number) {
   }
 }
 
-/** Few batches are measured in a store, so that it stays of its size, and more stores are filled instead. */
+/** Measures only a few batches per store, so that its size hardly changes, and fills more stores instead. */
 async function ingestAt(stored: number): Promise<number> {
   const each = Math.max(1, Math.min(SAMPLES, Math.floor(stored / 2 / BATCH)))
   const times: number[] = []
@@ -187,7 +187,7 @@ async function drain(): Promise<Measured> {
   }
 }
 
-/** Megabytes of each of the three spaces for young objects. */
+/** Limits each of V8's three spaces for young objects to 16 MB. */
 const YOUNG = '--max-semi-space-size=16'
 
 interface Memory {

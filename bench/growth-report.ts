@@ -16,7 +16,7 @@ export interface Growth {
 
 export interface Line {
   readonly label: string
-  /** What stands beside ours, to tell what the machine and the runtime themselves make of the size. */
+  /** A baseline that shows how the machine and the runtime themselves scale with the size. */
   readonly floor?: true
   /** By size, smallest first. */
   readonly points: readonly Point[]
@@ -35,12 +35,12 @@ export type GrowthVerdict =
   | 'worse than linear'
   | 'worse than linear, as the floor is'
 
-/** What an exponent may be above another before it counts as more: runs of the same thing differ by as much. */
+/** Exponents that differ by no more than this count as equal: repeated runs of the same code differ by as much. */
 const TOLERANCE = 0.1
 
 /**
- * The exponent e of cost = c × size^e: by least squares over all points, and over the last decade alone, because what
- * costs the same at every size hides at first what grows. The verdict is of the larger of both.
+ * The exponent e of cost = c × size^e: by least squares over all points, and over the last decade alone, because fixed
+ * costs hide growth at small sizes. The verdict uses the larger of the two.
  */
 export function growthOf(
   { points }: Pick<Line, 'points'>,

@@ -15,11 +15,11 @@ export interface Benchmark {
   readonly promises: readonly { readonly against: string; readonly ratio: number }[]
   /** A promise about the figure itself, in its unit: the median of ours is not worse. */
   readonly bound?: number
-  /** Where ours is the base that the others are held against (one dispatcher beside sixteen). Promises are of `ours`. */
+  /** `the others` where ours is the baseline for the rest (one dispatcher beside sixteen). Promises need `ours`. */
   readonly ratiosOf?: 'ours' | 'the others'
   /**
-   * Called once; gives the contenders in the order in which a round runs them. What must be closed afterwards is put on
-   * the stack as soon as it is open, so that a fault in the next line leaves nothing behind, or given back as `close`.
+   * Called once; gives the contenders in the order in which a round runs them. Put each resource on the stack as soon as
+   * it is open, so that it is closed even if the next line throws, or close it in the returned `close`.
    */
   readonly open: (opened: AsyncDisposableStack) => Promise<{
     readonly contenders: readonly Contender[]
@@ -44,7 +44,7 @@ export interface Series {
   readonly median: number
 }
 
-/** The middle half of some measurements, and whether it lies further than a fifth around the median: no figure to quote. */
+/** The middle half of the measurements. If it spreads more than a fifth around the median, there is no figure to quote. */
 export interface Spread {
   readonly low: number
   readonly median: number
@@ -94,7 +94,7 @@ export async function runBenchmark(
     await opened.disposeAsync()
     return result
   } catch (fault) {
-    // The fault is what counts: neither an error of closing nor one that never ends may take its place.
+    // Report the original fault, even if closing fails or hangs.
     await Promise.race([opened.disposeAsync().catch(() => {}), sleep(CLOSING_MS)])
     throw fault
   }

@@ -15,8 +15,8 @@ const server = require('node:http').createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))`
 
 /**
- * Bare `node:http` with the body that `url` answers now, which answers all requests that have come at once: as whoever
- * does with one run of its work for all of them, begun after the last.
+ * Bare `node:http` that serves the current body of `url` and answers all requests of one turn of the event loop
+ * together, as a server must that shares one run of its work among them, begun after the last arrived.
  */
 export async function waitingServer(url: string): Promise<Server> {
   const answer = await fetch(url, { headers: { Accept: 'application/json' } })

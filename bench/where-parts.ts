@@ -19,7 +19,7 @@ const of =
   ({ source }) =>
     source !== undefined && pattern.test(source)
 
-/** In the order in which they are asked, each of the innermost frame that is nobody's helper. */
+/** Where frames belong, tried in this order. The innermost frame with a match decides. */
 const LESSON_PLACES: readonly (readonly [Place, Part])[] = [
   [
     of(/node_modules\/undici\/|src\/core\/mail\/transports\/api(?:-exchange)?\.ts$/),

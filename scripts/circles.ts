@@ -1,4 +1,4 @@
-/** Files that reach each other over their imports, and folders that do: a list of names for each circle. */
+/** Circular imports among files and among folders, a list of names for each circle. */
 export interface Circles {
   readonly files: readonly (readonly string[])[]
   readonly folders: readonly (readonly string[])[]

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { DocumentedCommand } from './command-tree.ts'
 import { anchorsOf, codeOf, commandLines, linksOf } from './markdown.ts'
 
-/** What a runbook's headings are, in this order; others may stand between them. */
+/** The headings that every runbook must have, in this order. Others may come between them. */
 const FORM = ['What you see', 'Do', 'How to know that it worked', 'How to go back']
 
 /** How many words may be in the pages that match, counted as `wc -w` does. The contract is not counted. */

@@ -1,4 +1,4 @@
-/** A command, and what it must print: the cause on the way in, the proof on the way out. */
+/** A command and the output it must print: the cause while diagnosing, the proof after the fix. */
 export interface Said {
   readonly command: string
   readonly says?: RegExp
@@ -9,9 +9,9 @@ export interface Fault {
   readonly name: string
   /** The rules of alerts.yaml that it makes fire. */
   readonly alarms?: readonly string[]
-  /** Where the operator reads on. */
+  /** The runbook for this fault. */
   readonly page: string
-  /** Bash that makes it, on an empty machine. */
+  /** A Bash script that causes the fault on an empty machine. */
   readonly make: string
   /** At most five commands to the cause: the last one names it. */
   readonly look: readonly Said[]

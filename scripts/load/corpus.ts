@@ -1,4 +1,4 @@
-/** JSON texts, and near misses of them, that parsers and what stands behind them have stumbled over. */
+/** Valid and almost valid JSON that has broken parsers and the code behind them. */
 export const JSON_CORPUS: readonly string[] = [
   '',
   ' ',
@@ -129,7 +129,7 @@ export const CONTENT_TYPES: readonly string[] = [
   ';',
 ]
 
-/** Beside what every request has; the names are chosen from these and now and then repeated. */
+/** Extra headers: a request gets some of these, and sometimes one of them twice. */
 export const HEADERS: readonly string[] = [
   'Accept: text/html',
   'Accept: application/json',
@@ -323,7 +323,7 @@ export const ENV_LINES: readonly string[] = [
   "EMAIL_LINK_SECRET='canary-of-a-secret",
   'NEXT_PUBLIC_KEY=sk_live_canary-of-a-secret',
   'export HEALTH_DEEP_TOKEN = canary-of-a-secret',
-  // Written so that nobody takes them for templates of this language.
+  // Written with @ so that nobody takes them for template literals.
   ...['A=@{B}', 'B=@{A}@{A}@{A}', 'C=@{C:-@{C:-@{C}}}'].map((line) => line.replaceAll('@', '$')),
   'D=$(touch /tmp/canary)',
   'E=`id`',

@@ -58,7 +58,7 @@ export async function spawnDaemon({
   const urls = await new Promise<LoadedDaemon['urls']>((resolve, reject) => {
     const lines = createInterface({ input: child.stdout ?? process.stdin })
     lines.on('line', (line) => {
-      // That a dependency is not there is said of the run's surroundings, not of the daemon.
+      // Ignore reports of missing dependencies: they concern the test setup, not the daemon.
       if (line.includes('"level":"error"') && !line.includes('"event":"health_changed"'))
         complaints.push(line)
       if (!line.includes('"event":"listening"')) return

@@ -35,7 +35,7 @@ const CLIENTS = 32
 const SAMPLE_MS = 5000
 const DISPATCH_SECRET = 'a-dispatch-secret-of-thirty-two-b'
 const LOOP_P99_MS = 50
-/** The mean heap of the last third may lie above that of the first (after a warm-up) by so much. */
+/** How much the mean heap may grow from the first third (after a warm-up) to the last. */
 const GROWTH = { share: 0.15, leastMb: 6 }
 
 /** Runs the daemon under a mixed load as a day has it, and holds it to flat memory, a free event loop and no error. */

@@ -6,8 +6,8 @@ import { isTestOf, type Room } from './rooms.ts'
 import type { Planned } from './sources.ts'
 
 /**
- * What becomes of a mutant. `noticed`: a test of the room that imports the file, directly or not, fails. `survived`: none
- * does. `undecided`: none of those does that ran in the time for one mutant.
+ * The fate of a mutant. `noticed`: a test of the room that imports the file, directly or indirectly, fails. `survived`:
+ * all of these tests pass. `undecided`: those that ran in the time for one mutant pass, but not all of them ran.
  */
 export type Verdict = 'noticed' | 'survived' | 'undecided'
 
@@ -17,7 +17,7 @@ export interface Hunt {
   readonly close: () => Promise<void>
 }
 
-/** Milliseconds that a test file is thought to take, for each import between it and the mutant, until it has run. */
+/** Estimated milliseconds of a test file that has not run yet, per import between it and the mutant. */
 const THOUGHT = 1_000
 const LONGEST = 20_000
 
@@ -31,7 +31,7 @@ export function openHunt({
   readonly rooms: readonly Room[]
   readonly fresh: boolean
   readonly until: number
-  /** Of the tests that could notice a mutant, the first ones that are thought to take no longer together are run. */
+  /** The time for one mutant: tests that could notice it run in order until their estimated times add up to this. */
   readonly eachMs: number
 }): Hunt {
   const child = openChild(
@@ -60,7 +60,7 @@ export function openHunt({
       .sort((a, b) => rank(b.test) - rank(a.test) || a.costMs - b.costMs)
   }
 
-  /** At least the first. */
+  /** The tests that fit into the time for one mutant, and always at least the first. */
   function inTime(ordered: readonly { readonly test: string; readonly costMs: number }[]): string[] {
     let sum = 0
     return ordered

@@ -4,7 +4,7 @@ export interface Score {
   readonly planted: number
 }
 
-/** Fewer say nothing of a score. */
+/** Fewer mutants than this do not make a meaningful score. */
 const FEWEST = 10
 
 /** Whether so few were noticed that chance does not explain it; the undecided ones may all have been noticed by a test that did not run. */

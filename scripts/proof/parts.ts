@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** One command of the proof, small enough for an hour. */
+/** One command of the proof that takes at most an hour. */
 export interface Part {
   /** `torture/sqlite-api`: what stands before the slash is its group. */
   readonly name: string
@@ -9,7 +9,7 @@ export interface Part {
   readonly shows: string
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** The files and folders that its result is of; when one changes, the part is to be run again. */
+  /** The files and folders that the result depends on. When one changes, the part must run again. */
   readonly inputs: readonly string[]
   /** How many of the last lines that it prints are its figures. */
   readonly figures: number
@@ -17,7 +17,7 @@ export interface Part {
   readonly result?: string
 }
 
-/** As one would type it. */
+/** The command as you would type it. */
 export function typed({ command, env = {} }: Part): string {
   return [...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command].join(' ')
 }

@@ -38,13 +38,13 @@ export type Measured = z.infer<typeof measuredSchema>
 
 const resultSchema = z.object({
   part: z.string(),
-  /** Of the code that the part ran, its command and the version of Node. */
+  /** A hash of the part's files, its command and the version of Node; see `keyOf`. */
   key: z.string(),
   commit: z.string(),
   /** ISO 8601. */
   began: z.string(),
   seconds: z.number(),
-  /** Of the machine, as the part began. */
+  /** The load of the machine when the part began. */
   load: z.number(),
   verdict: z.enum(['passed', 'failed']),
   /** Why it failed. */
@@ -56,8 +56,8 @@ const resultSchema = z.object({
 export type PartResult = z.infer<typeof resultSchema>
 
 /**
- * The same for the same files with the same content, command and Node; any change of these gives another. Several parts
- * that are asked about at once share the digests of their files.
+ * Gives the key of a part: it changes when a file's name or content, the command or the version of Node changes. Pass
+ * the same `digests` for several parts to hash their shared files once.
  */
 export async function keyOf(
   part: Part,
@@ -73,7 +73,7 @@ export async function keyOf(
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Of a file, or of all files in a folder with their names. */
+/** Hashes the names and contents of a file, or of all files in a folder. */
 async function digestOf(root: string, input: string): Promise<string> {
   const hash = createHash('sha256')
   for (const file of filesOf(root, input).sort())
@@ -99,7 +99,7 @@ export async function readResult(folder: string, part: string): Promise<PartResu
   }
 }
 
-/** All or nothing: a result that is half written would be lost as none. */
+/** Writes a result atomically, because a half-written one would count as missing. */
 export async function writeResult(folder: string, result: PartResult): Promise<void> {
   await mkdir(folder, { recursive: true })
   const file = fileOf(folder, result.part)

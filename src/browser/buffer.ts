@@ -72,7 +72,7 @@ export function openBuffer(storage: DeviceStorage): Buffer {
     acknowledge(some) {
       for (const key of some) {
         const value = read(key)
-        // When the mark cannot be written, an event that is stored once is better than one that is sent for ever.
+        // If the mark cannot be written, delete the event: losing it here is better than sending it again forever.
         if (!isAcknowledged(value) && !write(key, `${value?.slice(0, -1)},1]`)) remove([key])
         waiting.delete(key)
       }

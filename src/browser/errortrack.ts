@@ -33,11 +33,11 @@ export function openErrortrack(options: {
     tracesSampleRate: traceSampleRate(false),
     replaysSessionSampleRate: 0,
     replaysOnErrorSampleRate: 0,
-    // A transaction with its spans, which every server understands.
+    // Send spans inside their transaction: every server understands that form.
     traceLifecycle: 'static',
     dataCollection: dataCollection(),
     sendClientReports: false,
-    // Headers of a trace would follow a visitor from service to service.
+    // No trace headers: they would follow a visitor from service to service.
     tracePropagationTargets: [],
     defaultIntegrations: false,
     integrations: [

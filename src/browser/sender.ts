@@ -5,7 +5,7 @@ import { isAllowed } from './consent.ts'
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
 const MOST_KEPT_ALIVE = 65_536
-/** A batch's share of them; the rest is for other requests that the page keeps alive. */
+/** The largest batch. The rest of the 64 KiB is for the page's other keepalive requests. */
 const MOST_BYTES = 60_000
 const QUIET_MS = 5000
 const FIRST_WAIT_MS = 10_000
@@ -59,14 +59,14 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
         keepalive: batch.body.size < MOST_KEPT_ALIVE,
         signal: running.signal,
       })
-      // Until it is read, the request counts against what may be kept alive, and the next is refused.
+      // Read the body: until then the request counts toward the keepalive limit, and the next one would be refused.
       await answer.text()
     } catch {
       // Offline, refused or aborted: the batch is still written down.
     }
     clearTimeout(patience)
     running = undefined
-    // A batch that ingest refuses as malformed would be refused again.
+    // Drop a batch that ingest refuses as malformed: it would be refused again.
     if (answer?.ok || answer?.status === 400 || answer?.status === 413) {
       buffer.acknowledge(batch.keys)
       storage.removeItem(BATCH_KEY)
@@ -87,7 +87,7 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
         .keys()
         .filter((key) => !isAcknowledged(buffer.read(key)))
         .slice(0, MOST_EVENTS)
-        // The item, and the names of the fields.
+        // The size of the item, plus room for the field names.
         .filter((key) => {
           room -= new Blob([`${buffer.read(key)}`]).size + 40
           return room > 0
@@ -97,7 +97,7 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
       try {
         storage.setItem(BATCH_KEY, JSON.stringify([id, keys]))
       } catch {
-        // No room: should the answer be lost, a resend has a new id and is counted twice.
+        // Storage is full. If the answer is lost, the batch is sent again under a new id and counted twice.
       }
     }
     const events = keys.flatMap((key) => {

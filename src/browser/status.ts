@@ -1,7 +1,7 @@
 import type { Messages } from '../core/messages/en.ts'
 import { pageData } from './page-data.ts'
 
-/** The status page refreshes itself, marks itself when it is old, and tells what happened on each day. */
+/** The script of the status page: it refreshes the page, marks it as outdated, and shows what happened on each day. */
 const REFRESH_MS = 60_000
 const DAYS = 90
 const T = pageData<Messages['status']['script']>()
@@ -41,7 +41,7 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** Takes the fresh content, and leaves the reader where they were: focus, chosen day, and what is unfolded. */
+/** Swaps in the new content and keeps the reader's place: the focus, the chosen day and the expanded parts. */
 function replaceBy(fresh: Document): void {
   const [main, next] = [document.querySelector('main'), fresh.querySelector('main')]
   if (main === null || next === null) return
@@ -178,7 +178,7 @@ function describe({ services, incidents }: Status, line: string, day: number): s
           trouble.failingSeconds > 0 ? T.failing.replace('{time}', length(trouble.failingSeconds)) : '',
           trouble.degradedSeconds > 0 ? T.degraded.replace('{time}', length(trouble.degradedSeconds)) : '',
         ].filter(Boolean)
-  // A look can find trouble of which no time counts.
+  // A check can find trouble without adding any time, so the day's state decides.
   const worst = days.states[day - 1] === 'f' ? 'failing' : 'degraded'
   const happened = incidents.flatMap((one) => {
     const began = Date.parse(one.beganAt)

@@ -33,7 +33,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   const { contract } = context.platform
   const loaded = await loadEnvironment(context, input.files, { ...input, reportsSecretFiles: true })
   const report = validate(contract, loaded.env, services, loaded.origin)
-  // What the validators cannot know, because they only read: is what the environment asks for installed here?
+  // Check that the packages which the environment needs are installed. The validators cannot: they only read values.
   const packages = input.withProcess
     ? missingPackages({ report, services, origin: loaded.origin, isInstalled })
     : []
@@ -41,7 +41,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     deep && (await (await import('./live-checks.ts')).liveChecks(context, { ...deep, services, loaded }))
   if (live && context.signal.aborted)
     throw new CommandError(EXIT.failed, 'the live checks were interrupted, so they have no result.')
-  // A secret's file that only other services read is their concern.
+  // Hide errors about secret files that only other services read.
   const shown = loaded.findings.filter(
     ({ severity, services: readers }) =>
       severity !== 'error' || readers.some((reader) => services.includes(reader)),
@@ -74,7 +74,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   )
 }
 
-/** One notice that counts the names in the files that no group has, but for those that a warning calls misspelt. */
+/** One notice with the number of unknown names in the files, not counting those that a warning calls misspelled. */
 function namesNotRead(input: {
   readonly contract: Contract
   readonly loaded: LoadedEnvironment
@@ -107,7 +107,7 @@ function namesNotRead(input: {
   ]
 }
 
-/** Of the services asked for, those that read what the finding names; all of them when none does. */
+/** Which of the requested services read the variables that a finding names; if none does, all of them. */
 function concerned(
   contract: Contract,
   { present }: Finding,

@@ -9,7 +9,7 @@ export interface ConfigWords {
   readonly file: string | undefined
   /** `--no-config`. */
   readonly ignored: boolean
-  /** The command line without them: they go with every command, and belong to none. */
+  /** The command line without these two options, which every command takes. */
   readonly rest: readonly string[]
 }
 
@@ -23,7 +23,7 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
     const value = word.startsWith('--config=') ? word.slice('--config='.length) : undefined
     if (word === '--no-config') [file, ignored] = [undefined, true]
     else if (value !== undefined) [file, ignored] = [value, false]
-    // Without a file it stays, and the program says what is missing.
+    // Without a file name the option stays, and the program reports the missing value.
     else if (word === '--config' && argv[index + 1] !== undefined) {
       index += 1
       ;[file, ignored] = [argv[index], false]
@@ -32,7 +32,7 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
   return { file, ignored, rest }
 }
 
-/** Commands that are about no platform, or begin one. */
+/** Commands that need no platform, or create one. */
 const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init']
 
 /** The platform that a command is for: its definition's, or the default one. Rejects with a DefinitionError. */
@@ -48,7 +48,7 @@ export async function choosePlatform({ file, ignored, rest }: ConfigWords, cwd: 
     const configModule = path.join(packageRoot(), 'dist', 'config.js')
     return await loadPlatform({ folder: cwd, file: found, configModule })
   } catch (error) {
-    // Help is there whatever state the definition is in, and so is the command that a job is wrapped in.
+    // A broken definition must not break --help, or `beat`, which wraps other people's jobs.
     if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'beat') return learning
     throw error
   }

@@ -16,7 +16,7 @@ export async function compareDialects(
 ): Promise<ExitCode> {
   const text = await readTextFile(context, file)
   const read = DIALECTS.map((dialect) => ({ dialect, ...readAs(dialect, text) }))
-  // Names that our own reader finds, and names of ours: what else another takes for a name may be a line of somebody's key.
+  // Only names that our own reader finds or that we know: what other readers take for a name may be a line of a key.
   const found = parseEnvFile(context.platform.contract, text, file).assignments.map(({ name }) => name)
   const known = read.flatMap(({ values }) =>
     [...values.keys()].filter((name) => context.platform.contract.find(name)),
@@ -26,7 +26,7 @@ export async function compareDialects(
     name,
     readers: verdicts(read.map(({ values, rejected }) => (rejected ? null : values.get(name)))),
   }))
-  // A reader that refuses the file is reported once, below: a verdict on each name would hide the real differences.
+  // A reader that refuses the file is reported once, below. Repeated for each name, it would hide the real differences.
   const differing = rows.filter(({ readers }) => new Set(readers.filter((one) => one !== 'refused')).size > 1)
   const rejected = read.filter((one) => one.rejected)
   const refusing = rejected.map(({ dialect }) => dialect)

@@ -53,13 +53,13 @@ export interface Context {
   readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal
-  /** From now on signals go here, and end nothing: to a program that runs in the place of this one. */
+  /** Forwards signals from now on, instead of ending this process: for a command that runs in its place. */
   readonly takeSignals?: (forward: (signal: NodeJS.Signals) => void) => void
   /** The outside for live checks; the system's when absent. */
   readonly network?: LiveNetwork
   /**
-   * From now on a promise that nobody waited for, or an exception that nobody caught, goes here before the process
-   * ends with exit code 1. Without it Node prints the error, whose text may hold anything.
+   * Reports unhandled rejections and uncaught exceptions from now on, before the process ends with exit code 1. Without
+   * it Node prints the error, whose text may contain anything.
    */
   readonly onFault?: (report: (error: unknown) => void | Promise<void>) => void
 }

@@ -25,13 +25,13 @@ export interface LoadEnvironmentOptions {
   readonly dialect?: Dialect | undefined
   /** Warn where these readers would disagree; those of a deployment when absent. */
   readonly readers?: readonly Dialect[] | undefined
-  /** Give a secret's file that cannot be used as a finding; otherwise it is a CommandError. */
+  /** Report an unusable secret file as a finding; otherwise it is a CommandError. */
   readonly reportsSecretFiles?: boolean
 }
 
 export interface LoadedEnvironment {
   readonly env: Environment
-  /** What the files themselves gave rise to: unreadable lines, duplicates, shadowed values. */
+  /** Problems in the files themselves: unreadable lines, duplicates, shadowed values. */
   readonly findings: readonly Finding[]
   readonly origin: Origin
 }
@@ -144,7 +144,7 @@ function shadowed(context: Context, loser: Assignment, winner: string): Finding 
   }
 }
 
-/** A file is read at once: nothing else runs in a command yet, and the thread pool costs a cold start more than the file. */
+/** Reads a text file synchronously: nothing else is running yet, and starting the thread pool takes longer than the read. */
 export async function readTextFile(context: Context, file: string): Promise<string> {
   if (file === '') throw new CommandError(EXIT.usage, 'the file name is empty: is the shell variable unset?')
   const full = path.resolve(context.cwd, file)
@@ -175,7 +175,7 @@ export async function readTextFile(context: Context, file: string): Promise<stri
   }
 }
 
-/** Undefined: there is more than an env file can hold. */
+/** Reads a regular file; undefined if it is larger than an env file can be. */
 function readWhole(full: string, stats: Stats): Buffer | undefined {
   return stats.size > LARGEST_FILE_BYTES ? undefined : readFileSync(full)
 }
@@ -188,7 +188,7 @@ async function readPipe(
   { clock, signal }: Context,
   { full, file, stats }: { readonly full: string; readonly file: string; readonly stats: Stats },
 ): Promise<Buffer | undefined> {
-  // Windows has no such flag, and no such pipes in its file system.
+  // Windows has neither O_NONBLOCK nor named pipes in its file system.
   const descriptor = openSync(full, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   const givenUpAt = clock.monotonic() + UNWRITTEN_MS
   try {
@@ -197,7 +197,7 @@ async function readPipe(
       const part = Buffer.alloc(65_536)
       const count = readReady(descriptor, part)
       if (count === undefined || (count === 0 && total === 0 && stats.isFIFO())) {
-        // At the end of a pipe that gave nothing, its writer may not be there yet.
+        // An empty pipe may only mean that its writer has not opened it yet.
         const unwritten = count === 0 && clock.monotonic() > givenUpAt
         if (signal.aborted || unwritten)
           throw new CommandError(EXIT.usage, `cannot read ${file}: nobody has written to this pipe.`)

@@ -48,7 +48,7 @@ export async function initDefinition(context: Context, options: InitOptions): Pr
       `there is a folder ${lessonsFolder(course)} already, and nothing is overwritten: choose another id, or write the course into a definition by hand.`,
     )
   const lesson = course === undefined ? undefined : firstLesson(course, language)
-  // The definition last: with it the folder is a platform, whose lessons have to be there.
+  // Write the definition last: it turns the folder into a platform, whose lessons must exist by then.
   writeNewFiles(cwd, [...(lesson ? [lesson] : []), { file: FILE, text: definitionText(sketch, begun) }])
   const translate = lesson?.inLanguage === false ? `, in English: translate it into ${language}` : ''
   const wrote = lesson && `Wrote the first lesson, ${path.posix.normalize(lesson.file)}${translate}.`

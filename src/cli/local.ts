@@ -35,7 +35,7 @@ function assertSameStore(
     chosen,
   }: { readonly named: StoreAddress; readonly data: string | undefined; readonly chosen: boolean },
 ): void {
-  // A store that is named by itself has nothing to do with the folder that happens to be here.
+  // A store that was named explicitly has nothing to do with the folder in the working directory.
   if (chosen && data === undefined) return
   const folder = dataFolder(context, data)
   const record = readRecord(folder)
@@ -64,10 +64,10 @@ export async function assertExists(address: StoreAddress): Promise<void> {
   }
 }
 
-/** A store that cannot be opened as a command's sentence: a file is unreadable input, a server is the remote side. */
+/** Turns a store that cannot be opened into a CommandError: exit code 3 if a server was not reached, otherwise 2. */
 export function storeFaultError(address: StoreAddress, error: unknown): unknown {
   if (!(error instanceof Error && error.name === 'StoreOpenError')) return error
-  // A cause means that the server was asked; without one the build refused what it found there.
+  // With a cause, the server failed to answer; without one, this version refused what it found there.
   const remote = address.kind === 'postgres' && error.cause !== undefined
   return new CommandError(remote ? EXIT.remote : EXIT.usage, error.message)
 }

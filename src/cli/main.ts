@@ -8,7 +8,7 @@ import { currentOperator } from './operator.ts'
 import { reportFault, runProgram } from './program.ts'
 import { withGuardedOutput } from './terminal.ts'
 
-/** The report of a fault may go over the network, and may not keep a broken process. */
+/** How long reporting a crash over the network may delay the exit. */
 const REPORT_MS = 1000
 
 /** Colour is decided once: a flag beats NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), which beat CI and the terminal. */
@@ -20,10 +20,10 @@ export function wantsColour(argv: readonly string[], env: Context['env'], stream
   return stream.isTTY === true && !env.CI && env.TERM !== 'dumb'
 }
 
-/** What else is passed to a command that runs in the place of this one. */
+/** Further signals that are forwarded to a command that runs in place of this one. */
 const FORWARDED = ['SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
 
-/** The words of a command line that are for this program: after `--` they are another's. */
+/** Splits a command line at `--`: the words after it belong to another program. */
 function ownWords(argv: readonly string[]): {
   readonly own: readonly string[]
   readonly others: readonly string[]
@@ -112,7 +112,7 @@ export async function start(): Promise<void> {
       fault = { report, exitCode: EXIT.failed }
     },
   }
-  // The first fault ends the process, and its report may not keep it: whatever runs afterwards is in an unknown state.
+  // The first fault ends the process, even if its report hangs: the process is in an unknown state afterwards.
   let fault: { report: (error: unknown) => unknown; exitCode: number } = {
     report: (error) => reportFault(error, withGuardedOutput(context)),
     exitCode: EXIT.internal,
@@ -121,7 +121,7 @@ export async function start(): Promise<void> {
   let failed: number | undefined
   process.once('uncaughtException', (error) => {
     const { report, exitCode } = fault
-    // Also when a signal ends the command in order before its report is out.
+    // Keep this exit code even if a signal ends the command cleanly before the report is sent.
     failed = exitCode
     process.on('uncaughtException', () => process.exit(exitCode))
     setTimeout(() => process.exit(exitCode), REPORT_MS)
@@ -132,7 +132,7 @@ export async function start(): Promise<void> {
     (platform) =>
       runProgram(
         [...argv.filter((word) => word !== '--color' && word !== '--no-color'), ...others],
-        // Its streams are opened when they are first used, so it is not copied.
+        // Not copied: a copy would call its getters and open the streams, which are opened on first use.
         Object.defineProperty(context, 'platform', { value: platform }),
       ),
     (error: unknown) => reportFault(error, context),

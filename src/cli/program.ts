@@ -188,7 +188,7 @@ function misnamed(program: Command, argv: readonly string[]): readonly string[] 
   return undefined
 }
 
-/** Tells a person what became of a command, without a text of strangers, and gives the exit code. */
+/** Reports a failed command on standard error, without text from outside, and returns the exit code. */
 export function reportFault(error: unknown, context: Context): ExitCode {
   if (error instanceof CommanderError) {
     // Help and version end a run too, and are not failures.
@@ -232,7 +232,7 @@ function usageFault(message: string): string {
   return `${sentence} ${suggestion === undefined ? 'Add --help for usage.' : suggestion.replace(/^\(|\)$/g, '')}`
 }
 
-/** By name and code: the class would be loaded by every command. Its sentence is made to be shown. */
+/** Compares name and code, so that no command has to load the class. The message of this error may be shown. */
 function isStoreUnavailable(error: unknown): error is Error {
   return (
     error instanceof Error &&

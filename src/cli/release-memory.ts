@@ -26,10 +26,10 @@ export function releaseWhenIdle({ everyMs = LOOK_EVERY_MS } = {}): { stop(): voi
   return { stop: () => clearInterval(timer) }
 }
 
-/** Room for new objects, and code that ran once: V8 keeps both until memory gets scarce. Takes about 0.05 s. */
+/** Frees spare room for new objects and code that ran once, which V8 keeps until memory runs low. Takes about 0.05 s. */
 function release(): void {
   setFlagsFromString('--expose-gc')
-  // A flag that is set after the start shows only in a context that is made then.
+  // A flag set after the start only takes effect in a new context.
   const collect: Collect = runInNewContext('gc')
   setFlagsFromString('--no-expose-gc')
   collect({ type: 'major', flavor: 'last-resort' })

@@ -59,7 +59,7 @@ async function liveBlock(
   return (await import('./output/live-text.ts')).liveText(live, paint, columns)
 }
 
-/** Nothing is wrong here but that the other side was not reached, or refused us. */
+/** Whether all errors are remote: a server that could not be reached, or refused us. */
 async function onlyRemote(errors: readonly Finding[]): Promise<boolean> {
   const { isRemoteFault } = await import('../core/live/findings.ts')
   return errors.every(({ id }) => isRemoteFault(id))

@@ -21,12 +21,12 @@ export function workflowCommand(): string {
   return ours('\u001b[Z')
 }
 
-/** A sequence with a number, perhaps ours; or a control character, but tabs, line feeds and the CR of a CRLF. */
+/** An escape sequence with a number, which may be ours; or any control character but tab, line feed and the CR of a CRLF. */
 const CONTROL = /\u001b\[([?\d;]*)([A-Za-z])|[\0-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\r(?!\n)/g
-/** On a screen also what changes the order or the look of other characters. Documents in files keep them. */
+/** Characters that change the order or the look of others. Spelled out on a screen only; documents in files keep them. */
 const INVISIBLE =
   /[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
-/** GitHub and Azure take a line that begins so for a command. */
+/** The beginning of a line that GitHub or Azure would take for a workflow command. */
 const COMMAND = /^([^\S\n]*)(?=::|##(?:vso)?\[)/gm
 
 /** The text with every control character spelled out (`\u001b`), and with our own sequences as they are. */

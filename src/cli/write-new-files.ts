@@ -36,7 +36,7 @@ function makeFolders(root: string, folder: string, made: (() => void)[]): void {
   made.push(() => rmdirSync(folder))
 }
 
-/** What cannot be removed again, as somebody put a file into it, stays. */
+/** Undoes one step. A folder that somebody has put a file into cannot be removed, and stays. */
 function attempt(remove: () => void): void {
   try {
     remove()

@@ -67,16 +67,16 @@ export function alertChannels({
 }
 
 export interface Alerts {
-  /** Takes a round of looks; true: what it saw for the first time should be looked at again soon. */
+  /** Takes one round of health checks. Resolves to true if it saw a new fault, which should be checked again soon. */
   follow(reports: readonly RoundReport[]): Promise<boolean>
   /** Resolves when the alerts in flight are sent. */
   told(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What the store said when it was last read. */
+/** The state of the store when it was last read. */
 interface Known {
-  /** Those that are open. */
+  /** The open incidents. */
   readonly incidents: readonly StoredIncident[]
   readonly messages: readonly MessageRecord[]
   readonly silence: Silence | undefined
@@ -102,8 +102,8 @@ async function recordSent(store: IncidentStore, message: MessageRecord): Promise
 }
 
 /**
- * Turns rounds into incidents, and tells what is due after each. While the store itself fails, incidents are kept in
- * memory and sent from there, so that a failing store is still alerted about.
+ * Turns rounds of health checks into incidents, and sends the alerts that are due after each. While the store fails,
+ * incidents are kept in memory and alerts are sent from there, so that a failing store also raises an alert.
  */
 export function startAlerts({
   store,
@@ -125,7 +125,7 @@ export function startAlerts({
   let following: Promise<boolean> = Promise.resolve(false)
   let stopped = false
 
-  /** The next streaks are kept only when the store took what they mean. */
+  /** Records a round and returns the next streaks. Rejects if the store fails, so that the old streaks stay. */
   async function followIn(
     incidents: IncidentStore,
     reports: readonly RoundReport[],
@@ -151,7 +151,7 @@ export function startAlerts({
     return round.streaks
   }
 
-  /** In memory, with the open incidents and sent alerts, so that none is sent twice. */
+  /** Opens a store in memory that starts with the open incidents and sent alerts, so that no alert is sent twice. */
   async function openSpare(): Promise<Store> {
     // A store that cannot be written can often be read.
     known = await knownOf(store.incidents).catch(() => known)
@@ -163,7 +163,7 @@ export function startAlerts({
     return opened
   }
 
-  /** Moves what was opened and sent while the store failed into the store. */
+  /** Copies the incidents opened and the alerts sent while the store failed back into the store. */
   async function bringBack(from: IncidentStore, to: IncidentStore): Promise<void> {
     for (const incident of await from.list(OPEN_LOOKED_AT)) await to.open(incident)
     for (const message of await from.messages(MESSAGES_LOOKED_AT)) await recordSent(to, message)
@@ -200,7 +200,7 @@ export function startAlerts({
     } catch {
       spare ??= openSpare()
       const { incidents } = await spare
-      // The same on every machine, so that a receiver takes their messages for one.
+      // Use the same id on every machine, so that a receiver can deduplicate their messages.
       const idOf = (cause: string) => `${cause}-${Math.floor(clock.now() / 600_000)}`
       next = await followIn(incidents, reports, idOf)
       tell(incidents)

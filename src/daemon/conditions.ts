@@ -21,7 +21,7 @@ export interface ConditionsOptions {
     | undefined
 }
 
-/** Looks at what no probe of health says: certificates, lateness, disk, builds, configuration, refusals of mail. */
+/** Checks what no health probe covers: certificates, late lessons, disk, builds, configuration and refused mail. */
 export function createConditions({
   settings,
   store,
@@ -41,7 +41,7 @@ export function createConditions({
   return async () => {
     const now = clock.now()
     const [due, disk] = await Promise.all([
-      // What cannot be read is no news here: the store and the disk have probes of their own.
+      // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? store.course.listDue(now, 1).catch(() => undefined) : [],
       freeSpace(dataFolder).catch(() => undefined),
     ])

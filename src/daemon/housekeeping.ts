@@ -6,7 +6,7 @@ import { PAYMENT_EVENTS_KEPT_MS } from '../core/payments/events.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from './embedding.ts'
 
-/** Forgets what is kept no longer, of everything that the store holds. */
+/** Deletes everything in the store that is past its retention time. */
 export async function forgetOld(
   { ingest, course }: Pick<OpenedPlatform, 'ingest' | 'course'>,
   store: Store,

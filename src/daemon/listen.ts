@@ -14,14 +14,14 @@ const LIMITS = {
   connectionsCheckingInterval: 1000,
   keepAliveTimeout: 5000,
   maxHeaderSize: 16 * 1024,
-  // Said aloud, because each is what keeps a second request from hiding in the first.
+  // Explicit, though it is the default: the strict parser keeps a second request from hiding inside the first.
   insecureHTTPParser: false,
-  // The adapter refuses a request without Host, in the one error shape; Node would with an empty body.
+  // The adapter refuses a request without Host, with the standard error body; Node would send an empty one.
   requireHostHeader: false,
 } as const
 /** A client that pipelines requests and reads no answers fills this process's memory: answers are larger than requests. */
 const MOST_AT_ONCE_A_CONNECTION = 32
-/** A connection on which nothing moved at two looks is ended: after 10 to 15 s. */
+/** A connection without progress at two checks in a row is closed, so after 10 to 15 s. */
 const LOOK_MS = 5000
 const STALLED_LOOKS = 2
 const MOST_REQUESTS_A_CONNECTION = 10_000
@@ -53,11 +53,11 @@ export async function listen({
   let draining = false
   let settled = () => {}
   let running = 0
-  // Not a set of answers: one that changes with each request keeps dead ones alive until a full collection.
+  // Not a Set of answers: a Set that changes with each request keeps dead answers alive until a full collection.
   const connections = new WeakMap<Socket, Connection>()
 
   const answer = lazyListener(async () => {
-    // With the first request that is no poll: loading what it brings doubles the start.
+    // Loaded with the first request that is not a poll, because loading the adapter doubles the start time.
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener(
       async (request, environment) => {
@@ -105,7 +105,7 @@ export async function listen({
   )
   server.on('connect', (_: IncomingMessage, socket: Duplex) => refuse(socket, 'bad_request'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // In the middle of an answer nothing else may be written; nor to a client that has gone.
+    // Don't write an error into the middle of an answer, or to a client that has disconnected.
     const last = connections.get(socket)?.answer
     const answering = last?.headersSent === true && !last.writableFinished
     if (!socket.writable || answering || error.code === 'ECONNRESET') socket.destroy()
@@ -149,7 +149,7 @@ export async function listen({
   }
 }
 
-/** Node keeps the first and says nothing; what stands in front may have routed by the second (RFC 9112 §3.2). */
+/** Whether a request has two Host headers: Node silently keeps the first, but a proxy may have used the second (RFC 9112 §3.2). */
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -200,7 +200,7 @@ function rawResponse(code: ErrorCode): Response {
   return new Response(body, { status, headers })
 }
 
-/** An answer to what never became a request, and the end of its connection. */
+/** Sends an error for input that could not be parsed as a request, and closes the connection. */
 function refuse(socket: Duplex, code: ErrorCode): void {
   const { status, headers, body } = rawErrorResponse(code)
   const fields = Object.entries({
@@ -210,7 +210,7 @@ function refuse(socket: Duplex, code: ErrorCode): void {
   })
   socket.end(
     `HTTP/1.1 ${status} ${code}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
-    // Then drop the client, which may still be sending.
+    // Disconnect the client, which may still be sending.
     () => socket.destroy(),
   )
 }

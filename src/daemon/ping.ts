@@ -5,7 +5,7 @@ import type { Secret } from '../core/secret.ts'
 const ANSWER_MS = 10_000
 const PAUSES_MS = [5000, 30_000]
 
-/** Calls an outside watcher that expects to be called: its silence is what it tells people of. */
+/** Pings an external dead man's switch, which alerts people when the pings stop. */
 export function createPing({
   url,
   clock,

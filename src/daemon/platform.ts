@@ -189,7 +189,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     },
     validate: () => validate(platform.contract, env),
     close() {
-      // What stands on another ends before it. A store or a mailer that was given belongs to who gave it.
+      // Close each part before the parts that it uses. A store or mailer passed in by the caller is not closed.
       closing ??= closeAll([
         async () => (await course.opened())?.stopDispatching(),
         async () => (await course.opened())?.close(),

@@ -1,6 +1,6 @@
 import pinoPretty from 'pino-pretty'
 
-/** The same on every line, or said by the message. */
+/** Fields left out, because they are the same on every line or the message says them. */
 const UNSHOWN = new Set(['level', 'time', 'event', 'build', 'message', 'requestId', 'warning', 'fix'])
 
 type Fields = Readonly<Record<string, unknown>>

@@ -7,13 +7,13 @@ import type { History } from '../core/status/history.ts'
 import { createRounds } from '../core/status/rounds.ts'
 
 const EVERY_MS = 60_000
-/** So soon after a sleep of the machine, or a step of its clock, there is a look at the new time. */
+/** After the machine wakes from sleep, or its clock steps, the next check comes within this time. */
 const NOTICE_MS = 5000
-/** A fault that was seen for the first time is looked at again, so that it is known for sure before the next minute. */
+/** A new fault is checked again after this time, so that it is confirmed before the next minute. */
 const AGAIN_MS = 15_000
 
 export interface RecorderOptions {
-  /** Those that run in this process. */
+  /** The health of each service in this process. */
   readonly health: readonly Health[]
   /** Builds of services in other processes, from their health answers. */
   readonly neighbours: Map<Service, string | null>
@@ -39,7 +39,7 @@ export function startRecorder({
   onRecorded,
   follow,
 }: RecorderOptions): {
-  /** A look that is under way is not waited for and not recorded: of a daemon that stops it says nothing. */
+  /** Stops without waiting for a check in progress or recording it, whose result would describe a daemon that is stopping. */
   stop(): Promise<void>
 } {
   const stopping = new AbortController()

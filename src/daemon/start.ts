@@ -303,7 +303,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
 /** The longest that the message of a refused start may hold up the end of the process. */
 const REFUSAL_MS = 25_000
 
-/** Tells that this environment was refused: a process that does not start has nobody else to say so. */
+/** Sends an alert that this environment was refused, because a process that does not start cannot send one later. */
 async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironmentError): Promise<void> {
   const { env, platform, dataFolder, clock, random, log } = options
   const settings = readSettings(platform, env)
@@ -322,7 +322,7 @@ async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironm
     probes: { half_configured } satisfies Partial<Record<ConditionName, object>>,
   }
   try {
-    // Two looks make an incident, and nothing changes between these.
+    // An incident needs two failing checks in a row, so report the same result twice.
     for (const look of [report, report]) await alerts.follow([look])
     await within(REFUSAL_MS, alerts.told(), giveUp)
   } finally {
@@ -331,7 +331,7 @@ async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironm
   }
 }
 
-/** What does not end by its deadline is left: a process that does not end is killed, and then nothing is closed. */
+/** Stop waiting for work that misses its deadline: a process that hangs is killed, and then nothing is closed. */
 const giveUp = () => {}
 
 /** This machine's history, and with it the one that all machines of the store share. */
@@ -348,7 +348,7 @@ async function openHistoryOf(
   return shared ? shareHistory({ own, shared, recorder, clock }) : own
 }
 
-/** A history that cannot be kept in its file must not keep the services from running: it is kept in memory, visibly. */
+/** Opens the history file, or a history in memory (with a warning) if that fails, so that the services can still run. */
 async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLost): Promise<History> {
   return openHistory(path.join(dataFolder, 'history.sqlite'), onLost).catch((error: unknown) => {
     log.warn('history_in_memory', 'the health history is kept in memory and ends with the process', {
@@ -361,7 +361,7 @@ async function openHistoryFile({ dataFolder, log }: DaemonOptions, onLost: OnLos
   })
 }
 
-/** For the commands that act on this folder's store. A daemon runs without it, too. */
+/** Writes daemon.json for the commands that use this folder's store. The daemon also runs without it. */
 function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
   try {
     writeRecord(dataFolder, own)

@@ -6,14 +6,14 @@ import type { Log } from '../core/log.ts'
 export interface SystemdNotifier {
   ready(status: string): void
   stopping(): void
-  /** Waits for what is being said. */
+  /** Waits until the pending messages are delivered. */
   close(): Promise<void>
 }
 
 /**
  * Speaks over NOTIFY_SOCKET through `systemd-notify`, because Node has no datagram sockets of that kind; the unit needs
- * NotifyAccess=all, since the words come from a child. With WatchdogSec= it says twice in each period that the event
- * loop turns. Without NOTIFY_SOCKET it does nothing.
+ * NotifyAccess=all, because the messages come from a child process. With WatchdogSec= it reports twice per period that
+ * the event loop is running. Without NOTIFY_SOCKET it does nothing.
  */
 export function notifySystemd({
   env,

@@ -28,7 +28,7 @@ type CheckedRule<Name extends string> =
   | { readonly exclusive: readonly Name[] }
   | { readonly forbidden: Name }
 
-/** What a definition has to be beyond its shape: every name in it is declared. */
+/** The constraint that the shape alone cannot express: a definition may use only declared names. */
 export interface Checked<Definition> {
   readonly without?: readonly PresetGroup<Preset<Definition>>[]
   readonly services?: { readonly [Name in keyof ServicesOf<Definition>]: CheckedService<Definition> }

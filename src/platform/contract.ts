@@ -24,7 +24,7 @@ export function contractOf(definition: PlatformDefinition): Contract {
   const { platform, groups } = presetOf(definition)
   const { without = [] } = definition
   const services = servicesOf(definition, platform)
-  // No other program reads what configures the engine.
+  // Only our own services read the variables that configure the engine, not other programs.
   const served = services.flatMap(({ name, port }) => (port === undefined ? [] : [name]))
   const kept = Object.entries(groups).flatMap(([name, group]): [string, GroupDefinition][] =>
     without.includes(name) ? [] : [[name, readBy(group, served)]],
@@ -45,7 +45,7 @@ export function contractOf(definition: PlatformDefinition): Contract {
   })
 }
 
-/** A group of the preset in which `all` are the services that this process serves. */
+/** The preset's group with `all` replaced by the services that this process serves. */
 function readBy(group: GroupDefinition, served: readonly string[]): GroupDefinition {
   const narrowed = (services: GroupDefinition['services']) => (services === 'all' ? served : services)
   return {

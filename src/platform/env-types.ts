@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<Kind, string>> = {
   price: 'string',
 }
 
-/** How such a file begins. */
+/** How every generated file begins. */
 export const MADE_BY = '// Made by "platformctl env types".'
 
 /** A declaration file of what `readPlatformEnv` gives, for programs that do not import the definition. */

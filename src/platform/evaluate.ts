@@ -62,7 +62,7 @@ async function loaded(evaluation: Evaluation): Promise<Exports> {
     return await exportsOf(evaluation)
   } catch (error) {
     if (configModule === undefined || missingModule(error) !== 'platformctl') throw error
-    // Run from elsewhere (npx, a global installation): the package itself answers for its own name.
+    // The definition's folder has no copy of the package (npx, a global installation), so use this one.
     const hooks = registerHooks({
       resolve: (specifier, context, next) =>
         specifier === 'platformctl/config'
@@ -126,7 +126,7 @@ function defaultOf({ exports, isModule }: Exports, fail: Fail): unknown {
   return exported
 }
 
-/** One sentence for whatever a definition threw. Its message may quote a secret and is not repeated. */
+/** Describes an error that a definition threw, in one sentence, without its message, which may quote a secret. */
 function explain(error: unknown, { full, fail, deadlineMs }: Evaluation): never {
   const code = codeOf(error)
   const at = placeOf(error, full)

@@ -3,7 +3,7 @@ import type { Rule } from '../core/env/rule.ts'
 
 /**
  * Names of the variables that are present whenever the group is configured, whichever variable switched it on. The
- * types of `PlatformEnvironment` say the same; this says it for what is made from a contract.
+ * types of `PlatformEnvironment` compute the same names from a definition; this computes them from a contract.
  */
 export function guaranteed(group: Group): ReadonlySet<string> {
   const names = group.variables.map(({ name }) => name)
@@ -14,7 +14,7 @@ export function guaranteed(group: Group): ReadonlySet<string> {
   return new Set(names.filter((name) => first.has(name) && others.every((other) => other.has(name))))
 }
 
-/** Everything that the rules make sure of once this one is present. */
+/** All variables that the rules require, directly or indirectly, once this one is present. */
 function closure(name: string, rules: readonly Rule[]): ReadonlySet<string> {
   const known = new Set([name])
   for (let size = 0; size < known.size; ) {

@@ -60,7 +60,7 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
 
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 
-/** What code of somebody else gave, held to the form of a result. */
+/** Validates the result of a definition's own check. */
 function resultOf({ state, reason }: Partial<CheckResult> = {}): ProbeResult {
   const known = STATES.find((one) => one === state)
   if (known === undefined) return failing('its check gave no state')

@@ -2,7 +2,7 @@ import type { Platform } from '../core/platform.ts'
 import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
 import type { PlatformDefinition, ServiceInput } from './definition.ts'
 
-/** Where each format's health is, when the definition does not say. */
+/** The default health path for each format. */
 const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
   platformctl: '/api/health',
   'health+json': '/health',

@@ -28,7 +28,7 @@ const REDIS: Greeting = {
   port: 6379,
   secure: 'rediss:',
   send: new TextEncoder().encode('PING\r\n'),
-  // One that asks for a password first is there all the same.
+  // A server that asks for a password first is reachable, too.
   answer: /^\+PONG|^-(?:NOAUTH|NOPERM)/,
 }
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 
-/** A connection of somebody else to a store's PostgreSQL, to hold locks or to try for them. */
+/** A separate connection to a store's PostgreSQL, to hold locks or to try to take them. */
 export async function besides(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, options: '-c search_path=platformctl' })
   await client.connect()
@@ -9,7 +9,7 @@ export async function besides(url: string): Promise<pg.Client> {
   return client
 }
 
-/** What of ours waits for a lock, once something does. */
+/** Waits until one of our statements is blocked by a lock, and gives that statement. */
 export async function waiting(beside: pg.Client): Promise<{ readonly query: string; readonly lock: string }> {
   const sql = `SELECT query, wait_event AS lock FROM pg_stat_activity
     WHERE application_name = 'platformctl' AND wait_event_type = 'Lock' AND datname = current_database()`

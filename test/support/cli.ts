@@ -18,8 +18,8 @@ export interface Finished {
 }
 
 /**
- * `--` before the script: Node itself reads an --env-file behind it otherwise, and ends when that is missing.
- * Runs the built CLI with an environment of its own: nothing of the test runner's leaks in.
+ * Runs the built CLI with its own environment, so that nothing leaks in from the test runner. The `--` before the script
+ * is needed, or Node itself would read an --env-file after it, and exit if the file is missing.
  */
 export async function platformctl(
   args: readonly string[],
@@ -41,7 +41,7 @@ export interface Daemon {
   readonly pid: number
   /** Every line of standard output so far, parsed. */
   readonly lines: readonly Record<string, unknown>[]
-  /** How it ended by itself; every line was read by then. */
+  /** Resolves when the daemon exits by itself, after all of its lines were read. */
   readonly ended: Promise<{ readonly exitCode: number | undefined; readonly stderr: string }>
   /** Sends the signal and gives the exit code. */
   stop(signal?: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<number | undefined>

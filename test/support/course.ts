@@ -28,7 +28,7 @@ export async function courseWith(
     readonly kind?: StoreKind
     readonly siteUrl?: string
     readonly transportKind?: string
-    /** Lets no time pass by itself; otherwise the wall clock stands still and waiting is real. */
+    /** With virtual time, time only passes when the test says so. Without it, the wall clock stands still and waiting is real. */
     readonly time?: VirtualTime
     readonly patienceMs?: number
     readonly leaseClock?: (() => number) | undefined
@@ -58,7 +58,7 @@ export async function courseWith(
       readonly catalog?: Catalog
       readonly isPaused?: () => Promise<boolean>
       readonly timer?: Timer
-      /** In the place of what it is opened with otherwise. */
+      /** Overrides of the options that the course is opened with. */
       readonly more?: Partial<CourseOptions>
     } = {},
   ) =>

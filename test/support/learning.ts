@@ -15,7 +15,7 @@ export const RULES = contract.rules
 export const GROUPS = contract.groups.map(({ name }) => name)
 export const catalog = createCatalog(learning.courses)
 export const begin = await catalog.begin()
-/** What follows a lesson of the default course. */
+/** The lesson of the default course that follows `day`. */
 export const nextAfter = ({ confirmedAt = 0 }: { readonly confirmedAt: number | undefined }, day: number) =>
   learning.courses[0] && catalog.next(learning.courses[0], { confirmedAt }, day)
 export const nextOf = (claim: { readonly confirmedAt: number; readonly day: number }) =>

@@ -3,8 +3,8 @@ import { connect, migrate } from '../../src/core/store/sqlite/connection.ts'
 import { MIGRATIONS } from '../../src/core/store/sqlite/migrations.ts'
 
 /**
- * A migration that kills its own process before the statement of the given number. The first step is taken before, if
- * it is not the one: a new file gets all steps at once.
+ * Runs a migration that kills its own process before the statement with the given number. The first step runs on its
+ * own before the others, because a new file would get all steps at once.
  */
 const [file, at] = process.argv.slice(2)
 if (file === undefined) throw new Error('usage: migrating FILE NUMBER')

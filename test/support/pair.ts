@@ -9,7 +9,7 @@ import pg from 'pg'
 import { freePort } from './free-port.ts'
 
 const PASSWORD = 'only-for-tests'
-/** Of the files of a server: those of its process, and what the other fetches itself. */
+/** Files of a server that are not copied: those of its process, and those that the other server fetches itself. */
 const NOT_COPIED = /\/(postmaster\.(pid|opts)|pg_wal\/[0-9A-F]{24}|standby\.signal)$/
 
 interface Machine {
@@ -139,7 +139,7 @@ export async function startPair(): Promise<Pair> {
   }
 }
 
-/** The server first, so that it starts no process for those of its own that end. */
+/** Kills the server before its child processes, so that it cannot restart those that end. */
 async function kill(it: Machine): Promise<void> {
   const { process: server } = it
   if (server?.pid === undefined || server.exitCode !== null || server.signalCode !== null) return
@@ -162,7 +162,7 @@ async function own(folder: string, uid: number, gid: number): Promise<void> {
     await chown(path.join(entry.parentPath, entry.name), uid, gid)
 }
 
-/** False: a file that the server removed meanwhile stopped it, and the copy is not whole. */
+/** Copies a folder; false if a file that the server removed meanwhile left the copy incomplete. */
 async function copied(from: string, to: string): Promise<boolean> {
   try {
     await rm(to, { recursive: true, force: true })

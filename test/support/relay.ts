@@ -2,12 +2,12 @@ import { connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { freePort } from './free-port.ts'
 
-/** A way to a server that can fall silent, as behind a firewall that forgot its connections: nothing is closed, nothing passes. */
+/** A relay to a server that can go silent, like a firewall that forgot its connections: nothing is closed, nothing passes. */
 export interface Relay {
   readonly port: number
   /** Connections that the near side holds open. */
   readonly open: () => number
-  /** The connections that there are pass nothing more; new ones do, unless all are meant. */
+  /** Silences the open connections, or with `all` also new ones. */
   readonly silence: (which: 'present' | 'all') => void
   readonly heal: () => void
   /** Every connection is reset, as by a machine that came back and knows none of them. */
@@ -17,7 +17,7 @@ export interface Relay {
 export async function relayTo(target: number): Promise<Relay> {
   const pairs = new Set<{ near: Socket; far: Socket; silent: boolean }>()
   let silent = false
-  // A machine that went away does not answer a goodbye either.
+  // A machine that is gone does not answer a FIN either.
   const server = createServer({ allowHalfOpen: true }, (near) => {
     const pair = { near, far: connect(target, '127.0.0.1'), silent }
     pairs.add(pair)

@@ -2,7 +2,7 @@ import uPlot from 'uplot'
 
 /** The only file that names the chart library. */
 export interface BarChart {
-  /** Draws anew; days are `2026-11-21`, each a bar. */
+  /** Redraws the chart. Days look like `2026-11-21`, and each is a bar. */
   draw(days: readonly { readonly day: string; readonly count: number }[]): void
 }
 
@@ -17,7 +17,7 @@ export function barChart({
 }: {
   readonly host: HTMLElement
   readonly readout: HTMLElement
-  /** In which days are written. */
+  /** The language in which days are written. */
   readonly language: string
   /** `12 events` */
   readonly plural: (count: number) => string

@@ -11,7 +11,7 @@ import * as tables from './tables.ts'
 
 const { events: definitions, sections, sample, texts: T, language } = pageData<InsightsPageData>()
 
-/** A text with its blanks filled: `{count} events`. */
+/** Fills in the placeholders of a text such as `{count} events`. */
 function fill(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
 }
@@ -37,14 +37,14 @@ const chart = barChart({
   language,
   plural,
 })
-/** A visitor without events of their own first sees the sample, and what the page can do. */
+/** Visitors without events see the sample first, to show what the page can do. */
 let showsSample = true
 
 const labels = new Map(definitions.map(({ name, label = name }) => [name, label]))
 const sanitise = createSanitiser(definitions)
 for (const [name, label] of labels) kind.append(new Option(label, name))
 
-/** What the buffer holds, judged again: local storage is open to every script of the site. */
+/** The events in the buffer, sanitized again, because every script of the site can write to local storage. */
 function ownEvents(): AnalyticsEvent[] {
   return (buffer?.keys() ?? []).flatMap((key) => {
     try {
@@ -57,7 +57,7 @@ function ownEvents(): AnalyticsEvent[] {
 }
 
 function show(): void {
-  // Whatever was said last may no longer be true.
+  // The last message may no longer be true.
   say('')
   performance.mark('insights-begin')
   const own = ownEvents()

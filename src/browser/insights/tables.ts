@@ -46,7 +46,7 @@ export function sectionTable({ section, rows }: InsightsTable, texts: Texts): Ta
       ...(section.bars && { bar: 1 }),
       empty,
     }
-  // Without names for rows there is one, and it is shown on its side.
+  // A table without row names has one row; its columns are shown as rows.
   const [only] = rows
   return {
     head: [rowHead, texts.number],

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Context } from '../context.ts'
 
-/** What a shell answers for a command that is not there, and for one that may not be run. */
+/** The exit codes of a shell for a command that does not exist, and for one that is not executable. */
 const NOT_FOUND = 127
 const NOT_RUNNABLE = 126
 
@@ -27,7 +27,7 @@ export function runWrapped(
     })
     context.takeSignals?.((signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return interrupt.abort()
-      // Ctrl-C reaches every process of the terminal, the command too: twice would mean "at once" to many.
+      // Ctrl-C already reaches the command through the terminal. Many programs take a second signal as "quit at once".
       const fromTerminal = (signal === 'SIGINT' || signal === 'SIGQUIT') && process.stdin.isTTY
       if (!fromTerminal) child.kill(signal)
     })

@@ -51,13 +51,13 @@ async function beat(
   }
   const { runWrapped } = await import('../beat/wrapped.ts')
   const { exitCode, interrupted } = await runWrapped(context, words)
-  // Whatever becomes of the report, the command's own end is what its caller gets.
+  // Exit with the command's own code, even if the report fails.
   const reporting = Object.create(context, { signal: { value: interrupted } }) as Context
   await reportBeat(reporting, { ...options, name, exitCode }).catch((error: unknown) =>
     context.stderr.write(
       `platformctl: the heartbeat ${name} was not recorded: ${error instanceof CommandError ? error.message : 'internal fault.'}\n`,
     ),
   )
-  // The exit code of another program, which may be any.
+  // Another program's exit code can be any number.
   return exitCode as ExitCode
 }

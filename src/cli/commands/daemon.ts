@@ -112,8 +112,8 @@ Examples:
           random: context.random,
           log,
         }).catch((error: unknown) => explain(error, context, { services, loaded }))
-        // Without a listener Node ends at once. Off a terminal somebody wanted a reload, which there is none of: an end
-        // in order would look like success to a supervisor, and nobody would start it again.
+        // Without a listener, Node exits at once. Off a terminal, SIGHUP asks for a reload, which does not exist here: a
+        // clean exit would look like success to a supervisor, which would then not restart the daemon.
         if (process.listenerCount('SIGHUP') === 0)
           process.on('SIGHUP', () => {
             if (context.stdout.isTTY) process.kill(process.pid, 'SIGTERM')

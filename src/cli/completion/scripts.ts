@@ -30,8 +30,8 @@ function valued(root: CommandNode): OptionNode[] {
 }
 
 /**
- * Patterns of bash and zsh over the command and the option before the cursor: the option alone decides where it takes
- * the same everywhere, else both do, as `--format` of health is another one than that of preflight.
+ * Patterns of bash and zsh for the command and the option before the cursor. An option with the same values in every
+ * command needs no command in its pattern; `--format` does, because health and preflight have different formats.
  */
 function valuePatterns(
   root: CommandNode,
@@ -61,7 +61,7 @@ function bash(root: CommandNode): string {
   const values = valuePatterns(root).map(({ pattern, values }) =>
     values.length > 0
       ? `    ${pattern}) COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$word")); return ;;`
-      : // Nothing offered: readline then completes file names itself, and quotes spaces in them.
+      : // Without suggestions readline completes file names itself, and quotes spaces in them.
         `    ${pattern}) return ;;`,
   )
   return `# platformctl completion for bash: source <(platformctl completion bash)

@@ -60,7 +60,7 @@ function targetOf(context: Job['context'], options: Job['options'], { kind }: Jo
   return to.kind === 'sqlite' ? { ...to, file: path.resolve(context.cwd, to.file) } : to
 }
 
-/** The server is asked as STORE_URL would name it, but the operator named it by --to. */
+/** Replaces STORE_URL with --to in a message, because that is how the operator named the server. */
 function named(error: unknown): unknown {
   return error instanceof CommandError
     ? new CommandError(error.exitCode, error.message.replaceAll('STORE_URL', '--to'), { cause: error })

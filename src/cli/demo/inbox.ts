@@ -60,12 +60,12 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
     smtp.once('error', reject)
     smtp.listen(0, '127.0.0.1', resolve)
   })
-  // A client that drops its line half-way is its own business: the inbox goes on.
+  // Ignore clients that disconnect midway, so that the inbox keeps running.
   smtp.removeAllListeners('error')
   smtp.on('error', () => {})
 
   const page = createServer((request, response) => {
-    // Not by its own name: a page of another site whose name was pointed at this machine would read the mails.
+    // Accept loopback hosts only, or a site whose name points at this machine could read the mails (DNS rebinding).
     if (!isLoopback(request.headers.host))
       return respond(421, 'text/plain; charset=utf-8', 'Ask 127.0.0.1.\n')
     // Joined and not resolved: `//` would be another host.

@@ -20,7 +20,7 @@ export function nextSteps({
   free,
 }: NextStepsInput): readonly (readonly [command: string, what: string])[] {
   const name = programName(env)
-  // `health` asks the usual port of a service that is not named.
+  // `health` asks services that are not named on their usual port, so only the others need an address.
   const addresses = services.flatMap((service) => {
     const usual = `http://127.0.0.1:${service.port}`
     const url = urls[service.name] ?? usual

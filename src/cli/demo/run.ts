@@ -195,7 +195,7 @@ async function runCourse({ context, stage, options, inbox, clock, secret, urls }
     const before = inbox.mails.length
     const send = () => post(`${web}${ROUTES.dispatch.path}?limit=10`, { secret, signal: signal() })
     let answer = await send()
-    // Not due on this day: a course may wait for weeks, or for a weekday.
+    // No lesson may be due today: a course can pause for weeks, or until a weekday.
     for (
       let waited = 0;
       answer.processed === 0 && answer.reason === undefined && waited < LONGEST_CADENCE_DAYS;

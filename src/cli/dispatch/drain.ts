@@ -4,10 +4,10 @@ import { openProgress } from '../progress.ts'
 import type { DispatchOptions, Source } from './source.ts'
 
 const BAR = 24
-/** Off a terminal a drain says where it is so often, and not for every call. */
+/** How often a drain reports its progress when it does not run in a terminal. */
 const LINE_EVERY_MS = 10_000
 const SHOW_EVERY_MS = 100
-/** A summary names the lessons that were not sent; of millions, the last ones. */
+/** A summary lists at most this many of the lessons that were not sent, the latest ones. */
 const MOST_RESULTS = 1000
 
 /** One call, or with --drain calls of one run until it finds nothing more; the totals of all, with progress on standard error. */
@@ -30,7 +30,7 @@ export async function drain(
   }
   const onProgress = ({ outcome }: DispatchProgress) => {
     done[outcome] += 1
-    // Other dispatchers may be at the same backlog, and lessons become due meanwhile: what is left is an estimate.
+    // An estimate: other dispatchers may work on the same backlog, and more lessons become due meanwhile.
     if (left !== undefined) left = Math.max(0, left - 1)
     if (isTime(SHOW_EVERY_MS)) progress.show(line())
   }
@@ -55,7 +55,7 @@ export async function drain(
 }
 
 function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal: AbortSignal): boolean {
-  // What is due after that is the next lesson of somebody who had one in this run.
+  // A call below its limit ends the drain: what is still due is the next lesson of somebody who got one in this run.
   return repeat === true && last.processed >= last.limit && last.reason === undefined && !signal.aborted
 }
 

@@ -68,7 +68,7 @@ function serviceLines(health: RemoteHealth, { diagnosis }: Verdict, input: Frame
   ]
   if (!health.reached) return [head]
   const { report } = health
-  // What a dependent reports about its dependencies is shown under those already.
+  // Leave out what a service reports about its dependencies: it is already shown under them.
   const told = ({ state: one }: ProbeResult) => because !== undefined && one === report.state
   const bad = Object.entries(report.probes).filter(
     ([, probe]) => probe.state !== 'ok' && probe.state !== 'skipped' && !told(probe),

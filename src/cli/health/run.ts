@@ -28,7 +28,7 @@ export interface HealthOptions {
 }
 
 const WAIT_PAUSE_MS = 1000
-/** A round that has less than this left would take a sound service for a silent one. */
+/** Don't start a round with less time than this: a healthy service would look silent. */
 const LEAST_MS = 250
 
 /** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
@@ -52,7 +52,7 @@ export async function runHealth(context: Context, options: HealthOptions): Promi
     options.wait === undefined
       ? { verdict: await ask(options.timeout), enough: true }
       : await waitFor(context, ask, options, options.wait)
-  // What was cut short says nothing of the services.
+  // An interrupted check says nothing about the services.
   if (context.signal.aborted && !options.quiet)
     throw new CommandError(EXIT.failed, 'interrupted before all services had answered.')
   const passed = verdict.outcome === 'passed' && enough && !context.signal.aborted
@@ -125,7 +125,7 @@ async function waitFor(
       verdict.outcome === 'passed' && consecutive > 1
         ? `passed ${passes} of ${consecutive} in a row`
         : verdict.sentence
-    // A change is news; the same sentence a hundred times over is not.
+    // Print a sentence only when it changes.
     if (!quiet && progress !== said) stderr.write(`waiting, ${Math.ceil(left / 1000)} s left: ${progress}\n`)
     said = progress
     await clock.sleep(WAIT_PAUSE_MS, signal).catch(() => {})

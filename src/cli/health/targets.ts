@@ -57,7 +57,7 @@ function here({ port }: TargetService): string | undefined {
   return port === undefined ? undefined : `http://127.0.0.1:${port}`
 }
 
-/** A malformed address behaves as absent; with no other one this machine must not be asked in place of what was meant. */
+/** The first usable address. If all are malformed it throws, so that this machine is not asked instead of the one meant. */
 function addressIn(env: Context['env'], { name, address = [] }: TargetService): string | undefined {
   const set = address.flatMap((variable) => {
     const value = env[variable]?.trim()
@@ -78,10 +78,10 @@ function parseAddress(services: readonly ServiceDefinition[], word: string): rea
   const at = word.indexOf('=')
   const name = word.slice(0, Math.max(at, 0)).trim()
   const names = services.map((one) => one.name)
-  // A slip of the pen would be asked as another program.
+  // Reject likely typos, or they would be asked as another program.
   if (!names.includes(name) && nearestOf(name, names) !== undefined)
     throw unknownName({ kind: 'service', name, known: names })
-  // What was given is not repeated: an address can hold a password.
+  // Don't repeat the input: an address can contain a password.
   if (!/^[a-z][a-z0-9_-]{0,31}$/.test(name))
     throw new CommandError(
       EXIT.usage,

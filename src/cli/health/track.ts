@@ -10,7 +10,7 @@ export interface Track {
   readonly points: readonly { readonly ms: number | undefined; readonly state: RemoteState }[]
 }
 
-/** As many as the widest sparkline shows. */
+/** The most points that a sparkline can show. */
 const MOST_POINTS = 40
 
 /** Adds one round to the tracks; gives new ones. */

@@ -130,7 +130,7 @@ async function linesView({ stdout, clock }: Context, { format }: WatchOptions): 
   }
 }
 
-/** What a line says of each service: only that which is news when it changes. */
+/** The part of each service's line that is worth printing again when it changes. */
 function changes({ results, diagnosis }: Verdict): (readonly [string, string])[] {
   return results.map((health) => {
     const because = becauseOf(diagnosis, health.service)

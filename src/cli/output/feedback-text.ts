@@ -37,7 +37,7 @@ function table(
     counts.reduce((sum, one) => (keyOf(one) === key && one.kind === kind ? sum + one.count : sum), 0)
   const sentInAll = counts.reduce((sum, one) => (one.kind === 'sent' ? sum + one.count : sum), 0)
   const rows = keys.map((key) => {
-    // What only reports, as a provider does by its webhook, reports on what was sent by others.
+    // A source that only reports, such as a provider's webhook, sent nothing itself: compare it with everything sent.
     const sent = sumOf(key, 'sent') || sentInAll
     return [key, ...KINDS.map(([kind]) => cell(sumOf(key, kind), kind, sent))]
   })

@@ -12,8 +12,8 @@ interface Case {
 }
 
 /**
- * JUnit XML: a suite each service, a case for reaching it and one for each of its probes; and one for the verdict, so
- * that what fails no probe (another build, --strict, too few passes in a row) is red there too.
+ * JUnit XML: a suite per service, with a case for reaching it and one for each probe. A last case has the verdict, so
+ * that failures outside of any probe (another build, --strict, too few passes in a row) are red too.
  */
 export function healthJunit(verdict: Verdict, passed: boolean): string {
   const { results, diagnosis } = verdict

@@ -46,7 +46,7 @@ export function selectField(field: {
   return `<p class="field"><label for="${name}">${escapeHtml(label)}</label><select id="${name}" name="${name}">${options.join('')}</select></p>`
 }
 
-/** What the script that follows saves says, for the form of a page. */
+/** Attributes for a page's form, with the texts that its script shows after a save. */
 export function followed(): string {
   return ` data-saved="${escapeHtml(T.saved)}" data-ended="${escapeHtml(T.ended)}"`
 }

@@ -52,7 +52,7 @@ export function minuteAt(instant: number, zone: string): number {
   return Math.floor((((local % DAY_MS) + DAY_MS) % DAY_MS) / MINUTE_MS)
 }
 
-/** Says which of two a moment is whose local time occurs twice, because the clock goes back; undefined: it occurs once. */
+/** Whether a moment is the first or second with its local time, when the clock goes back; undefined if that time occurs once. */
 export function repeatOf(instant: number, zone: string): 'first' | 'second' | undefined {
   const offset = offsetAt(instant, zone)
   const [before, after] = [offsetAt(instant - DAY_MS / 2, zone), offsetAt(instant + DAY_MS / 2, zone)]

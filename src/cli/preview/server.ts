@@ -134,7 +134,7 @@ async function answer(
 }
 
 async function courses(workshop: Workshop, school: School, query: URLSearchParams) {
-  // Loaded by nobody who looks at mails only.
+  // Loaded here, because the mails page does not need it.
   const { zones } = await import('../../core/course/zones.ts')
   const mails = mailLanguages(workshop.definitions, school.language)
   const choice = chooseCourse(query, { ...school, now: school.now(), zones })

@@ -1,6 +1,7 @@
 /**
- * Does the client want a page? True where it names HTML, and not JSON before it (RFC 9110 §12.5.1): browsers name
- * it, programs send `any type`, `application/json` or nothing, and none of them is to meet a page that it did not ask for.
+ * Does the client want a page? True if its Accept header names HTML and does not prefer JSON (RFC 9110 §12.5.1).
+ * Browsers name HTML; programs send `any type`, `application/json` or nothing, and should not get a page that they did
+ * not ask for.
  */
 export function prefersHtml(accept: string): boolean {
   const html = quality(accept, /^(?:text\/html|application\/xhtml\+xml)$/)
@@ -11,7 +12,7 @@ export function prefersHtml(accept: string): boolean {
 /** The best quality of a media type that is named, and its position in the list. */
 function quality(accept: string, wanted: RegExp): { readonly q: number; readonly at: number } {
   let best = { q: 0, at: Number.MAX_SAFE_INTEGER }
-  // A header holds at most a few KB; more than a few dozen ranges are no browser's.
+  // A header holds at most a few KB. No browser sends more than a few dozen ranges.
   for (const [at, range] of accept.split(',', 64).entries()) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
     if (!wanted.test(type)) continue

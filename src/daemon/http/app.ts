@@ -123,7 +123,7 @@ export function createApp({
   }
 }
 
-/** Tells the metrics and the log of an answer. Polls that find nothing wrong are quiet: they would be most of the log. */
+/** Counts an answer in the metrics and logs it. Quiet for health polls that pass: they would fill most of the log. */
 export function noteAnswer(
   { log, onAnswer }: Pick<AppOptions, 'log' | 'onAnswer'>,
   answered: Answered,
@@ -149,7 +149,7 @@ function routeOf(
   return name === 'serviceHealth' ? { methods: ['GET'], path: healthPath } : ROUTES[name]
 }
 
-/** What the listener gives beside a request; an embedding program has none. */
+/** What the listener passes along with a request. Empty in an embedding program. */
 interface Environment {
   readonly incoming?: {
     readonly rawHeaders?: readonly string[]
@@ -164,7 +164,7 @@ function incomingOf(environment: unknown): Environment['incoming'] {
 const LONGEST_URL = 4096
 const MOST_HEADERS = 100
 
-/** The parser bounds the bytes of URL and headers together; these bound what is looked at afterwards. */
+/** Limits the length of the URL and the number of headers. Node's parser only limits their bytes together. */
 function tooLong(request: Request, environment: unknown): PlatformError | undefined {
   if (request.url.length > LONGEST_URL)
     return new PlatformError('uri_too_long', `Addresses here have at most ${LONGEST_URL} characters.`)
@@ -175,13 +175,13 @@ function tooLong(request: Request, environment: unknown): PlatformError | undefi
 }
 
 interface Facts {
-  /** The caller's own id when it is well-formed, so that logs on both sides meet; else a new one. */
+  /** The caller's request id if it is well-formed, so that both sides log the same id; otherwise a new one. */
   readonly id: string
-  /** The declared route, never the path asked for: that one can hold a token. */
+  /** The declared route, never the requested path, which can contain a token. */
   route: RouteName | undefined
 }
 
-/** A caller's id that is taken over. */
+/** The form that a caller's request id must have to be kept. */
 export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,64}$/
 
 function newFacts(request: Request): Facts {
@@ -192,7 +192,7 @@ function newFacts(request: Request): Facts {
   }
 }
 
-/** What goes through the router with a request. Carried, not looked up: a weak map costs every collection. */
+/** What the router passes along with each request. Not kept in a WeakMap, which would slow every garbage collection. */
 interface Bindings {
   readonly facts: Facts
   readonly socket: { readonly remoteAddress?: string } | undefined

@@ -26,7 +26,7 @@ export function createGate({
   const { policyOf, authFailure, authFailureOfProxy } = policies
   const guesses = createGuesses({ local, policy: authFailure })
   const guessesOfProxy = createGuesses({ local, policy: authFailureOfProxy })
-  /** Whose wrong secrets are counted together: a client's, and with more patience all of a proxy that is not trusted. */
+  /** The counters for wrong secrets: one per client, and behind an untrusted proxy also one for the proxy, with a higher limit. */
   const countersOf = ({ client, behind }: RouteRequest) =>
     behind === undefined
       ? [{ guesses, key: client }]
@@ -36,7 +36,7 @@ export function createGate({
         ]
   return async (route, asked, handler) => {
     const policy = policyOf(route)
-    // Plain health is no way to try a secret; deep health is.
+    // Only deep health checks a secret, so plain health cannot be used to guess one.
     const triesSecret =
       asked.request.headers.has('authorization') &&
       (policy !== undefined || route === 'metrics' || asked.url.searchParams.has('deep'))
@@ -58,7 +58,7 @@ export function createGate({
         if (!('settle' in admitted)) return refused(asked, admitted)
         attempts.push(admitted)
       }
-      // Others need not wait for what a right secret sets going.
+      // Settle as soon as the secret proves right, so other attempts need not wait for the work that it starts.
       asked.passed = () => settle(false)
       response = await answer(handler, asked)
       settle(response.status === 401)
@@ -71,7 +71,7 @@ export function createGate({
   }
 }
 
-/** As the app would answer, but here: errors too carry the fields, and a 401 is counted. */
+/** Runs the handler and turns its errors into answers here, so that they carry the rate limit fields and a 401 is counted. */
 async function answer(handler: Handler, asked: RouteRequest): Promise<Response> {
   try {
     return await handler(asked)

@@ -29,9 +29,9 @@ export interface PollOptions {
 }
 
 /**
- * The short way for what load balancers, containers and monitors ask for all day: a GET of a service's health that
- * wants JSON and brings nothing else. It writes the bytes that the long way writes, without a Request and a Response.
- * Who asks in one turn of the event loop shares a run, which begins after the last of them asked.
+ * The fast path for health polls from load balancers, containers and monitors: a plain GET of a service's health as
+ * JSON. It writes the same bytes as the full path, without creating a Request and a Response. Polls that arrive in one
+ * turn of the event loop share a run, which begins after the last of them arrived.
  */
 export function createPoll({ service, path, health, monotonic, log, onAnswer }: PollOptions): Poll {
   const fixed = Object.entries(JSON_FIELDS).flat()
@@ -55,7 +55,7 @@ export function createPoll({ service, path, health, monotonic, log, onAnswer }: 
         const answered = { service, method: 'GET', route: path, status, durationMs: monotonic() - began }
         noteAnswer({ log, onAnswer }, answered, requestId, status === 200)
       },
-      // A fault of ours, which the checks never have: better no answer than a wrong one.
+      // The checks never reject, so this is a bug of ours: send no answer rather than a wrong one.
       () => outgoing.destroy(),
     )
     return true

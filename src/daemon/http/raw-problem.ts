@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
 import { COMMON } from './respond.ts'
 
-/** The one error shape for what never became a request: there is no route, and nobody's Accept to go by. */
+/** The standard error body for input that could not be parsed as a request, and so has no route and no Accept header. */
 export function rawErrorResponse(code: ErrorCode): {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

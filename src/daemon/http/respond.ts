@@ -82,7 +82,7 @@ export function svgResponse(svg: string, { requestId }: Pick<Meta, 'requestId'>)
   })
 }
 
-/** For HEAD and prefetches: nothing was looked at, nothing changed, and there is nothing to show. */
+/** An answer without a body, for HEAD and prefetches, which check nothing and change nothing. */
 export function emptyResponse({ status = 204, requestId, headers = {} }: Meta): Response {
   return new Response(null, { status, headers: { ...COMMON, 'X-Request-Id': requestId, ...headers } })
 }

@@ -40,7 +40,7 @@ export interface MetricsOptions {
 export interface Answered {
   readonly service: Service
   readonly method: string
-  /** The declared path; undefined for an address that is no route. */
+  /** The declared path; undefined if no route matches. */
   readonly route: string | undefined
   readonly status: number
   readonly durationMs: number
@@ -48,9 +48,9 @@ export interface Answered {
 
 export interface Metrics {
   answered(request: Answered): void
-  /** The same health, counted. */
+  /** Wraps a service's health so that each check is counted. */
   health(health: Health): Health
-  /** The same dispatch, counted. */
+  /** Wraps dispatch so that each run is counted. */
   dispatch(dispatch: Course['dispatch']): Course['dispatch']
   /** A batch of events was not stored for want of room. */
   analyticsRefused(reason: Refusal): void
@@ -60,7 +60,7 @@ export interface Metrics {
   feedback(provider: FeedbackProviderName, result: FeedbackResult, kinds?: readonly FeedbackKind[]): void
   /** Health was written to the history. */
   recorded(): void
-  /** From now on health is looked at and recorded, so that not having done it counts from here. */
+  /** Health is checked and recorded from now on, so the age of the record counts from here. */
   expectRounds(services: readonly Service[]): void
   /** A request was refused for want of a secret. */
   secretRefused(name: 'dispatch' | 'health', given: 'wrong' | 'none'): void
@@ -69,9 +69,9 @@ export interface Metrics {
     variable: string,
     found: { readonly validTo: number; readonly valid: boolean } | undefined,
   ): void
-  /** Begins to measure the event loop; gives what ends it. */
+  /** Starts to measure the event loop, and returns a function that stops it. */
   watch(): () => void
-  /** Never rejects: what cannot be read now is left out. */
+  /** The metrics as text. Never rejects: figures that cannot be read now are left out. */
   text(): Promise<{ readonly type: string; readonly body: string }>
 }
 
@@ -81,7 +81,7 @@ const FEEDBACK_RESULTS: readonly FeedbackResult[] = ['recorded', 'confirmed', 'n
 const STATES = ['ok', 'degraded', 'failing', 'skipped'] as const
 const RESULTS = ['completed', 'paused', 'off', 'failed'] as const
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
-/** Counting reads every row. A slow count is cached, so that counting takes at most one part in this many of the time. */
+/** Counting reads every row. Slow counts are cached, so they use at most 1 / COUNTING_SHARE of the time. */
 const COUNTING_SHARE = 100
 const FELT_MS = 20
 /** Less than any scrape's own limit. */
@@ -118,7 +118,7 @@ export function openMetrics({
     for (const kind of FEEDBACK_KINDS) reported.inc({ provider: feedbackProvider, kind }, 0)
     for (const result of FEEDBACK_RESULTS) webhooks.inc({ result }, 0)
   }
-  // What is not known yet is absent, and not 0.
+  // Values that are not known yet are absent, not 0.
   const unknown = [
     'platformctl_store_up',
     'platformctl_analytics_size_bytes',
@@ -156,7 +156,7 @@ export function openMetrics({
           .histogram('platformctl_probe_duration_seconds')
           .observe({ service, probe }, result.latencyMs / 1000)
     }
-    // A look at the configuration alone must not say "ok" of what a live check has just found failing.
+    // A check of the configuration alone must not overwrite the result of a live check with "ok".
     if (!deep && lookedLive.has(service)) return
     if (deep) lookedLive.add(service)
     const kept = report.probes.store ?? report.probes.job_store
@@ -187,7 +187,7 @@ export function openMetrics({
     )
     registry.gauge('platformctl_courses_paused').set(pause === undefined ? 0 : 1)
     const today = registry.gauge('platformctl_mail_today')
-    // What was counted yesterday is not there today.
+    // Remove yesterday's series, which may have no count today.
     today.reset()
     for (const { source, kind, count } of mail) today.inc({ source, kind }, count)
     registry.gauge('platformctl_store_up').set(storeFailed ? 0 : 1)

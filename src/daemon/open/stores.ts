@@ -10,13 +10,13 @@ import { openStore } from '../../core/store/open.ts'
 import { type Store, StoreOpenError } from '../../core/store/store.ts'
 import type { DaemonParts, PlatformOptions } from '../embedding.ts'
 
-/** Keys that the store keeps, and those of the settings that go before them. */
+/** The keys in use: those from the settings, or else those that the store keeps. */
 export interface Keys {
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
-  /** Links that were signed before the secret was set, or under the one before it, go on working. */
+  /** Earlier keys: links signed before the secret was set, or with the previous secret, still work. */
   readonly oldLinkKeys: readonly Secret[]
-  /** Recognizes an address without keeping it. */
+  /** Hashes addresses, so that one can be recognized without being stored. */
   readonly addressKey: Secret
 }
 
@@ -64,7 +64,7 @@ export function openStores({
   })
   const jobStore = once(async () => {
     assertWellFormed('JOB_STORE_URL')
-    // Its only statement is the ping of health, one at a time.
+    // One connection is enough: the only statement is the health ping, one at a time.
     return jobAddress === undefined ? store() : openStore(jobAddress, { poolSize: 1, log, onLost })
   })
   const keys = once(async () => {

@@ -19,7 +19,7 @@ type DeepGate =
     }
   | false
 
-/** A service's health; deep checks are gated when a token is set, and without it nothing live is run. */
+/** A route for a service's health. If a token is set, only requests with it run deep (live) checks. */
 export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): Handler {
   // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no single
   // flight would hold it.
@@ -34,7 +34,7 @@ export function healthRoute(health: Health, gate: DeepGate, timer: Timer = syste
       throw new PlatformError('unauthenticated', 'Deep checks need their token as Authorization: Bearer.')
     }
     if (deep && deep.token !== undefined) asked.passed()
-    // Without a token anybody may ask, and each run logs in to other people's servers.
+    // Without a token anybody may run deep checks, and each one logs in to other servers: so run them less often.
     const report = await (deep === false ? shallow() : deep.token === undefined ? open() : full())
     const status = httpStatus(report.state)
     if (prefersHealthJson(request.headers.get('accept') ?? ''))
@@ -46,8 +46,8 @@ export function healthRoute(health: Health, gate: DeepGate, timer: Timer = syste
 const SPACE_MS = 1000
 
 /**
- * Runs at most one check a second, and one at a time. Who asks meanwhile waits for the next, which begins after that:
- * no answer is older than its question.
+ * Runs at most one check a second, and one at a time. A caller in between waits for the next check, so its answer never
+ * comes from a check that began before the call.
  */
 function spaced(check: () => Promise<HealthReport>, timer: Timer): () => Promise<HealthReport> {
   let last: Promise<unknown> = Promise.resolve()

@@ -86,7 +86,7 @@ export function checkDefinition(
   return faults
 }
 
-/** A group can be left out when nothing that stays needs one of its variables. */
+/** Checks `without`: a group can be left out only if nothing that remains needs one of its variables. */
 function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, names: Names): void {
   namesAt(place, fields.without, { known: Object.keys(names.preset.groups), what: 'a group of the preset' })
   const without = (fields.without === undefined ? [] : listAt(placeIn([]), fields.without, 'names')) ?? []
@@ -113,6 +113,6 @@ function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, n
             .flat()
             .filter((one) => typeof one === 'string'),
         )
-    // A service without an address is not probed, which is what leaving it out means.
+    // A service may lose its address this way: it is then not probed, as intended.
   }
 }

@@ -104,7 +104,7 @@ export function nameAt(
   return place.fault(`${quoted(value)} is not ${what}.`, suggestion(value, known) ?? options(known))
 }
 
-/** A list of such names, each once. */
+/** A list of these names without duplicates, or a fault. */
 export function namesAt(
   place: Place,
   value: unknown,
@@ -156,7 +156,7 @@ export function quoted(value: unknown): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 }
 
-/** What a value is, for a sentence; never what it holds. */
+/** Describes the type of a value in words, never its content. */
 export function typeName(value: unknown): string {
   if (value === undefined) return 'missing'
   if (value === null) return 'null'

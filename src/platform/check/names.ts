@@ -1,7 +1,7 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
 
-/** What a preset brings, as far as a definition can name it or collide with it. */
+/** The names in a preset that a definition can refer to or collide with. */
 export interface PresetParts {
   readonly groups: Readonly<Record<string, GroupDefinition>>
   readonly services: readonly ServiceDefinition[]
@@ -25,7 +25,7 @@ export interface Names {
 
 const NONE: PresetParts = { groups: {}, services: [], probes: [], events: [], courses: [] }
 
-/** Collects the names of a definition that may be wrong anywhere. */
+/** Collects the names in a definition that is not checked yet. */
 export function collectNames(
   definition: Readonly<Record<string, unknown>>,
   presets: Readonly<Record<string, PresetParts>>,
@@ -61,7 +61,7 @@ export function collectNames(
   }
 }
 
-/** The entries of an object; none of anything else. */
+/** The entries of an object; an empty list for any other value. */
 export function entries(value: unknown): readonly (readonly [string, unknown])[] {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
 }

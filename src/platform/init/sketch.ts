@@ -6,7 +6,7 @@ import { readExample, type Sketch } from './read-example.ts'
 export interface SketchedGroup {
   readonly name: string
   readonly variables: readonly Inferred[]
-  /** Names that belong together, as far as their names say. */
+  /** Variables that seem to belong together, judging by their names. */
   readonly pairs: readonly (readonly string[])[]
 }
 
@@ -61,7 +61,7 @@ function slug(text: string): string {
     .replace(/-+$/, '')
 }
 
-/** Endings of names that are of no use without each other. */
+/** Suffixes of variables that only work together. */
 const PAIRS = [
   ['API_KEY', 'API_SECRET'],
   ['ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'],

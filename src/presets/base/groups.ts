@@ -611,7 +611,7 @@ const heartbeats = {
   },
 } as const satisfies GroupDefinition
 
-/** The groups that the engine itself does something with. */
+/** The groups of variables that the engine itself uses. */
 export const baseGroups = {
   site,
   store,

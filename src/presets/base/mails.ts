@@ -64,7 +64,7 @@ export const baseMailSet: MailSet = {
         const { default: compiled } = await import('../../../templates/compiled/base.de.json', {
           with: { type: 'json' },
         })
-        // As above.
+        // The same cast as above, for the same reason.
         return compiled as unknown as CompiledMails
       }),
     },

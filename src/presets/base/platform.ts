@@ -17,7 +17,7 @@ const services: readonly ServiceDefinition[] = [
   { name: 'web', address: ['NEXT_PUBLIC_SITE_URL'], health: '/api/health', port: 3000 },
 ]
 
-/** What the engine itself does something with, and nothing else: the start of a platform of one's own. */
+/** The `base` preset: only what the engine itself uses, as a start for your own platform. */
 export const base: Platform = {
   name: 'Platform',
   brand: undefined,

@@ -85,7 +85,7 @@ export const simulator: Simulator = {
 
 const SHOTS = 1000
 
-/** Distributions known by hand. Those with two H tell signs and phases apart, which no single one can. */
+/** Circuits with their known distributions. Those with two H gates distinguish signs and phases, which no single gate can. */
 const KNOWN: readonly (readonly [source: string, chanceOfOne: number])[] = [
   ['h', 1 / 2],
   ['x', 1],
@@ -99,7 +99,7 @@ const KNOWN: readonly (readonly [source: string, chanceOfOne: number])[] = [
   ['h; t; h', Math.sin(Math.PI / 8) ** 2],
 ]
 
-/** Undefined when every circuit gives its distribution; else the first that does not. Never throws. */
+/** The first circuit that does not give its known distribution; undefined if all do. Never throws. */
 export function brokenCircuit(random: Random, broken: Partial<Simulator> = {}): string | undefined {
   const { parse, run, chanceOfOne, sample } = { ...simulator, ...broken }
   return KNOWN.find(([source, expected]) => {

@@ -2,7 +2,7 @@ import { createContract } from '../../core/env/contract.ts'
 import { learningGroups } from './groups.ts'
 import { learningServices } from './services.ts'
 
-/** What reading an environment of the default platform takes, for programs that need no more of it. */
+/** The default platform's variables and rules, for programs that only read its environment. */
 export const learningEnvironment = {
   contract: createContract({
     services: learningServices.map(({ name }) => name),

@@ -176,7 +176,7 @@ const { NEXT_PUBLIC_SITE_URL, ...othersOfSite } = base.site.variables
 const site = {
   ...base.site,
   variables: {
-    // Beside the others, and not behind them: documents show variables in this order.
+    // Kept next to the related variables rather than at the end: the docs list variables in this order.
     NEXT_PUBLIC_SITE_URL,
     NEXT_PUBLIC_API_URL: {
       kind: 'url',

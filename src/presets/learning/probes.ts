@@ -18,7 +18,7 @@ import { brokenCircuit } from './circuit.ts'
 import { BUNDLED_INDEX, parseCourseIndex } from './course-index.ts'
 import { agent, api } from './services.ts'
 
-/** A service asks the next one, which asks a third: each deadline is longer than what it waits for. */
+/** Services check each other in a chain, so each deadline is longer than the one it waits for. */
 const API_DEADLINE_MS = 1000
 const AGENT_DEADLINE_MS = 1300
 const OF_API = { service: api.name, deadlineMs: API_DEADLINE_MS - 100 }
@@ -27,7 +27,7 @@ const models: ProbeDefinition = {
   name: 'models',
   service: 'web',
   group: 'models',
-  // Half-configured is the whole group's word, and one provider with its key is enough.
+  // A half-configured group can still work: one provider with its key is enough.
   open: ({ settings }) =>
     configured(
       settings,
@@ -66,7 +66,7 @@ const limiter: ProbeDefinition = {
   open: sharedStoreState,
 }
 
-/** A provider of hardware or of models: ready with these variables, and reached through this package. */
+/** A provider of hardware or models, with the variables that it needs and the package that calls it. */
 interface Provider {
   readonly name: string
   readonly label?: string

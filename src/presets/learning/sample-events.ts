@@ -1,11 +1,11 @@
 import type { AnalyticsEvent, EventKind, Properties } from '../../core/analytics/events.ts'
 import { DAY_MS } from '../../core/durations.ts'
 
-/** As many as the page shows at first, so that every figure counts the same days. */
+/** The number of days that the page shows by default, so that every figure counts the same days. */
 const SAMPLE_DAYS = 30
 const PASS_SCORE = 60
 
-/** Thirty days of somebody who does not exist, for a browser that has recorded nothing; the same for the same time. */
+/** Thirty days of made-up events, for a browser that has recorded none. The same time gives the same events. */
 export function sampleEvents(now: number): AnalyticsEvent[] {
   const events: AnalyticsEvent[] = []
   const random = numbers(20_261_121)
