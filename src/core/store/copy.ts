@@ -33,16 +33,19 @@ export const TABLES = [
 
 export type Table = (typeof TABLES)[number]
 
-/** What a store says of itself, and not of the platform: the other store has its own. */
+/**
+ * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store
+ * keeps its own.
+ */
 export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping'] as const
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 
 /** A store to copy from, which nobody writes to until it is closed. */
 export interface CopySource {
-  /** Of every table of ours. */
+  /** The names of a table's columns. */
   readonly columns: (table: Table) => readonly string[] | Promise<readonly string[]>
-  /** In pages. */
+  /** The rows of a table, one page at a time. */
   readonly pages: (table: Table) => Iterable<readonly CopiedRow[]> | AsyncIterable<readonly CopiedRow[]>
   readonly close: () => void | Promise<void>
 }

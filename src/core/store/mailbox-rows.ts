@@ -48,7 +48,7 @@ export function mailboxRow({ identity, suppression, ...record }: MailboxRecord):
   }
 }
 
-/** Of rows that have a cause. */
+/** The suppressed address of a row as a list for `flatMap`: empty for a row without a cause. */
 export function suppressedAddress(row: MailboxRow): SuppressedAddress[] {
   const { identity, suppression } = mailboxOf(row)
   return suppression === undefined ? [] : [{ identity, ...suppression }]

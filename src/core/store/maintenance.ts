@@ -15,13 +15,13 @@ export interface MaintenanceStatus {
   readonly kind: 'sqlite' | 'postgres'
   /** File or server, without credentials. */
   readonly location: string
-  /** Of the schema; `latest` is what this build brings. */
+  /** The version of the schema; `latest` is the one that this build migrates to. */
   readonly version: number
   readonly latest: number
-  /** Whether this build runs on it; a schema that is newer must say so of itself. */
+  /** Whether this build can run on the schema. A newer schema must itself declare that older builds can. */
   readonly readable: boolean
   readonly bytes: number
-  /** What waits to be moved from the write-ahead log into the file; undefined where there is no such thing. */
+  /** Bytes in the write-ahead log that are not in the file yet; undefined for a store without such a log. */
   readonly walBytes: number | undefined
   /** Rows of each table. */
   readonly counts: Readonly<Record<string, number>>
@@ -31,13 +31,13 @@ export interface MaintenanceStatus {
 
 export interface MigrationStep {
   readonly version: number
-  /** The statements' heads, as `CREATE TABLE subscription`. */
+  /** The beginning of each statement, such as `CREATE TABLE subscription`. */
   readonly statements: readonly string[]
 }
 
 export interface VerifyResult {
   readonly ok: boolean
-  /** The file itself is unsound; otherwise only rows are that a hand may have changed. */
+  /** True: the file itself is corrupt. False: at most some rows are wrong, perhaps edited by hand. */
   readonly damaged: boolean
   /** Subscriptions looked at. */
   readonly checked: number
@@ -58,7 +58,9 @@ export interface BackupOptions {
   readonly recipients: readonly string[]
 }
 
-/** What an operator does with a store that is not the platform's daily work; each adapter has its own. */
+/**
+ * An operator's maintenance of a store: its state, migrations, checks and backups. Each adapter has its own.
+ */
 export interface StoreMaintenance {
   status(): Promise<MaintenanceStatus>
   /** The steps that `migrate` would run. */
@@ -77,7 +79,7 @@ export interface StoreMaintenance {
 /** Maintenance of the file with visitors' events, beside an SQLite store. */
 export type AnalyticsMaintenance = Pick<StoreMaintenance, 'verify' | 'backup' | 'close'>
 
-/** What is left to do from a version on, each step by the heads of its statements. */
+/** The migration steps after a version, each listed by the beginnings of its statements. */
 export function stepsFrom(migrations: readonly string[], version: number): readonly MigrationStep[] {
   return migrations.slice(version).map((sql, index) => ({
     version: version + index + 1,

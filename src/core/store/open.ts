@@ -117,7 +117,10 @@ export async function openHistory(file: string | undefined, onLost?: OnLost): Pr
   return (await import('./sqlite/history.ts')).openSqliteHistory(file, onLost)
 }
 
-/** Opens the recorded health that all machines of an opened store share; undefined where a file is one machine's own. */
+/**
+ * Opens the health record that all machines on a store share; undefined for a store in a file, which serves
+ * one machine.
+ */
 export async function openSharedHistory(
   address: StoreAddress,
   log: Log = silentLog,

@@ -13,7 +13,10 @@ export interface PlanRow {
   readonly unused_since: number | null
 }
 
-/** The plans whose readers are looked for: none that enrolments begin with, and none that was found unused within a day. */
+/**
+ * The plans to check for followers: not those that new enrolments begin with, nor those marked unused less
+ * than a day ago.
+ */
 export function plansToCheck(
   plans: readonly PlanRow[],
   { keep, now }: { readonly keep: readonly string[]; readonly now: number },
@@ -24,7 +27,7 @@ export function plansToCheck(
   )
 }
 
-/** What becomes of a plan that was to be checked, by whether somebody follows it. */
+/** What to do with a checked plan: mark it used or unused, delete it, or leave it (undefined). */
 export function planChange(
   { version, unused_since: since }: Pick<PlanRow, 'version' | 'unused_since'>,
   followed: ReadonlySet<string>,

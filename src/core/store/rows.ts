@@ -37,18 +37,24 @@ export interface Row {
   readonly problem_since: number | null
 }
 
-/** The oldest schema whose builds know of other courses; to an earlier one their enrolments would be of the first course. */
+/**
+ * The oldest schema whose builds know several courses. An earlier build would take every enrolment for one in
+ * the first course.
+ */
 export const COURSES_FROM = 14
 
 /**
- * The unique key of an enrolment. Where the table has one row a person it was their identity, and so it still is in the
- * first course; in others it names the course as well.
+ * The unique key of an enrolment: in the first course the person's identity, as in tables from before there
+ * were others; in any other course, the identity and the name of the course.
  */
 export function enrolmentKey(identity: string, course: string): string {
   return course === FIRST_COURSE ? identity : `${identity} ${course}`
 }
 
-/** When the lesson in hand is due, where the row does not say: in the first course a lesson follows a day after the other. */
+/**
+ * When the lesson in hand is due if the row does not say: the first course sends one lesson a day from
+ * confirmation on.
+ */
 const plainDueAt = (confirmedAt: number | null, sent: number) =>
   confirmedAt === null ? null : confirmedAt + sent * DAY_MS
 
@@ -100,7 +106,7 @@ function daysOf(value: unknown): readonly number[] | undefined {
   return Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
 }
 
-/** What a change may set, by column; the rest of a row is set when it is made. */
+/** The columns that a change may set. The others are set when the row is created. */
 export function columnsOf(
   record: SubscriptionRecord,
 ): Omit<Row, 'identity' | 'person' | 'address' | 'course' | 'created_at'> {
@@ -130,7 +136,10 @@ export function columnsOf(
   }
 }
 
-/** Nothing where it follows from the row, so that what a build from before the column changes there stays right. */
+/**
+ * The value for `due_at`: null where the due time follows from the other columns, so that it stays right when
+ * a build that does not know `due_at` changes those.
+ */
 export function dueColumn({
   dueAt,
   confirmedAt,

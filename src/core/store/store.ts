@@ -17,20 +17,26 @@ export class StoreOpenError extends Error {
 
 export interface StoreSchema {
   readonly version: number
-  /** What this build brings. */
+  /** The version that this build migrates to. */
   readonly latest: number
 }
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */
 const READABLE_FROM = 1
 
-/** What the next schema says of itself: a step never makes readable again what a store was closed to for its content. */
+/**
+ * The oldest schema version whose builds may run on the next schema, given the current entry in `meta`. It
+ * never goes down: the store's content, such as a second course, may already have shut older builds out.
+ */
 export function readableFrom(said: string | undefined): number {
   const from = Number(said?.split(':')[1])
   return Number.isInteger(from) ? Math.max(from, READABLE_FROM) : READABLE_FROM
 }
 
-/** `said` is `VERSION:OLDEST`, written by the build that made this version of the schema. */
+/**
+ * Whether a build whose newest schema is `known` can run on schema `version`. `said` is `VERSION:OLDEST`,
+ * written by the build that made that version.
+ */
 export function isReadable(said: string, version: number, known: number): boolean {
   const [of, from] = said.split(':').map(Number)
   return of === version && from !== undefined && from <= known
@@ -38,7 +44,7 @@ export function isReadable(said: string, version: number, known: number): boolea
 
 export interface StoreStatus {
   readonly kind: Store['kind']
-  /** Of the schema; `latest` is what this build brings. */
+  /** The version of the schema; `latest` is the one that this build migrates to. */
   readonly version: number
   readonly latest: number
   readonly bytes: number | undefined
@@ -55,11 +61,11 @@ export interface Store extends HourStore {
   readonly directory: Directory
   readonly sentMail: SentMailStore
   readonly paymentEvents: PaymentEventStore
-  /** What operators did. */
+  /** The log of operators' actions. */
   readonly audit: AuditLog
   /** Incidents, and the alerts that were sent about them. */
   readonly incidents: IncidentStore
-  /** What subscribers to incidents are mailed. */
+  /** The notices that are mailed to subscribers of incidents. */
   readonly notices: NoticeStore
   readonly heartbeats: HeartbeatStore
   readonly feedback: FeedbackStore

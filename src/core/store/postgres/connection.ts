@@ -51,15 +51,18 @@ interface Connection {
 /** A statement of a request. The server ends it; when it is silent, this side gives up a little later. */
 const STATEMENT_MS = 15_000
 const SILENCE_MS = 2000
-/** How long a server may take to close its side of a connection that is not used any more. */
+/** How long a server may take to close its side of a connection that we ended. */
 const GOODBYE_MS = 500
 const IDLE_IN_TRANSACTION_MS = 30_000
-/** A migration, or what an operator asks for, takes the time it takes. */
+/** For migrations and operators' commands, which may take as long as they need. */
 export const UNLIMITED = 0
-/** A peer that went away without a word is noticed by the kernel from here on, also on connections nobody uses. */
+/** TCP keepalive starts after this, so the kernel notices a dead peer even on an idle connection. */
 const KEEPALIVE_AFTER_MS = 10_000
 const INT8 = 20
-/** Transactions that met another's locks are tried again; a third meeting in a row is a fault. */
+/**
+ * Attempts at a transaction that fails for a conflict with another one, or because the server only reads; the
+ * last failure is thrown.
+ */
 const ATTEMPTS = 3
 const TRY_AGAIN = new Set(['40001', '40P01', READ_ONLY])
 
@@ -90,7 +93,8 @@ export function createPool(input: {
       connectionString: servers[server],
       max: input.size,
       connectionTimeoutMillis: connectMs,
-      // So that a statement that this side gave up does not go on there. A PgBouncer refuses it, and limits by itself.
+      // Also end a statement on the server once this side has given up on it. PgBouncer refuses this
+      // parameter and has a limit of its own.
       ...(parameters && limitMs !== UNLIMITED && { statement_timeout: limitMs }),
       application_name: 'platformctl',
       keepAlive: true,
@@ -106,12 +110,16 @@ export function createPool(input: {
           oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
       },
     })
-    // An idle connection that the server ends would otherwise end the process; the next query opens another.
+    // Without a listener, an idle connection that the server closes would crash the process. The next query
+    // opens another.
     pool.on('error', (error) => input.onIdleFault(codeOf(error)))
     return { pool, sockets }
   }
 
-  /** Lets go of connections that cannot be trusted any more; what is in flight on them runs out. */
+  /**
+   * Opens a new pool in place of one whose connections can no longer be trusted. Statements in flight finish
+   * on the old one.
+   */
   function leave(left: typeof current, next = server): void {
     if (left !== current || ended !== undefined) return
     server = next
@@ -120,7 +128,7 @@ export function createPool(input: {
     retiring.add(retired)
   }
 
-  /** Each server is tried once, beginning with the last that was good. */
+  /** Connects to a server that can be used. Tries each one once, starting with the last that worked. */
   async function connect(): Promise<Connection> {
     for (let tried = 1; ; tried += 1) {
       const from = current
@@ -132,7 +140,7 @@ export function createPool(input: {
         return connection
       } catch (error) {
         if (ended !== undefined || tried > servers.length) throw error
-        // Others may have left it meanwhile: then this one asks where they went.
+        // Another caller has already replaced this pool: try the new one.
         if (from !== current) continue
         if (parameters && refusedParameter(error) === 'statement_timeout') {
           parameters = false
@@ -175,10 +183,10 @@ export function createPool(input: {
   }
 }
 
-/** Ends a pool. A peer that is silent does not close its side either: then ours is closed alone. */
+/** Ends a pool. If the server does not close its side in time, closes this side alone. */
 async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }): Promise<void> {
   await pool.end()
-  // Not `once` of node:events: it rejects when the peer resets the connection instead, which is a goodbye, too.
+  // Not `once` of node:events: it rejects when the peer resets the connection, which also counts as closed.
   const closed = Promise.all(
     [...sockets].map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()))),
   )
@@ -188,8 +196,8 @@ async function retire({ pool, sockets }: { pool: pg.Pool; sockets: Set<Socket> }
 
 function connectionOf(client: pg.PoolClient, onLost: () => void): Connection {
   let broken = false
-  // The pool listens to idle connections only: one that the server ends between two of our statements would otherwise
-  // end the process.
+  // The pool listens for errors on idle connections only. Without a listener here, a connection that the
+  // server closes between two statements would crash the process.
   const onFault = () => {
     broken = true
   }
@@ -265,7 +273,10 @@ export async function transaction<T>(
   }
 }
 
-/** The server is to say first that a statement took too long: then the connection can be kept. */
+/**
+ * The time limit on this side, a little longer than the server's: if the server reports the timeout first,
+ * the connection can be kept.
+ */
 function silenceAfter(limitMs: number): number {
   return limitMs === UNLIMITED ? UNLIMITED : limitMs + SILENCE_MS
 }

@@ -41,7 +41,7 @@ import { remember } from './course-history.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
 import { ROWS_A_STEP, statements } from './statements.ts'
 
-/** Before every problem. */
+/** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const TABLE = 'platformctl.subscription'
 /** A row that a hand has damaged counts as one without lessons. */
@@ -53,7 +53,7 @@ const bothHalves = (select: string, bounds: string) =>
     (half) => `(${select} FROM ${TABLE} WHERE next_attempt_at IS NOT NULL AND ${half} AND ${bounds})`,
   ).join(' UNION ALL ')
 
-/** Of everything, or of notices alone, by the index that has only those. */
+/** Selects lessons that are due. `which` narrows them to notices, which have an index of their own. */
 const dueOf = (which: string) =>
   HALVES.map(
     (half) => `
@@ -80,7 +80,7 @@ const SAVE = `
   WHERE s.id = r.id`
 
 const INSERT = `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key, person, course) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (identity) DO NOTHING`
-/** Closes the store to builds that know one course only. */
+/** Closes the store to builds that know only one course. */
 export const SAY_COURSES_FROM = `
   INSERT INTO platformctl.meta (name, value) SELECT 'readable_from', version || ':${COURSES_FROM}' FROM platformctl.schema_version
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
@@ -88,7 +88,7 @@ export const SAY_COURSES_FROM = `
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
 export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
   const statement = statements(pool)
-  /** As SQL. */
+  /** The current time by the clock of leases, as an SQL expression. */
   const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
     const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
@@ -134,7 +134,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
     transition: (record: SubscriptionRecord) => SubscriptionRecord | undefined,
     entry: (before: SubscriptionRecord) => HistoryEntry,
     audit?: AuditEntry,
-    /** What else is written when something changed, of the subscription's id. */
+    /** Another statement to run if something changed; `$1` is the subscription's id. */
     also?: string,
   ) =>
     write(async (on) => {
@@ -154,7 +154,8 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       [now],
     )
     const due = rows[0]
-    // In trouble, or out for sending: what was tried since does not change when the lesson was due.
+    // Lessons with a problem or out for sending: attempts moved their next attempt, but not the time they
+    // became due.
     const inHand = await on.query<{
       waiting: number
       retries: number
@@ -225,7 +226,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           course,
         ])
         const current = (await one(on, 'identity', key, 'FOR UPDATE')) ?? created
-        // Rows of earlier builds have no key until they are asked for again.
+        // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
         await on.query(
           `UPDATE ${TABLE} SET mailbox_key = $1 WHERE id = $2 AND mailbox_key IS DISTINCT FROM $1`,
           [mailboxKey, current.id],
@@ -240,7 +241,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         const exhausted = (rows[0]?.of_all ?? 0) >= mostADay
         const recent = { count: rows[0]?.count ?? 0, newestAt: rows[0]?.newest ?? undefined }
         const wanted = !exhausted && wantsConfirmation(current, recent, now) && !suppressed
-        // A link that is mailed again is for what was asked first.
+        // A new link keeps the time zone and language of the previous one unless this request names others.
         const asked = await on.query<{ time_zone: string | null; language: string | null }>(
           'SELECT time_zone, language FROM platformctl.confirmation WHERE subscription = $1 ORDER BY created_at DESC LIMIT 1',
           [current.id],
@@ -258,7 +259,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           'INSERT INTO platformctl.confirmation (token_hash, subscription, created_at, time_zone, language) VALUES ($1, $2, $3, $4, $5)',
           [tokenHash, current.id, now, timeZone ?? asked.rows[0]?.time_zone ?? null, spoken],
         )
-        // Written and taken back in the same transaction: it costs the commit that a kept one costs.
+        // Insert the row and delete it again if no mail is wanted: both cases then cost the same commit.
         await on.query('DELETE FROM platformctl.confirmation WHERE token_hash = $1 AND NOT $2', [
           tokenHash,
           wanted,
@@ -414,7 +415,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       }),
     keep: ({ claims, call, now, leaseMs }) =>
       guarded(async () => {
-        // Without a next attempt the subscriber has left, and gets no new one.
+        // Without a next attempt the subscriber has left: don't give them a new one.
         await pool.query(
           `UPDATE ${TABLE} s SET next_attempt_at = CASE WHEN s.next_attempt_at IS NOT NULL THEN $4::bigint END, lease_until = ${leaseNow()} + $5
            FROM unnest($1::text[], $2::integer[]) AS c (id, enrolment)

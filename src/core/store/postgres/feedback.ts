@@ -9,7 +9,7 @@ import { remember } from './course-history.ts'
 import { addCounts } from './sending.ts'
 import { ROWS_A_STEP, statements } from './statements.ts'
 
-/** Before every suppressed address. */
+/** Where a list of suppressed addresses starts: before every address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
 const SAVE = `

@@ -16,7 +16,10 @@ import { type PeriodRow, periodOf } from '../period-rows.ts'
 import { storableText } from '../rows.ts'
 import { createPool, guarded, type Pool, type Queryable, transaction } from './connection.ts'
 
-/** Whoever records waits for no lock longer: a minute later there is the next round. */
+/**
+ * The time limit for recording a round. Waiting longer for a lock is pointless: the next round comes a minute
+ * later.
+ */
 const RECORD_MS = 5000
 
 interface SeriesRow {
@@ -64,7 +67,7 @@ export function openPostgresHealth({ url, log }: { readonly url: Secret; readonl
   }
 }
 
-/** One at a time, so that each goes on from what the one before counted. */
+/** Lets one process record at a time, so that each continues from the counts of the one before. */
 const lock = (on: Queryable) => on.query("SELECT pg_advisory_xact_lock(hashtextextended('health', 3))")
 
 async function record(
@@ -181,7 +184,7 @@ async function putBuilds(
      SELECT service, build, since, seen_at FROM jsonb_populate_recordset(NULL::platformctl.health_build, $1::jsonb)
      ON CONFLICT (service) DO UPDATE SET seen_at = excluded.seen_at, build = excluded.build,
        since = CASE WHEN b.build IS NOT DISTINCT FROM excluded.build THEN b.since ELSE excluded.since END`,
-    // Another service says its build itself.
+    // Another service reports its own build, so the text may need cleaning.
     [JSON.stringify(rows.map((row) => ({ ...row, build: row.build && storableText(row.build) })))],
   )
 }
@@ -247,7 +250,7 @@ async function read(pool: Pool, now: number): Promise<Recorded> {
       days: (of.get(`${DAY_MS} ${keyOf(row)}`) ?? []).map(periodOf),
       hours: (of.get(`${HOUR_MS} ${keyOf(row)}`) ?? []).map(periodOf),
     })),
-    // The store has them beside the record, with what was told of each.
+    // The store keeps incidents elsewhere, with the alerts sent about each.
     incidents: [],
     builds,
   }

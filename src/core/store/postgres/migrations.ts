@@ -74,18 +74,19 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE platformctl.sent_mail ADD COLUMN recipient text;
   CREATE INDEX sent_mail_recipient ON platformctl.sent_mail (recipient, first_attempt_at) WHERE recipient IS NOT NULL;
   `,
-  // What is claimed, longest in hand first: finds the leases that ran out without a look at what waits longer.
+  // Claimed lessons, longest in hand first: finds expired leases without reading the other lessons.
   'CREATE INDEX subscription_claimed ON platformctl.subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
   // An hour that is being handled; null: done.
   'ALTER TABLE platformctl.handled_hour ADD COLUMN claimed_until bigint;',
-  // One key for all spellings of a mailbox, for the caps; what the whole platform mailed in a day; what was never confirmed.
+  // A key that all spellings of a mailbox share, for the caps; indexes for the platform's daily count and for
+  // addresses never confirmed.
   `
   ALTER TABLE platformctl.subscription ADD COLUMN mailbox_key text;
   CREATE INDEX subscription_mailbox ON platformctl.subscription (mailbox_key) WHERE mailbox_key IS NOT NULL;
   CREATE INDEX confirmation_created ON platformctl.confirmation (created_at);
   CREATE INDEX subscription_unconfirmed ON platformctl.subscription (created_at) WHERE state = 'unconfirmed';
   `,
-  // What happened to each subscription, for its person and for whoever is asked about it.
+  // The history of each subscription, for its subscriber and for operators who are asked about it.
   `
   CREATE TABLE platformctl.subscription_event (
     subscription text NOT NULL REFERENCES platformctl.subscription (id) ON DELETE CASCADE,
@@ -107,7 +108,7 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE platformctl.subscription ADD COLUMN lease_until bigint;',
   // Recipients were hashed without a key: their caps start anew.
   'UPDATE platformctl.sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
-  // What operators did; only ever added to.
+  // The audit log of operators' actions; entries are never changed.
   `
   CREATE TABLE platformctl.audit (
     at bigint NOT NULL,
@@ -124,7 +125,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON platformctl.audit
     FOR EACH STATEMENT EXECUTE FUNCTION platformctl.refuse_change();
   `,
-  // What providers and mail servers say back: each event once, what is known of each mailbox, and which may not be mailed.
+  // Feedback from providers and mail servers: each event once, and the state of each mailbox, suppressed or
+  // not.
   `
   CREATE TABLE platformctl.feedback_event (key text PRIMARY KEY, received_at bigint NOT NULL);
   CREATE INDEX feedback_event_received ON platformctl.feedback_event (received_at);
@@ -144,7 +146,8 @@ export const MIGRATIONS: readonly string[] = [
     SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM platformctl.subscription WHERE problem_kind = 'bounced';
   ALTER TABLE platformctl.subscription_event ADD COLUMN source text;
   `,
-  // What was sent and reported, by minute for the breaker and by day for the operator; the breaker; the pace.
+  // Counts of mail sent and reported, by minute for the breaker and by day for operators; the breaker's
+  // state; the pace.
   `
   CREATE TABLE platformctl.mail_minute (minute bigint NOT NULL, kind text NOT NULL, count bigint NOT NULL, PRIMARY KEY (minute, kind));
   CREATE TABLE platformctl.mail_day (
@@ -158,7 +161,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE platformctl.breaker (name text PRIMARY KEY, paused_at bigint, reason text, resumed_at bigint);
   CREATE TABLE platformctl.pace (name text PRIMARY KEY, next_us bigint NOT NULL);
   `,
-  // Several courses: a row an enrolment. Those from before are of the one course that there was, seven lessons a day apart.
+  // Several courses: one row per enrolment. Existing rows belong to the only course there was: seven lessons,
+  // one a day.
   `
   ALTER TABLE platformctl.subscription ADD COLUMN course text NOT NULL DEFAULT 'quantum';
   ALTER TABLE platformctl.subscription ADD COLUMN person text;
@@ -179,7 +183,7 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX enrol_request_subscription ON platformctl.enrol_request (subscription);
   `,
-  // What failed, what was told of it, and when nothing is to be told.
+  // Incidents, the alerts sent about them, and silences.
   `
   CREATE TABLE platformctl.incident (
     id text PRIMARY KEY,
@@ -210,18 +214,18 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX alert_message_at ON platformctl.alert_message (at);
   CREATE TABLE platformctl.silence (from_at bigint PRIMARY KEY, until_at bigint NOT NULL, reason text NOT NULL, who text NOT NULL);
   `,
-  // Jobs that report in, and what operators announce on the status page.
+  // Heartbeats of jobs, and operators' announcements on the status page.
   `
   CREATE TABLE platformctl.heartbeat (name text PRIMARY KEY, since bigint NOT NULL, beat_at bigint, failed_at bigint, exit_code integer);
   CREATE TABLE platformctl.announcement (id text PRIMARY KEY, text text NOT NULL, from_at bigint NOT NULL, until_at bigint, who text NOT NULL);
   CREATE INDEX announcement_from ON platformctl.announcement (from_at);
   `,
-  // Lessons as they were, for those who are in a course that was edited since.
+  // Earlier texts of lessons, for enrolments that began before a course was edited.
   `
   CREATE TABLE platformctl.course_text (hash text PRIMARY KEY, format text NOT NULL, language text NOT NULL, source text NOT NULL);
   ALTER TABLE platformctl.course_plan ADD COLUMN unused_since bigint;
   `,
-  // What is said of incidents to the visitors who subscribed to that.
+  // Notices of incidents, for visitors who subscribed to them.
   `
   CREATE TABLE platformctl.notice (seq bigint PRIMARY KEY, subject text NOT NULL, kind text NOT NULL, at bigint NOT NULL, facts text NOT NULL, UNIQUE (subject, kind));
   CREATE INDEX subscription_notice ON platformctl.subscription (next_attempt_at) WHERE course = 'status';

@@ -37,7 +37,8 @@ export async function openPostgres(input: {
     await pool.end()
     throw error
   }
-  // One at a time, with those who come meanwhile sharing the next: health never holds a second connection.
+  // One ping runs at a time, and callers that arrive meanwhile share the next one, so health checks never
+  // hold a second connection.
   const ping = trailing(async () => {
     const mark = String(performance.now())
     const { rows } = await pool.queryWithin<{ value: string }>(

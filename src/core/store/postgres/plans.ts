@@ -4,17 +4,18 @@ import { type PlanRow, planChange, textsOf } from '../plan-rows.ts'
 import type { Queryable } from './connection.ts'
 
 const PAGE = 1000
-/** Who adds a plan and who deletes texts wait for each other. */
+/** A lock that keeps texts from being deleted while a plan that names them is added. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7305823190018)'
 const TEXT = 'SELECT hash, format, language, source FROM platformctl.course_text'
 
-/** Within the transaction of an enrolment that begins with this plan. */
+/** Stores the plan and the texts that an enrolment begins with; call it in the enrolment's transaction. */
 export async function keepPlan(
   on: Queryable,
   course: string,
   { version, plan, texts }: PinnedPlan,
 ): Promise<void> {
-  // First: a transaction that deletes the plan either sees that it is in use again, or has ended before the insert below.
+  // Clear the mark first: a transaction that deletes unused plans then either sees that this one is in use,
+  // or has ended before the insert below.
   await on.query(
     'UPDATE platformctl.course_plan SET unused_since = NULL WHERE course = $1 AND version = $2 AND unused_since IS NOT NULL',
     [course, version],
@@ -57,7 +58,7 @@ export async function listPlans(on: Queryable): Promise<readonly PlanRow[]> {
   return rows
 }
 
-/** Of these versions, those that an enrolment follows. */
+/** Gives those of the versions that some enrolment follows. */
 export async function followedVersions(
   on: Queryable,
   versions: readonly string[],
@@ -79,7 +80,10 @@ export async function followedVersions(
   return followed
 }
 
-/** Within a transaction. */
+/**
+ * Updates or deletes plans by whether they are followed, and deletes the texts that no plan names any more;
+ * call it in a transaction.
+ */
 export async function prunePlans(
   on: Queryable,
   plans: readonly PlanRow[],

@@ -5,7 +5,10 @@ export const ROWS_A_STEP = 500
 
 type Values = readonly unknown[]
 
-/** Single statements on a pool: each gives what is asked of its result, or the fault of a store that cannot be used. */
+/**
+ * Runs single statements on a pool. Each function returns the part of the result that its caller needs, or
+ * rejects with `store_unavailable`.
+ */
 export function statements(pool: Pool) {
   return {
     /** Each row, as `read` reads it. */
@@ -17,12 +20,12 @@ export function statements(pool: Pool) {
         const [row] = (await pool.query<Row>(text, values)).rows
         return row && read(row)
       }),
-    /** Nothing. */
+    /** Runs a statement and returns nothing. */
     run: (text: string, values?: Values) => guarded(async () => void (await pool.query(text, values))),
-    /** True when it found or changed one row. */
+    /** True if the statement found or changed exactly one row. */
     hits: (text: string, values?: Values) =>
       guarded(async () => (await pool.query(text, values)).rowCount === 1),
-    /** Nothing; repeats a deletion of at most `ROWS_A_STEP` rows until it finds fewer. */
+    /** Repeats a deletion of at most `ROWS_A_STEP` rows until it finds fewer. */
     async inSteps(text: string, values: Values) {
       const step = () => guarded(() => pool.query(text, values))
       while ((await step()).rowCount === ROWS_A_STEP);

@@ -151,7 +151,8 @@ export function migrate(database: SqliteDatabase, file: string, migrations: read
 function take(database: SqliteDatabase, step: string, version: number): void {
   database.exec(step)
   database.pragma(`user_version = ${version}`)
-  // Said by who writes the schema, because an earlier build cannot know what a later one changes.
+  // The build that writes the schema declares this, because an earlier build cannot know what a later one
+  // changes.
   if (hasMeta(database))
     database
       .prepare(`INSERT OR REPLACE INTO meta (name, value) VALUES ('readable_from', ?)`)
@@ -159,8 +160,8 @@ function take(database: SqliteDatabase, step: string, version: number): void {
 }
 
 /**
- * Steps only add, so the build before runs on the schema after, which makes a rollback of the code alone possible. But
- * only where the newer build has said so of this very version: any other newer schema is refused.
+ * Whether this build can run on the schema. Steps only add, so the previous build runs on a newer schema and
+ * the code alone can be rolled back; but only if the newer build declared it for exactly this version.
  */
 export function runsOn(database: SqliteDatabase, known: number): boolean {
   const version = schemaVersion(database)

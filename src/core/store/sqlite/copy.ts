@@ -59,7 +59,7 @@ export function sqliteSource(file: string): CopySource {
   }
 }
 
-/** What a hand has damaged stays the text that it is. */
+/** The value of JSON text; text that is not valid JSON (damaged by hand) stays as it is. */
 function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -46,7 +46,7 @@ import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 500
-/** Before every problem. */
+/** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
 /** A row that a hand has damaged counts as one without lessons. */
@@ -57,7 +57,7 @@ const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * ${LESSONS_SENT})
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
 
-/** Says from which build on the schema can be read: one that knows several courses. */
+/** Closes the store to builds that know only one course. */
 export const SAY_COURSES_FROM = `INSERT OR REPLACE INTO meta (name, value) SELECT 'readable_from', user_version || ':${COURSES_FROM}' FROM pragma_user_version`
 
 /**
@@ -88,7 +88,7 @@ export function sqliteCourse(
     insert: prepare(
       'INSERT INTO subscription (id, identity, person, course, mailbox_key, address, state, created_at) VALUES (@id, @key, @person, @course, @mailboxKey, @address, @state, @createdAt)',
     ),
-    // Rows of earlier builds have no key until they are asked for again.
+    // Rows written by earlier builds get their mailbox key when somebody asks for the course again.
     setMailboxKey: prepare('UPDATE subscription SET mailbox_key = ? WHERE id = ? AND mailbox_key IS NOT ?'),
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
@@ -116,7 +116,7 @@ export function sqliteCourse(
     insertConfirmation: prepare(
       'INSERT INTO confirmation (token_hash, subscription, created_at, time_zone, language) VALUES (?, ?, ?, ?, ?)',
     ),
-    // A link that is mailed again is for what was asked first.
+    // A new link keeps the time zone and language of the previous one unless this request names others.
     asked: prepare(
       'SELECT time_zone, language FROM confirmation WHERE subscription = ? ORDER BY created_at DESC LIMIT 1',
     ),
@@ -162,7 +162,7 @@ export function sqliteCourse(
       UPDATE subscription SET sent_days = ?, next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
-    // Without a next attempt the subscriber has left, and gets no new one.
+    // Without a next attempt the subscriber has left: don't give them a new one.
     keep: prepare(`
       UPDATE subscription SET next_attempt_at = iif(next_attempt_at IS NULL, NULL, @nextAttemptAt), lease_until = @leaseUntil
       WHERE id = @id AND enrolment = @enrolment AND claimed_by = @call AND claimed_at IS NOT NULL`),
@@ -199,7 +199,8 @@ export function sqliteCourse(
     ),
     suppress: prepare('INSERT OR IGNORE INTO suppression (hash, created_at) VALUES (?, ?)'),
   }
-  // better-sqlite3 types rows as unknown; STRICT tables and the columns above make them Rows.
+  // better-sqlite3 types rows as unknown. The cast is safe: the tables are STRICT and the queries above name
+  // these columns.
   const found = (row: unknown) => (row === undefined ? undefined : recordOfRow(row as SqliteRow))
   const recordsOf = (rows: unknown[]) => (rows as SqliteRow[]).map(recordOfRow)
   const save = (changed: SubscriptionRecord | undefined) => {
@@ -213,7 +214,10 @@ export function sqliteCourse(
     }
     return changed !== undefined
   }
-  /** The way of nearly every claim: of a row that is taken, these columns change and no other; no key is looked up. */
+  /**
+   * Writes a claimed row by its row number. A claim changes only these columns, and this saves looking up a
+   * key.
+   */
   const saveTaken = (taken: SubscriptionRecord, rowid: number) =>
     sql.claim.run(
       taken.nextAttemptAt,
@@ -224,7 +228,7 @@ export function sqliteCourse(
       taken.fence,
       rowid,
     )
-  /** The way of nearly every mark: the claim still holds, and says all that is to be written. */
+  /** Records a sent lesson without reading its row first; false if the claim no longer holds. */
   const markSent = (settlement: Settlement) => {
     const { sentDays, nextAttemptAt, dueAt, lessons, lastSentAt } = sentBy(settlement)
     const { subscription, fence, confirmedAt } = settlement.claim
@@ -345,7 +349,7 @@ export function sqliteCourse(
         }
         sql.insertConfirmation.run(tokenHash, current.id, now, timeZone ?? asked?.time_zone ?? null, spoken)
         if (!wanted) {
-          // Written and taken back in the same transaction: it costs the commit that a kept one costs.
+          // Insert the row and delete it again if no mail is wanted: both cases then cost the same commit.
           sql.dropConfirmation.run(tokenHash)
           if (isNew) sql.dropSubscription.run(id)
           return { mail: false, exhausted }
@@ -404,7 +408,8 @@ export function sqliteCourse(
       await change(id, (current) => {
         const ended = unsubscribe(current, enrolment, now)
         if (ended) {
-          // Before the commit: better a line too many than an unsubscribe that a restore forgets.
+          // Write the journal before the commit: a spare line does no harm, but an unsubscribe missing from
+          // the journal would be lost in a restore.
           journal.add({ what: 'unsubscribed', at: now, id, enrolment: ended.enrolment })
           history.add(id, { at: now, kind: 'unsubscribed', enrolment: ended.enrolment, day: 0 })
           addAudit(database, journal, audit)
@@ -420,7 +425,7 @@ export function sqliteCourse(
         return undone
       })
       const line = undone && ({ what: 'undone', at: now, id, enrolment: undone.enrolment } as const)
-      // Under the write lock again: an erasure elsewhere may be taking lines out.
+      // Take the write lock again: an erasure in another process may be rewriting the journal.
       if (line) await write(() => journal.add(line))
     },
     claimDue: async ({ now, limit, retries, leaseMs, call, notices = false }) => {
@@ -431,7 +436,7 @@ export function sqliteCourse(
       const leaseUntil = lease + leaseMs
       const interrupted = (most: number) =>
         sql.interrupted.all({ now, call, lease, leaseMs, notices: Number(notices), limit: most }) as DueRow[]
-      // Looked at before the write lock is asked for: a call with nothing to do disturbs nobody.
+      // Look before asking for the write lock, so that a call with nothing to do holds up no writer.
       const nothing = () => interrupted(1).length === 0 && due(0, 1).length === 0 && due(1, 1).length === 0
       if (await read(nothing)) return []
       return write(() => {
@@ -478,7 +483,7 @@ export function sqliteCourse(
           }
           const current = found(sql.byId.get(subscription))
           const changed = current && record(current, settlement)
-          // What came too late for the row still happened.
+          // An outcome that came too late to change the row still belongs in the history.
           if (entry) history.add(subscription, entry)
           if (changed?.state === 'unsubscribed' && current?.state === 'confirmed')
             journal.add({
@@ -580,5 +585,5 @@ async function settleSync<T>(work: () => T): Promise<T> {
   return work()
 }
 
-/** Its row number holds as long as the transaction that read it. */
+/** A due row with its row number, which is valid only within the transaction that read it. */
 type DueRow = SqliteRow & { readonly rowid: number }

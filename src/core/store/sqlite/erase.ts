@@ -2,10 +2,10 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import type { Erased } from '../../course/store.ts'
 import type { SqliteDatabase } from './connection.ts'
 
-/** What the erasure of a person takes from the store, by the ids of the rows. */
+/** The ids of the rows that the erasure of a person deletes. */
 export interface ErasedRows {
   readonly subscription: string | undefined
-  /** Enrolments in further courses; builds that knew one course wrote none. */
+  /** Enrolments in further courses; missing where a build that knew only one course wrote it. */
   readonly others?: readonly string[]
   readonly invites: readonly string[]
   readonly logins: readonly string[]
@@ -30,7 +30,8 @@ export function eraseRows(
     const drop = database.prepare(`DELETE FROM ${table} WHERE id = ?`)
     const rows = database
       .prepare(
-        // SQLite knows the small letters of ASCII only.
+        // `lower` in SQLite knows only ASCII, so rows with other characters are selected as well and compared
+        // below.
         `SELECT id, address FROM ${table} WHERE lower(address) IN (SELECT value FROM json_each(?)) OR address GLOB '*[^ -~]*'`,
       )
       .all(JSON.stringify(person.spellings)) as { id: string; address: string }[]

@@ -12,7 +12,7 @@ import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 500
-/** Before every suppressed address. */
+/** Where a list of suppressed addresses starts: before every address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
 /** What providers and mail servers said back, on SQLite. */
@@ -96,13 +96,15 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
       const outcomes = write(() => {
         const applied = changes.map((one) => applyOne(one, now, lines))
         addCounts(changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))))
-        // Before the commit: better a line too many than an end that a restore forgets.
+        // Journal a suppression before the commit: a spare line does no harm, but a missing one would be lost
+        // in a restore.
         journal.add(...lines.filter(ends))
         addAudit(database, journal, audit)
         return applied
       })
       const releases = lines.filter((entry) => !ends(entry))
-      // After it: a release that the store does not hold would have a restore mail the address.
+      // Journal a release after the commit: if the store lost it, a restore would mail the address all the
+      // same.
       if (releases.length > 0) write(() => journal.add(...releases))
       return outcomes
     },

@@ -98,7 +98,10 @@ function hasOtherCourses(database: SqliteDatabase): boolean {
   return database.prepare('SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1').get() !== undefined
 }
 
-/** A server has no journal: an older backup of this file must bring back nobody who unsubscribed or bounced there. */
+/**
+ * Writes everybody who unsubscribed or bounced into the new file's journal. A server keeps no journal, and
+ * restoring an older backup of this file must not mail them again.
+ */
 function rememberWhoStaysOut(database: SqliteDatabase, file: string): void {
   const unsubscribed = database
     .prepare(

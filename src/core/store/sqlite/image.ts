@@ -17,9 +17,12 @@ const MAGIC: readonly (readonly [Packing, Buffer])[] = [
 
 /** How a file that age encrypted begins (age-encryption.org/v1). */
 const AGE = Buffer.from('age-encryption.org/v1\n', 'latin1')
-/** Of a file in SQLite's format. */
+/** The length of the header of an SQLite file. */
 const HEADER_BYTES = 100
-/** A store packs to a tenth or so, zeros by gzip to a thousandth. */
+/**
+ * A backup may unpack to at most this many times its size. A store packs to about a tenth, zeros by gzip to a
+ * thousandth.
+ */
 const MOST_RATIO = 200
 const LEAST_LIMIT = 64 * 1024 * 1024
 

@@ -66,7 +66,7 @@ export function openJournal(storeFile: string | undefined): Journal {
       if (storeFile === undefined || entries.length === 0) return
       const descriptor = openSync(journalFile(storeFile), 'a', 0o600)
       try {
-        // With its line end before it too: a line that a power cut tore does not take the next with it.
+        // Start with a line end too, so that a line torn by a power cut does not spoil the next one.
         writeSync(descriptor, entries.map((entry) => `\n${JSON.stringify(entry)}\n`).join(''))
         fsyncSync(descriptor)
       } finally {
@@ -106,7 +106,7 @@ function names(entry: JournalEntry | undefined, identity: string): boolean {
   return (entry?.what === 'suppressed' || entry?.what === 'released') && entry.identity === identity
 }
 
-/** Whole or not at all, with the same owner and rights. */
+/** Replaces a file as a whole or not at all, keeping its owner and permissions. */
 function replaceFile(file: string, text: string): void {
   const fresh = `${file}.new`
   const { uid, gid, mode } = statSync(file)

@@ -78,18 +78,19 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sent_mail ADD COLUMN recipient TEXT;
   CREATE INDEX sent_mail_recipient ON sent_mail (recipient, first_attempt_at) WHERE recipient IS NOT NULL;
   `,
-  // What is claimed, longest in hand first: finds the leases that ran out without a look at what waits longer.
+  // Claimed lessons, longest in hand first: finds expired leases without reading the other lessons.
   'CREATE INDEX subscription_claimed ON subscription (first_attempt_at, next_attempt_at) WHERE claimed_at IS NOT NULL;',
   // An hour that is being handled; null: done.
   'ALTER TABLE handled_hour ADD COLUMN claimed_until INTEGER;',
-  // One key for all spellings of a mailbox, for the caps; what the whole platform mailed in a day; what was never confirmed.
+  // A key that all spellings of a mailbox share, for the caps; indexes for the platform's daily count and for
+  // addresses never confirmed.
   `
   ALTER TABLE subscription ADD COLUMN mailbox_key TEXT;
   CREATE INDEX subscription_mailbox ON subscription (mailbox_key) WHERE mailbox_key IS NOT NULL;
   CREATE INDEX confirmation_created ON confirmation (created_at);
   CREATE INDEX subscription_unconfirmed ON subscription (created_at) WHERE state = 'unconfirmed';
   `,
-  // What happened to each subscription, for its person and for whoever is asked about it.
+  // The history of each subscription, for its subscriber and for operators who are asked about it.
   `
   CREATE TABLE subscription_event (
     subscription TEXT NOT NULL REFERENCES subscription (id) ON DELETE CASCADE,
@@ -111,7 +112,7 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE subscription ADD COLUMN lease_until INTEGER;',
   // Recipients were hashed without a key: their caps start anew.
   'UPDATE sent_mail SET recipient = NULL WHERE recipient IS NOT NULL;',
-  // What operators did; only ever added to.
+  // The audit log of operators' actions; entries are never changed.
   `
   CREATE TABLE audit (
     at INTEGER NOT NULL,
@@ -128,7 +129,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
   BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
   `,
-  // What providers and mail servers say back: each event once, what is known of each mailbox, and which may not be mailed.
+  // Feedback from providers and mail servers: each event once, and the state of each mailbox, suppressed or
+  // not.
   `
   CREATE TABLE feedback_event (key TEXT PRIMARY KEY, received_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX feedback_event_received ON feedback_event (received_at);
@@ -148,7 +150,8 @@ export const MIGRATIONS: readonly string[] = [
     SELECT identity, 'hard-bounce', problem_since, 'send', problem_reason FROM subscription WHERE problem_kind = 'bounced';
   ALTER TABLE subscription_event ADD COLUMN source TEXT;
   `,
-  // What was sent and reported, by minute for the breaker and by day for the operator; the breaker; the pace.
+  // Counts of mail sent and reported, by minute for the breaker and by day for operators; the breaker's
+  // state; the pace.
   `
   CREATE TABLE mail_minute (minute INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (minute, kind)) STRICT, WITHOUT ROWID;
   CREATE TABLE mail_day (
@@ -162,7 +165,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE breaker (name TEXT PRIMARY KEY, paused_at INTEGER, reason TEXT, resumed_at INTEGER) STRICT, WITHOUT ROWID;
   CREATE TABLE pace (name TEXT PRIMARY KEY, next_us INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
-  // Several courses: a row an enrolment. Those from before are of the one course that there was, seven lessons a day apart.
+  // Several courses: one row per enrolment. Existing rows belong to the only course there was: seven lessons,
+  // one a day.
   `
   ALTER TABLE subscription ADD COLUMN course TEXT NOT NULL DEFAULT 'quantum';
   ALTER TABLE subscription ADD COLUMN person TEXT;
@@ -183,7 +187,7 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX enrol_request_subscription ON enrol_request (subscription);
   `,
-  // What failed, what was told of it, and when nothing is to be told.
+  // Incidents, the alerts sent about them, and silences.
   `
   CREATE TABLE incident (
     id TEXT PRIMARY KEY,
@@ -214,18 +218,18 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX alert_message_at ON alert_message (at);
   CREATE TABLE silence (from_at INTEGER PRIMARY KEY, until_at INTEGER NOT NULL, reason TEXT NOT NULL, who TEXT NOT NULL) STRICT;
   `,
-  // Jobs that report in, and what operators announce on the status page.
+  // Heartbeats of jobs, and operators' announcements on the status page.
   `
   CREATE TABLE heartbeat (name TEXT PRIMARY KEY, since INTEGER NOT NULL, beat_at INTEGER, failed_at INTEGER, exit_code INTEGER) STRICT, WITHOUT ROWID;
   CREATE TABLE announcement (id TEXT PRIMARY KEY, text TEXT NOT NULL, from_at INTEGER NOT NULL, until_at INTEGER, who TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX announcement_from ON announcement (from_at);
   `,
-  // Lessons as they were, for those who are in a course that was edited since.
+  // Earlier texts of lessons, for enrolments that began before a course was edited.
   `
   CREATE TABLE course_text (hash TEXT PRIMARY KEY, format TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL) STRICT;
   ALTER TABLE course_plan ADD COLUMN unused_since INTEGER;
   `,
-  // What is said of incidents to the visitors who subscribed to that.
+  // Notices of incidents, for visitors who subscribed to them.
   `
   CREATE TABLE notice (seq INTEGER PRIMARY KEY, subject TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL, facts TEXT NOT NULL, UNIQUE (subject, kind)) STRICT;
   CREATE INDEX subscription_notice ON subscription (next_attempt_at) WHERE course = 'status';

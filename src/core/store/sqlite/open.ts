@@ -33,7 +33,7 @@ export function openSqlite(
   leaseClock: () => number = sinceBoot,
 ): Store {
   const database = openDatabase({ file: file ?? IN_MEMORY, synchronous: 'FULL', migrations: MIGRATIONS })
-  // What the daily work met: a look that happens to pass must not hide it.
+  // Damage met in daily work. Remembered, so that a later ping that happens to succeed cannot hide it.
   let damaged: unknown
   let full = false
   const guarded = guard(database, onLost, (error) => {
@@ -44,7 +44,7 @@ export function openSqlite(
   const journal = openJournal(file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
-    // A lease that ends later than any could was written under a clock that was ahead.
+    // A lease that ends later than any new one could was written under a clock that was ahead, so it is over.
     claimHour: database.prepare(`
       INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @now + @leaseMs)
       ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
@@ -94,7 +94,8 @@ export function openSqlite(
       if (file !== undefined && isDiskFull(file)) throw unavailable(codeError('ENOSPC'))
       const mark = String(performance.now())
       guarded(() => {
-        // After a full disk, more than a row that is there already must fit before the store is called well.
+        // After a full disk, call the store healthy only once there is room for more than a row that exists
+        // already.
         if (full) sql.ping.run(`${mark}${' '.repeat(GROWTH_BYTES)}`)
         sql.ping.run(mark)
         if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')

@@ -4,16 +4,21 @@ import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { within } from '../../wait.ts'
 
-/** Reading every page of a file takes at most one part in this many of the time. */
+/**
+ * The pause after a read of every page, as a multiple of its duration: checks take at most 1% of the time.
+ */
 const SHARE = 100
 const LEAST_PAUSE_MS = 5000
-/** Read here in some milliseconds. A thread leaves 14 MB behind in the process, which is much for a small platform. */
+/**
+ * Files up to this size are read here, in a few milliseconds. A thread leaves 14 MB behind in the process,
+ * which is much for a small platform.
+ */
 const SMALL_BYTES = 4_000_000
 
 /**
- * Gives a check of the file's pages, as `PRAGMA quick_check` reads them: through a connection of its own, because the
- * daemon's would read its cache, and for a file that is not small in a thread, so the event loop is not held up. The check waits for a fresh result while that
- * takes less than `patienceMs`, and otherwise gives the one before. True: every page is sound.
+ * Gives a check of the file's pages (`PRAGMA quick_check`); true if every page is sound. It uses a connection
+ * of its own, because the daemon's would read its cache, and reads a large file in a thread to keep the event
+ * loop free. It waits up to `patienceMs` for a fresh result, and otherwise gives the previous one.
  */
 export function createPageCheck(
   file: string,
@@ -24,14 +29,17 @@ export function createPageCheck(
   let running: Promise<void> | undefined
   let worker: Worker | undefined
 
-  /** Undefined: it could not be read now (a lock, a file in the middle of a restore), which says nothing of its pages. */
+  /**
+   * Keeps a result. Undefined: the file could not be read now (locked, or being restored), which says nothing
+   * about its pages.
+   */
   function note(result: boolean | undefined, readMs: number): void {
     if (result !== undefined) sound = result
     nextAt = performance.now() + Math.max(leastPauseMs, readMs * SHARE)
   }
 
   function start(): Promise<void> {
-    // Of the reading alone: on a busy machine a thread starts late, and that must not put off the next look.
+    // Time the reading alone: on a busy machine a thread starts late, and that must not delay the next check.
     let found: { readonly result: boolean | undefined; readonly tookMs: number } = {
       result: undefined,
       tookMs: 0,
@@ -73,7 +81,10 @@ export function createPageCheck(
 
 const driver = () => createRequire(import.meta.url).resolve('better-sqlite3')
 
-/** Its own text runs in the thread, so it uses nothing but its parameters and globals. */
+/**
+ * Reads every page. The thread runs the source text of this function, so it may use only its parameters and
+ * globals.
+ */
 function readPages({
   Driver,
   file,
@@ -81,7 +92,7 @@ function readPages({
 }: {
   readonly Driver: typeof Database
   readonly file: string
-  /** How long to wait for another's lock. */
+  /** How long to wait for a lock that another process holds. */
   readonly lockedMs: number
 }): { result: boolean | undefined; tookMs: number } {
   const began = performance.now()
@@ -106,7 +117,7 @@ const { driver, ...input } = workerData
 parentPort.postMessage((${readPages})({ ...input, Driver: require(driver) }))
 `
 
-/** With what is still in the log, which a check reads too. */
+/** The size of a file with its write-ahead log, which a check reads too. */
 function sizeOf(file: string): number {
   const bytes = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   return bytes(file) + bytes(`${file}-wal`)

@@ -3,7 +3,7 @@ import type { LessonText } from '../../mail/lesson-text.ts'
 import { type PlanRow, planChange, textsOf } from '../plan-rows.ts'
 import type { SqliteDatabase } from './connection.ts'
 
-/** A step of looking holds the writer off for no longer than this many rows take. */
+/** Enrolments read in one step. A step delays the writer no longer than reading this many takes. */
 const PAGE = 500
 
 /** The plans and texts that enrolments began with. Every function is called within a transaction of the caller's. */
@@ -30,11 +30,11 @@ export function sqlitePlans(database: SqliteDatabase) {
     hashes: database.prepare('SELECT hash FROM course_text').pluck(),
     dropText: database.prepare('DELETE FROM course_text WHERE hash = ?'),
   }
-  // STRICT tables and the columns above make rows these.
+  // The cast is safe: the table is STRICT and the query names these columns.
   const all = () => sql.all.all() as PlanRow[]
   return {
     all,
-    /** An enrolment begins with this plan. */
+    /** Stores the plan and the texts that an enrolment begins with. */
     keep(course: string, { version, plan, texts }: PinnedPlan) {
       sql.use.run(course, version)
       if (sql.keep.run(course, version, plan).changes === 0) return

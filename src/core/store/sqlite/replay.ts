@@ -42,7 +42,7 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   const count = { ...NOTHING_REPLAYED }
   const listings = new Map<string, Listing>()
   const erasedHashes = new Set<string>()
-  // Only the last word about each enrolment counts.
+  // Only the last entry about each enrolment counts.
   const last = new Map<string, Extract<JournalEntry, { what: 'unsubscribed' | 'undone' }>>()
   for (const entry of entries) {
     if (entry.what === 'audited') {
@@ -77,10 +77,12 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   for (const what of await replayListings(database, [...listings.values()])) count[what] += 1
   for (const { what, at, id, enrolment } of last.values()) {
     const current = Number(enrolmentOf.get(id) ?? Number.POSITIVE_INFINITY)
-    // A course that was started over since is not the one that was ended. One that began again only after the backup
-    // does not exist any more: whoever left it stays out, and nobody who came back to it is in the one before.
+    // Skip an entry about an enrolment that has since started over. If the backup is older than the
+    // enrolment, its later start is lost: apply its unsubscribe to what the backup has, so that the person
+    // stays out, but not its undo, which would put them back into the earlier enrolment.
     if (current > enrolment || (current < enrolment && what === 'undone')) continue
-    // The suppression that ended it has just been done again; to end it twice would say that its subscriber left too.
+    // The suppression that ended the enrolment has already been replayed; ending it twice would record that
+    // the subscriber left as well.
     if (what === 'unsubscribed' && endedAt.get(id) === at) continue
     const before = state.get(id)
     if (what === 'unsubscribed') await course.unsubscribe({ id, enrolment: current, now: at })
@@ -90,7 +92,7 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   return count
 }
 
-/** What the backup knew of the mailboxes of people who were erased since. */
+/** Deletes what the backup knows about the mailboxes of people who were erased since. */
 function forgetMailboxes(database: SqliteDatabase, hashes: ReadonlySet<string>): void {
   const key = database.prepare(`SELECT value FROM meta WHERE name = 'address_key'`).pluck().get()
   if (typeof key !== 'string' || hashes.size === 0) return
@@ -99,7 +101,7 @@ function forgetMailboxes(database: SqliteDatabase, hashes: ReadonlySet<string>):
     if (hashes.has(suppressionHash(key, identity))) forget.run(identity)
 }
 
-/** The last word about each address; gives what changed. */
+/** Applies the last entry about each address and gives what changed. */
 async function replayListings(
   database: SqliteDatabase,
   listings: readonly Listing[],

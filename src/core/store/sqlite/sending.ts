@@ -12,7 +12,10 @@ import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import type { Journal } from './journal.ts'
 
-/** No place is further away: what says so was written before a restart of the machine. */
+/**
+ * The furthest slot ahead of now. A stored slot beyond it was written before the machine restarted, and is
+ * ignored.
+ */
 const FURTHEST_US = 60_000_000
 
 /** Adds to the counts; call it within a transaction. */
@@ -58,7 +61,7 @@ export function sqliteSending(
     prune: prepare('DELETE FROM mail_minute WHERE minute < ?'),
   }
   const write = async <T>(work: () => T): Promise<T> => guarded(() => database.transaction(work).immediate())
-  // STRICT tables and the columns above make what is read rows of these types.
+  // The cast is safe: the tables are STRICT and the queries above name these columns.
   const state = () =>
     sql.state.get() as
       | { paused_at: number | null; reason: string | null; resumed_at: number | null }

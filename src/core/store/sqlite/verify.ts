@@ -5,7 +5,7 @@ import { type PlanRow, planFaults } from '../plan-rows.ts'
 import { type SqliteDatabase, schemaVersion } from './connection.ts'
 
 const MOST_FAULTS = 100
-/** A reader that stays long keeps the write-ahead log from shrinking: rows are read in pages. */
+/** Rows are read in pages, because one long read would keep the write-ahead log from shrinking. */
 const PAGE = 500
 
 /** SQLite's own integrity check, foreign keys, and (`holds`) the invariants of the course. Changes nothing. */
@@ -50,7 +50,7 @@ export function verifyDatabase(
 /** A store of an earlier build has no texts. */
 function plansOf(database: SqliteDatabase): [readonly PlanRow[], readonly LessonText[]] {
   const has = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'course_text'`).get() !== undefined
-  // STRICT tables make rows these.
+  // The cast is safe: the tables are STRICT and the queries name these columns.
   const all = <T>(sql: string) => (has ? (database.prepare(sql).all() as T[]) : [])
   return [
     all('SELECT course, version, plan, unused_since FROM course_plan'),
