@@ -21,7 +21,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
   const digest = digestOf(mail)
   const headers: Record<string, string> = {}
   if (mail.unsubscribeUrl !== undefined) {
-    // Usually the link of the body, which was checked with the slots.
+    // Usually this is the link in the body, which was already checked with the slots.
     if (mail.unsubscribeUrl !== mail.slots.unsubscribeUrl && !isSafeUrl(mail.unsubscribeUrl))
       throw new Error('the unsubscribe link is not an address')
     headers['List-Unsubscribe'] = `<${mail.unsubscribeUrl}>`
@@ -29,11 +29,12 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
   }
   // Vacation responders answer no such mail (RFC 3834 §5).
   headers['Auto-Submitted'] = 'auto-generated'
-  // Gmail gives complaint rates for each of these, of the sender that the last part names.
+  // Gmail reports complaint rates for each part; the last one names the sender.
   if (mail.unsubscribeUrl !== undefined)
     headers['Feedback-ID'] = `${mail.template}:course:mail:${senderId(domain)}`
   headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
-  // Slots, addresses and the link above are checked where they are parsed; these are the rest of what headers hold.
+  // Slots, addresses and the link above are checked where they are parsed. Check the other values that go
+  // into headers.
   if (LINE_END.test(subject) || LINE_END.test(from.name ?? '') || LINE_END.test(mail.to.name ?? ''))
     throw new Error('a header field holds a line end')
   return {

@@ -21,9 +21,9 @@ export type MailResolution =
       /** The record, as `invite.17`: one mail for each. */
       readonly about: string
     }
-  /** The caller may ask, but the plan does not cover it: one sentence for the answer. */
+  /** The caller may ask, but the plan does not cover it; the answer says so in this sentence. */
   | { readonly locked: string }
-  /** Another part has sent it. */
+  /** The mail was dealt with elsewhere, with this answer. */
   | { readonly answer: MailAnswer }
   | undefined
 
@@ -53,9 +53,9 @@ export type MailAsk = Ask<'person'> | Ask<'service'>
 
 export interface MailDefinition {
   readonly name: string
-  /** The slots that the template must have; without it, whatever its front matter declares. */
+  /** The slots that the template must have. If left out, the template's front matter declares them. */
   readonly slots?: Readonly<Record<string, Slot['type']>>
-  /** Without it the mail is sent by code, a course or the engine, and by nobody over HTTP. */
+  /** Lets callers request the mail over HTTP. If left out, only code, a course or the engine sends it. */
   readonly ask?: MailAsk
   /** Mails of one allowance share the limit for each recipient; those without one share another. */
   readonly allowance?: Allowance

@@ -42,7 +42,7 @@ async function readBuild(folder: string): Promise<MailBuild | undefined> {
   }
 }
 
-/** Changes with every byte of a template or layout, and with the slots that templates must have. */
+/** A hash of everything that the mails are made from: templates, layouts, definitions and brand. */
 async function hashSources({ definitions, folders, brand }: Templates): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify({ definitions, brand }))
   const all = [

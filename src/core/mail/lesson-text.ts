@@ -3,7 +3,7 @@ import type { CompiledMail } from './template.ts'
 
 /** The text of a lesson in one language, as its file has it. */
 export interface LessonText {
-  /** Of all the rest: two texts with the same hash are the same text. */
+  /** The hash of the other fields: two texts with the same hash are the same text. */
   readonly hash: string
   readonly format: 'md' | 'mjml'
   /** A language tag. */
@@ -22,7 +22,7 @@ export interface LessonTexts {
   compile(text: LessonText, like: string): Promise<CompiledMail>
 }
 
-/** The name of a text, made of its content. */
+/** The hash that identifies a text. */
 export function hashOf({ format, language, source }: Omit<LessonText, 'hash'>): string {
   return createHash('sha256')
     .update(JSON.stringify([format, language, source]))

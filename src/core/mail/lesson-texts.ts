@@ -4,7 +4,7 @@ import { hashOf, type LessonText, type LessonTexts } from './lesson-text.ts'
 /** Reads the lessons of a set. Rejects with a TemplateError if a file is missing or cannot be read. */
 export async function readLessonTexts(set: Templates): Promise<LessonTexts> {
   const lessons = new Map<string, Record<string, { text: LessonText; files: TemplateFiles }>>()
-  // The same for all lessons of a course: kept once.
+  // The lessons of a course share a layout: keep it once.
   const layouts = new Map<string, string>()
   await Promise.all(
     set.definitions.map(async (definition) => {

@@ -11,7 +11,7 @@ export interface Mail {
   readonly compiled?: CompiledMail
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
-  /** Stands for the template in the key, where that may be renamed between two attempts. */
+  /** Replaces the template's name in the key if the template may be renamed between two attempts. */
   readonly label?: string
   /** What this message is about (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string

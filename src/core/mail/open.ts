@@ -94,7 +94,10 @@ export function openMailer({
   }
 }
 
-/** A transport of somebody else's may throw, or answer with something else: then nobody knows what became of it. */
+/**
+ * Sends through a transport. A transport from outside may throw or give another answer; the outcome is then
+ * unknown.
+ */
 async function carried(
   transport: Transport,
   message: Message,
@@ -105,7 +108,7 @@ async function carried(
     const outcome: unknown = await transport.send(message, signal, recorded)
     if (isOutcome(outcome)) return outcome
   } catch {
-    // Told below: the fault's own text could quote an address.
+    // Reported below without the error's own text, which could quote an address.
   }
   return { kind: 'unknown', reason: 'the mail transport failed' }
 }
@@ -159,7 +162,10 @@ async function signerOf(dkim: NonNullable<Settings['mail']>['dkim']): Promise<Dk
   return createDkimSigner({ domain: dkim.domain, selector: dkim.selector, key })
 }
 
-/** Faults of ours have a sentence of their own; a stranger's message could quote an address. */
+/**
+ * Why a message could not be made. Only our own errors are quoted: another error's text could contain an
+ * address.
+ */
 function faultOf(error: unknown): string {
   return error instanceof Error && (error.name === 'SlotError' || error.name === 'TemplateError')
     ? error.message

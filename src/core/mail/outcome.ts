@@ -26,7 +26,7 @@ export interface SmtpFault {
 
 const connection = (reason: string): Failure => ({ kind: 'transient', scope: 'connection', reason })
 const transient = (reason: string): Failure => ({ kind: 'transient', scope: 'message', reason })
-/** Refused, and perhaps not for what this one message is. */
+/** A refusal that may not be about this message. */
 const sender = (reason: string): Failure => ({ kind: 'transient', scope: 'sender', reason })
 const permanent = (reason: string, hardBounce = false): Failure => ({ kind: 'permanent', reason, hardBounce })
 
@@ -147,7 +147,7 @@ export const SMTP_OUTCOMES: readonly OutcomeRow<SmtpFault>[] = [
 
 export function smtpOutcome(fault: SmtpFault): Failure {
   const outcome = decide(SMTP_OUTCOMES, fault)
-  // The digits help the operator and hold nothing of the server's own text.
+  // Add the reply code: it helps the operator and repeats nothing of the server's text.
   return fault.code === undefined || /\(\d+\)$/.test(outcome.reason)
     ? outcome
     : { ...outcome, reason: `${outcome.reason} (${fault.code})` }

@@ -1,13 +1,19 @@
 import { createHmac } from 'node:crypto'
 import { mailboxKey } from '../address.ts'
 
-/** Counted apart, so that what strangers can have sent to somebody never keeps that person from signing in. */
+/**
+ * Each class of mail has its own limit, so that mail which strangers request never keeps a person from
+ * signing in.
+ */
 const ALLOWANCES = ['sign-in', 'invite', 'other'] as const
 
 /** Which limit for each recipient a mail counts toward. */
 export type Allowance = (typeof ALLOWANCES)[number]
 
-/** Counts the mails to a mailbox without keeping the address, and without a hash that a list of addresses could be tried on. */
+/**
+ * The keyed hash under which mail to a mailbox is counted: the address is not kept, and nobody without the
+ * key can test a list of addresses against it.
+ */
 export function recipientHash(input: {
   readonly key: string
   readonly identity: string
@@ -17,7 +23,7 @@ export function recipientHash(input: {
   return hashOf(input.key, input.allowance ?? 'other', input.identity)
 }
 
-/** All under which the mails to an address are counted: what its erasure forgets. */
+/** All hashes under which mail to an address is counted. Its erasure deletes them. */
 export function recipientHashes(key: string, identity: string): readonly string[] {
   return ALLOWANCES.map((of) => hashOf(key, of, identity))
 }

@@ -60,7 +60,7 @@ export function isSafeUrl(value: string): boolean {
 function isSafeText(value: string): boolean {
   if (value.length > LONGEST_TEXT) return false
   let pairs = false
-  // By hand, as below: a regular expression costs a value of a few words three times as much.
+  // A loop, because a regular expression takes three times as long for a value of a few words.
   for (let index = 0; index < value.length; index += 1) {
     const code = value.charCodeAt(index)
     if (code < 32 || (code >= 127 && code < 160) || code === 0x2028 || code === 0x2029) return false

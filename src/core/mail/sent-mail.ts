@@ -1,13 +1,14 @@
 import { DAY_MS } from '../durations.ts'
-/** At most this many different mails to one recipient in this time. */
+/** At most `most` different mails to one recipient within `windowMs`. */
 export interface MailCap {
   readonly most: number
   readonly windowMs: number
 }
 
 /**
- * For each class of transactional mail (sign-in, invites, all others): somebody who asks in another's name fills no inbox, whichever route, process or
- * client address they use, and a restart forgets nothing.
+ * The caps for each class of transactional mail (sign-in, invites, all others). They keep anybody from
+ * filling an inbox by asking in its owner's name: neither another route, process or client address nor a
+ * restart gets around them.
  */
 export const RECIPIENT_CAPS: readonly MailCap[] = [
   { most: 5, windowMs: 60 * 60 * 1000 },
@@ -25,8 +26,8 @@ export interface BegunMail {
  */
 export interface SentMailStore {
   /**
-   * Notes the first attempt, and says when that was and (when it was sent) under which id. A mail that was not begun
-   * before is refused when its recipient has had enough by one of the caps; looked at and noted in one transaction.
+   * Notes the first attempt. Gives its time and, if the mail was sent, the provider's id. A mail not begun
+   * before is refused if its recipient has reached a cap; the check and the note are one transaction.
    */
   begin(input: {
     readonly key: string

@@ -31,7 +31,7 @@ export function createSuppressingMailer(
     readonly clock: Clock
     /** Counts a message that a server took. */
     readonly onSent?: (count: MailCount) => Promise<void>
-    /** Told of each mail that is no lesson: it waits for no turn. */
+    /** Called for each mail that is not a lesson, because such mail does not wait for a slot. */
     readonly onUrgent?: () => Promise<void>
   },
 ): Mailer {
@@ -60,7 +60,7 @@ export function createSuppressingMailer(
       { cause: 'hard-bounce', at: now, source: 'send', reason },
       suppressions.erasureHashes,
     )
-    // The history has the attempt already.
+    // The history already has the attempt, so no entry is added.
     const counted = {
       at: now,
       kind: 'hard-bounce',
@@ -91,12 +91,12 @@ export function createSuppressingMailer(
         const [at, source, domain] = [
           clock.now(),
           mailer.transport ?? 'own',
-          // Lessons are not parsed again for it.
+          // Lower case is enough to count by domain; parsing each lesson's address again would cost too much.
           countedDomain(mail.to.address.toLowerCase()),
         ]
         await onSent({ at, kind: 'sent', source, domain, count: 1 }).catch(() => {})
       }
-      // What could not be written is written at the next bounce.
+      // If the suppression cannot be written now, the next bounce writes it.
       if (outcome.kind === 'permanent' && outcome.hardBounce)
         await suppress(mail, outcome.reason).catch(() => {})
       return outcome

@@ -33,7 +33,10 @@ export function mailIn<M = CompiledMail>(
   return found === undefined ? undefined : compiled[keyIn(found)]
 }
 
-/** The first of these languages that something is in; empty: that of the platform. Undefined: it is in none. */
+/**
+ * The first of the language, its base language and the empty tag (the platform's language) that something is
+ * in; undefined if it is in none.
+ */
 export function inLanguage(has: (tag: string) => boolean, language: string | undefined): string | undefined {
   const tag = language?.toLowerCase() ?? ''
   return [tag, tag.split('-')[0] ?? '', ''].find(has)

@@ -61,9 +61,9 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     return undefined
   }
 
-  /** Text comes from records that other people fill in. */
+  /** Makes text slots harmless, because they come from records that other people fill in. */
   async function inert(template: string, slots: Allowed['slots']): Promise<Allowed['slots']> {
-    // Templates that do not compile are the mailer's to report.
+    // A template that does not compile is reported by the mailer.
     const types = (await mails.compiled().catch(() => undefined))?.[template]?.slots
     return Object.fromEntries(
       Object.entries(slots).map(([name, value]) => [
@@ -73,11 +73,11 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
     )
   }
 
-  /** Two clicks meet while the first is being sent: they share its outcome. */
+  /** Mails being sent. A second click while the first is in flight shares its outcome. */
   const underway = new Map<string, Promise<MailAnswer>>()
 
   function sendOnce(template: string, allowed: Allowed): Promise<MailAnswer> {
-    // A hash, because a subject or a record's id is not ours to keep twice.
+    // A hash, so that subjects and ids of records are not stored a second time.
     const key = createHash('sha256').update(`${template}.${allowed.about}`).digest('base64url')
     const sending = underway.get(key) ?? send(key, template, allowed).finally(() => underway.delete(key))
     underway.set(key, sending)

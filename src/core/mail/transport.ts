@@ -40,7 +40,7 @@ export type Outcome =
 /** Waits until what became of a message is stored for good. */
 export type WaitUntilRecorded = () => Promise<void>
 
-/** How many messages a transport carries at once; more would only wait in its line, handed over but not gone. */
+/** How many messages a transport carries at once. More would only wait inside it. */
 export const LINES = { smtp: 20, api: 50 } as const
 
 /** The longest that one attempt may take, from handing over to the last answer; SMTP servers may take ten minutes for it (RFC 5321 §4.5.3.2.6). */

@@ -15,7 +15,9 @@ const SLOT = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Stands for a slot while Markdown and MJML work on the text: letters and digits, which both leave alone. */
 const token = (name: string, line: number) => `slotx${Buffer.from(name).toString('hex')}x${line}x`
 const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
-/** Whatever a mail client would fetch when the mail is opened: it would tell the sender that it was. */
+/**
+ * Markup that a mail client fetches when the mail is opened, which would tell the sender that it was opened.
+ */
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
@@ -24,7 +26,10 @@ const UNSUBSCRIBE: keyof typeof LESSON_SLOTS = 'unsubscribeUrl'
 const LESSON: keyof typeof LESSON_SLOTS = 'lessonUrl'
 /** A layout's button, which a mail without an action leaves out. */
 const BUTTON = /<mj-button\b[^>]*\{\{\s*actionUrl\s*\}\}[\s\S]*?<\/mj-button>/g
-/** MJML accepts only colors as a color's value: these are placeholders that no layout uses itself. */
+/**
+ * Stand for the brand's colors until MJML is done, because it accepts only a color where a color belongs. No
+ * layout uses these values itself.
+ */
 const STAND_INS = Object.entries({
   accent: '#0acce1',
   onAccent: '#0acce2',
@@ -111,7 +116,10 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
   return html
 }
 
-/** MJML counts lines of layout and body together: its fault is looked up in the file that holds the line. */
+/**
+ * The error for a fault that MJML found, with the file and line at fault. MJML counts the lines of layout and
+ * body together, so the line is looked up by its text.
+ */
 function placed(
   { file, source, layout }: CompileInput,
   mjml: string,
@@ -135,7 +143,7 @@ function textPart(template: Complete, markdown: string): string {
   return `${template.text ?? plainText(markdown)}${action}\n\n--\n${wrapText(template.because)}${unsubscribe}\n`
 }
 
-/** A template as if its author had written everything: what the platform fills in needs no declaration. */
+/** The template with everything that the platform fills in, so that its author need not declare it. */
 function withDefaults(
   template: TemplateSource,
   wanted: CompileInput['slots'] = {},
@@ -191,7 +199,8 @@ function checkUsed(template: TemplateSource, lines: readonly string[]): void {
       used.add(name)
     }
   }
-  // The footer puts this one in by itself, and a lesson may lead elsewhere than to its page.
+  // These need not be used: the footer adds the unsubscribe link, and a lesson may link elsewhere than to its
+  // page.
   used.add(UNSUBSCRIBE).add(LESSON)
   const unused = Object.keys(template.slots).find((name) => !used.has(name))
   if (unused !== undefined)
@@ -250,7 +259,10 @@ function parts(text: string, context: Context): Part[] {
   return from < text.length ? [...result, text.slice(from)] : result
 }
 
-/** MJML indents deeply; mail is paid by the byte. White space between tags on lines of their own is dropped. */
+/**
+ * Drops the white space between tags on lines of their own: MJML indents deeply, and mail is paid for by the
+ * byte.
+ */
 function tidy(html: string): string {
   return `${html.replace(/\n\s*/g, '\n').replace(/\n+/g, '\n').trim()}\n`
 }

@@ -74,7 +74,9 @@ function withoutMark(text: string): string {
   return text.replace(/^\uFEFF/, '')
 }
 
-/** No such file; one that is there and cannot be read is a fault of the template like any other. */
+/**
+ * Undefined for a file that does not exist. A file that exists and cannot be read is a fault like any other.
+ */
 function absent(error: unknown): undefined {
   const { code, path: full } = (error ?? {}) as { code?: string; path?: string }
   if (code === 'ENOENT') return undefined

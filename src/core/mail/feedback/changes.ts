@@ -5,7 +5,7 @@ import { afterFeedback, released, type Suppression, suppressed } from './mailbox
 import { countedDomain, type Pause, type SendingStore } from './sending.ts'
 import type { AppliedChange, FeedbackStore, MailboxChange } from './store.ts'
 
-/** Hashes under which an erasure keeps an address, by the address's identity. */
+/** Gives the hashes that an erasure of the address would leave in the store. */
 export type ErasureHashes = (identity: string) => readonly string[]
 
 /** The change that an event makes; undefined when its address cannot be parsed. */
@@ -18,16 +18,16 @@ function eventChange(
   const { identity } = address
   const { id, kind, at, reason, messageId } = event
   return {
-    // Hashed: an id is the provider's, of any length and with any characters.
+    // Hashed, because the provider's id may have any length and any characters.
     key: createHash('sha256').update(`${source}:${id}`).digest('base64url'),
     identity,
     erasureHashes: erasureHashes(identity),
     change: (mailbox) => afterFeedback(mailbox, event, source),
     at,
     reason,
-    // Deliveries would only repeat the attempts.
+    // The history leaves out deliveries, which would only repeat the attempts.
     entry: kind === 'delivered' ? undefined : { kind, source, messageId },
-    // By the time it was heard: a late report still says how we are seen now.
+    // Counted when it is heard, however late: it still says how receivers see us now.
     counted: { at: now, kind, source, domain: countedDomain(identity), count: 1 },
   }
 }
@@ -68,7 +68,7 @@ export function releaseChange(
   }
 }
 
-/** What became of a delivery of feedback, event by event. */
+/** How many events of one delivery had each result. */
 export type FeedbackCounts = Readonly<Record<AppliedChange | 'ignored', number>>
 
 export interface FeedbackInput {

@@ -97,7 +97,7 @@ export function afterFeedback(
 /** A hard bounce weighs most: it is the only cause that stops sign-in mail. */
 const WEIGHT: Readonly<Record<SuppressionCause, number>> = { manual: 0, complaint: 1, 'hard-bounce': 2 }
 
-/** The record with this suppression, unless one is there already that stops as much mail. */
+/** The record with this suppression, unless it already has one that stops at least as much mail. */
 export function suppressed(mailbox: MailboxRecord, suppression: Suppression): ChangedMailbox {
   const effect = suppression.cause === 'hard-bounce' ? 'end-dead' : 'end-suppressed'
   const known = mailbox.suppression

@@ -5,12 +5,15 @@ import type { SendingStore } from './sending.ts'
 export interface Pacer {
   /** Resolves when a lesson may be handed over; rejects when the signal aborts. */
   turn(signal: AbortSignal | undefined): Promise<void>
-  /** A mail that somebody waits for: it goes at once, and takes its place from the lessons. */
+  /**
+   * Takes a slot for a mail that somebody is waiting for: the mail goes out at once, and the lessons behind
+   * it wait.
+   */
   passed(): Promise<void>
 }
 
 const SECOND_US = 1_000_000
-/** Slots for this long are reserved at once, so that many dispatchers rarely ask the store. */
+/** Slots are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
 const TOGETHER_SECONDS = 0.1
 
 /** Reserves slots in the store; each send waits for the time of its slot. */

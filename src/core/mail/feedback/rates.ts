@@ -11,7 +11,7 @@ export interface DayOfMail {
   readonly complaints: number
 }
 
-/** When the first of that many days began, the last of which is today. */
+/** A time on the first of the last `days` days, of which today is one. */
 export function firstOfDays(days: number, now: number): number {
   return now - (days - 1) * DAY_MS
 }

@@ -35,20 +35,20 @@ export interface Pause {
 /** What all dispatchers of one store share about sending: counts, the breaker and the pace. */
 export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
-  /** The pause, which begins now if the counts of the last day ask for it (CONTRACT §12). */
+  /** The current pause. Starts one if the counts of the last day call for it (CONTRACT §12). */
   check(now: number): Promise<Pause | undefined>
   pause(): Promise<Pause | undefined>
-  /** Ends the pause and gives it; what was counted before no longer asks for one. */
+  /** Ends the pause and gives it. Earlier counts do not start another. */
   resume(now: number, audit: AuditEntry): Promise<Pause | undefined>
-  /** Counts of days, from the day of that moment on. */
+  /** The counts of each day, beginning with the day that `since` is in. */
   days(since: number): Promise<readonly MailDayCount[]>
-  /** Takes the next places for that many messages, and gives the microseconds to wait for the first one. */
+  /** Reserves slots for that many messages; gives the microseconds until the first one. */
   reserve(input: { readonly messages: number; readonly intervalUs: number }): Promise<number>
-  /** Forgets minutes before that moment. */
+  /** Deletes counts of minutes before that time. */
   prune(before: number): Promise<void>
 }
 
-/** The breaker looks at one day. */
+/** How long counts of minutes are kept; the breaker needs one day. */
 export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
 
 /** The kinds that the breaker looks at, counted by the minute. */

@@ -4,24 +4,32 @@ import type { FeedbackKind } from './event.ts'
 import type { ChangedMailbox, MailboxRecord, Suppression } from './mailbox.ts'
 import type { MailCount } from './sending.ts'
 
-/** What the history of a subscription keeps: what was reported, but for deliveries, and what an operator decided. */
+/**
+ * The kinds of feedback and of operators' decisions that a subscription's history keeps; deliveries are left
+ * out.
+ */
 export type MailboxEventKind = Exclude<FeedbackKind, 'delivered'> | 'suppressed' | 'released'
 
 /** No provider delivers an event again after this time. */
 export const FEEDBACK_EVENTS_KEPT_MS = 90 * DAY_MS
 
-/** One change of what is known of a mailbox; `change` is a pure function, so all stores share one machine. */
+/**
+ * A change to what is known about a mailbox. `change` is a pure function, so that all stores behave alike.
+ */
 export interface MailboxChange {
   /** Takes effect once for each key; undefined: each time. */
   readonly key: string | undefined
   readonly identity: string
-  /** The hashes that an erasure of the address leaves: of an erased person nothing is kept. */
+  /**
+   * The hashes that an erasure of the address would leave. If one is stored, the person was erased and
+   * nothing is kept.
+   */
   readonly erasureHashes: readonly string[]
   readonly change: (mailbox: MailboxRecord) => ChangedMailbox
   /** UTC milliseconds at which it happened. */
   readonly at: number
   readonly reason: string
-  /** What the histories of the address's subscriptions keep of it; undefined: nothing. */
+  /** What the histories of the address's subscriptions record; undefined: nothing. */
   readonly entry:
     | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId: string | undefined }
     | undefined
@@ -36,11 +44,11 @@ export interface SuppressedAddress extends Suppression {
   readonly identity: string
 }
 
-/** Where is kept what providers and mail servers said back, and which addresses may not be mailed. */
+/** Stores what providers and mail servers report, and which addresses may not be mailed. */
 export interface FeedbackStore {
   /**
-   * Applies changes in order and does to the subscriptions of their addresses what follows, in one durable commit: a
-   * subscription of a suppressed address is never due. One answer for each change.
+   * Applies changes in order and updates the subscriptions of their addresses, in one durable commit: a
+   * subscription of a suppressed address is never due. Gives one answer for each change.
    */
   apply(
     changes: readonly MailboxChange[],
@@ -49,7 +57,10 @@ export interface FeedbackStore {
     audit?: AuditEntry,
   ): Promise<readonly AppliedChange[]>
   find(identity: string): Promise<MailboxRecord | undefined>
-  /** Was a message with this Message-ID sent to the address? `recipients` are what records of sent mail hold of it. */
+  /**
+   * Was a message with this Message-ID sent to the address? `recipients` are the hashes under which mail to
+   * it is recorded.
+   */
   wasSent(input: {
     readonly identity: string
     readonly recipients: readonly string[]

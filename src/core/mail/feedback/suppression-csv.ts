@@ -37,7 +37,7 @@ const COLUMNS = {
   ],
 } as const
 
-/** Whole cells only: the text of a bounce may hold any word. */
+/** Matched against whole cells, because the text of a bounce may contain any word. */
 const SAID: readonly (readonly [RegExp, SuppressionCause])[] = [
   [/^(?:spam[ _-]?(?:complaint|report)s?|complain(?:t|ed))$/i, 'complaint'],
   [/^(?:hard[ _-]?bounced?|bounced?|bad ?email ?address|invalid(?: email)?(?: address)?)$/i, 'hard-bounce'],
@@ -75,7 +75,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
     }
     return [
       {
-        // As our own export writes what a spreadsheet would run.
+        // Our own export puts an apostrophe before what a spreadsheet would run: remove it.
         address: (line[address] ?? '').trim().replace(/^'(?=[=+\-@])/, ''),
         cause: found,
         at: timeOf(at === undefined ? '' : (line[at] ?? '')),
@@ -86,7 +86,7 @@ export function readSuppressionCsv(text: string, cause: SuppressionCause | undef
   return { suppressions, passing }
 }
 
-/** The provider's text can hold anything, an address too: it is not kept. */
+/** Our own reasons. The provider's text is not kept, because it can contain anything, even an address. */
 const REASONS: Readonly<Record<SuppressionCause, string>> = {
   'hard-bounce': 'the provider lists the address as bounced',
   complaint: 'the provider lists the address as one that complained',

@@ -10,7 +10,10 @@ export interface Tally {
 const AT_ONCE = 1000
 const LONGEST_MS = 1000
 
-/** A crash loses the counts of the last second, which only makes the rates of that day look higher. */
+/**
+ * Counts messages and writes them at least once a second. A crash loses the last counts, which only makes
+ * that day's rates look higher.
+ */
 export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,
   timer: Pick<Timer, 'monotonic'>,

@@ -9,7 +9,7 @@ import type { Place } from './rules.ts'
 /** A file of a folder, as findings name it. */
 export type Shown = (folder: string, file: string) => string
 
-/** A text, or a pattern without the g flag; an empty text is passed over. */
+/** A text, or a pattern without the g flag. Empty texts are skipped. */
 export type Needle = string | RegExp
 
 /** One mail as the checks see it: its files, its sample rendering, and the HTML as a document. */
@@ -18,9 +18,12 @@ export interface LintedMail {
   readonly compiled: CompiledMail
   readonly rendered: Rendered
   readonly document: Document
-  /** The first of these texts that the template or the layout holds; the template's first line otherwise. */
+  /**
+   * The place of the first needle that the template or the layout contains; the template's first line if
+   * neither contains any.
+   */
   place(...needles: readonly Needle[]): Place
-  /** The same, and undefined when neither file holds any: nobody wrote it by hand. */
+  /** Like `place`, but undefined if neither file contains a needle: then nobody wrote it by hand. */
   written(...needles: readonly Needle[]): Place | undefined
 }
 

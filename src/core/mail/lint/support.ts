@@ -63,7 +63,7 @@ export function checkSupport(mail: LintedMail): Finding[] {
   return findings
 }
 
-/** Where the operator wrote it, by hand or in Markdown; undefined when only MJML did. */
+/** Where the operator wrote a feature, by hand or in Markdown; undefined if only MJML's output has it. */
 function placeOf(title: string, mail: LintedMail) {
   const element = /^<([a-z0-9]+)> element$/.exec(title)?.[1]
   if (element !== undefined) {
@@ -72,7 +72,7 @@ function placeOf(title: string, mail: LintedMail) {
     return written ?? (inBody ? mail.place() : undefined)
   }
   const attribute = /^([a-z-]+) attribute$/.exec(title)?.[1]
-  // Of HTML's elements only: an attribute of an MJML element is MJML's to translate.
+  // On HTML elements only: MJML translates the attributes of its own elements.
   if (attribute !== undefined) return mail.written(new RegExp(`<(?!mj)[a-z][^<>]*\\s${attribute}=`))
   const [name = '', value] = title.replace(/ (?:property|CSS property|keyword)$/, '').split(/:\s*/)
   const property = `(?<![\\w-])${name.replace(/[^\w-]/g, '\\$&')}`
@@ -83,7 +83,7 @@ function placeOf(title: string, mail: LintedMail) {
 
 let filled = false
 
-/** A feature that was never tested in a client is unknown there; the library throws for it instead of saying so. */
+/** Marks features that were never tested in a client as unknown. Without this the library throws for them. */
 function fillGaps(): void {
   if (filled) return
   filled = true

@@ -9,7 +9,7 @@ const WORD_OCTETS = 45
 
 /** One header field, folded, with its line end. CR, LF and NUL in a value are refused, never encoded away. */
 export function headerField(name: string, value: string): string {
-  // Folded values are encoded words, which are made here; whatever else ends a line was given.
+  // Folded values are encoded words made in this file; any other line end came from the caller.
   if (LINE_END.test(value) && LINE_END.test(value.replaceAll('\r\n ', ' ')))
     throw new TypeError(`the header field ${name} holds a line end`)
   const line = `${name}: ${value}\r\n`

@@ -16,7 +16,10 @@ export interface SmtpPool {
 
 const CLOSED: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
 
-/** Up to `size` lines, opened as they are needed and kept while they live; messages beyond wait in turn. */
+/**
+ * Opens up to `size` connections as they are needed and keeps them while they live. Further messages wait in
+ * turn.
+ */
 export function smtpPool(options: SessionOptions, size: number): SmtpPool {
   const idle: SmtpSession[] = []
   const waiting: (() => void)[] = []
@@ -39,7 +42,7 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
         return openSession(options, ended, signal)
       }
       await new Promise<void>((resolve) => waiting.push(resolve))
-      // Given up meanwhile: the line that it was called for is the next one's.
+      // This caller gave up while it waited: pass the free connection on to the next one.
       if (signal?.aborted) waiting.shift()?.()
     }
   }
@@ -70,14 +73,15 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
       try {
         for (;;) {
           const { fault, ended } = await attempt(message, signal, recorded)
-          // A kept line may have been ended by the server (idle, or so many messages a line) without our knowing: that
-          // is no news about the server as long as nothing was handed over, so the next line is asked, until a fresh one.
+          // The server may have ended a kept connection (idle, or too many messages on it) without our
+          // knowing. As long as nothing was handed over, that says nothing about the server: try the next
+          // connection, until a fresh one.
           const stale = ended && fault !== undefined && !fault.handedOver && (fault.code ?? 421) === 421
           const ours = fault?.command === 'local' || fault?.command === 'record'
           if (!stale || ours || signal?.aborted) return fault
         }
       } catch (fault) {
-        // Only faults of opening a line are thrown here, and they are SmtpFaults.
+        // Only opening a connection throws here, and it throws SmtpFaults.
         return fault as SmtpFault
       }
     },

@@ -3,22 +3,23 @@ import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-
 import type { SmtpFault } from '../outcome.ts'
 import type { WaitUntilRecorded } from '../transport.ts'
 
-/** One open, authenticated line to the mail server. */
+/** One open, authenticated connection to the mail server. */
 export interface SmtpSession {
-  /** False once the line has ended, from either side. */
+  /** False once the connection has ended, from either side. */
   readonly alive: boolean
   /** Messages handed over on it so far. */
   readonly sent: number
   /**
-   * Undefined: the server has taken the message. Never rejects. Aborting ends the line. A message that is going to be
-   * recorded is not completed before the last such one that the server took here is: a crash repeats one at most.
+   * Sends a message; undefined: the server has taken it. Never rejects. Aborting ends the connection. A
+   * message with `recorded` is completed only after the last such message taken on this connection is
+   * recorded, so that a crash repeats at most one.
    */
   send(
     message: SmtpMessage,
     signal: AbortSignal | undefined,
     recorded?: WaitUntilRecorded,
   ): Promise<SmtpFault | undefined>
-  /** Ends the line politely. */
+  /** Ends the connection politely. */
   quit(): void
 }
 
@@ -36,8 +37,8 @@ export interface SessionOptions extends SMTPConnectionOptions {
 }
 
 /**
- * Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the line has ended and what it
- * carried is recorded.
+ * Connects and authenticates; rejects with an SmtpFault. `onEnd` is called once, when the connection has
+ * ended and what it carried is recorded.
  */
 export function openSession(
   { auth, silenceMs, finalReplyMs, ...options }: SessionOptions,
@@ -75,7 +76,7 @@ export function openSession(
             silenceMs,
             finalReplyMs,
             mayComplete: recorded && before,
-            // What may have been taken counts as taken, until the server says that it was not.
+            // A message that was handed over counts as taken until the server says otherwise.
             onHandOver: () => {
               before = recorded ?? before
             },
@@ -87,7 +88,7 @@ export function openSession(
         quit: () => line.quit(),
       })
     }
-    // After it has opened, a fault of the line reaches the message in flight as well; an idle line just ends.
+    // Once open, a fault of the connection also fails the message in flight; an idle connection just ends.
     line.on('error', fail)
     line.once('end', () => {
       state.alive = false
@@ -120,11 +121,11 @@ function sendOn({
   readonly line: SMTPConnection
   readonly message: SmtpMessage
   readonly signal: AbortSignal | undefined
-  /** Resolves when the message may be completed, rejects when it may not. */
+  /** Resolves when the message may be completed; rejects if it must not be. */
   readonly mayComplete: WaitUntilRecorded | undefined
-  /** The message is complete from now on: the server may take it. */
+  /** Called when the message is complete: from now on the server may take it. */
   readonly onHandOver: () => void
-  /** The server has said that it did not take it. */
+  /** Called when the server has said that it did not take the message. */
   readonly onRefusal: () => void
   readonly silenceMs: number
   readonly finalReplyMs: number
@@ -149,8 +150,8 @@ function sendOn({
       signal?.removeEventListener('abort', stop)
       resolve(fault)
     }
-    // Only `pipe` is called on it, and only when the server has said that it takes the message: that moment decides
-    // whether a line that breaks leaves the outcome unknown. A stream would do the same in ten times the work.
+    // nodemailer calls only `pipe`, once the server is ready for the message. That moment decides whether a
+    // broken connection leaves the outcome unknown. A real stream would do the same with ten times the work.
     const source = {
       pipe(target: Transform) {
         const complete = () => {
@@ -159,7 +160,7 @@ function sendOn({
           onHandOver()
           clearTimeout(patience)
           patience = setTimeout(stop, finalReplyMs)
-          // nodemailer's stream looks at every byte for dots to escape; searching for one takes a tenth of a send.
+          // nodemailer's stream looks at every byte for dots to escape: use it only if there are any.
           if (needsEscapes(bytes)) target.end(bytes)
           else {
             target.push(Buffer.concat([bytes, END]))
@@ -175,7 +176,8 @@ function sendOn({
       const fault = faultOf(error, handedOver)
       if (fault.code !== undefined) onRefusal()
       if (fault.code === undefined || fault.code === 421) return finish(fault)
-      // The server has refused this message only: the line is cleared for the next one. One that ends instead answers nothing.
+      // The server refused only this message: reset the connection for the next one. A connection that ends
+      // now never answers the reset.
       const refused = () => finish(fault)
       line.once('end', refused)
       line.reset((broken) => {
@@ -201,7 +203,7 @@ function needsEscapes(bytes: Buffer): boolean {
 
 const NO_REPLY: SmtpFault = { code: undefined, enhanced: undefined, command: 'connect', handedOver: false }
 
-/** What nodemailer's error tells; its text is the server's and goes no further. */
+/** The fault that nodemailer's error describes. The error's text is the server's own and is not passed on. */
 function faultOf(error: unknown, handedOver: boolean): SmtpFault {
   const {
     responseCode,
