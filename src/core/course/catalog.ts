@@ -55,7 +55,7 @@ export function createCatalog(
   { zones, texts: readTexts, log, notices }: CatalogOptions = {},
 ): Catalog {
   const byId = new Map(courses.map((course) => [course.id, course]))
-  /** Asked for once, also by many at once. */
+  /** Plans from the store by key. Each is read once, even if many ask at once. */
   const kept = new Map<string, Promise<CoursePlan | undefined>>()
   let loaded:
     | Promise<{
@@ -138,7 +138,7 @@ function pinnedOf(course: CourseDefinition, texts: LessonTexts | undefined): Pin
   }
 }
 
-/** In an order of their own: the version is made of them. */
+/** The hashes of a lesson's texts, sorted by language, because the version is made from them. */
 function hashesOf(lesson: LessonTranslations): Readonly<Record<string, string>> {
   const languages = Object.keys(lesson).sort()
   return Object.fromEntries(languages.map((language) => [language, lesson[language]?.hash ?? '']))

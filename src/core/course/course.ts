@@ -6,7 +6,10 @@ import type { Backlog, CourseCounts, EnrolAnswer, Erased, Subscription } from '.
 /** The result of `subscribe`: the same for a known and an unknown address (CONTRACT §4). */
 export interface SubscribeResult {
   readonly status: 'pending'
-  /** A confirmation mail is on its way, if one is due to this address; false only when mail is not configured, or the whole platform may mail no more today. */
+  /**
+   * A confirmation mail is on its way, if one is due to this address. False only if mail is not configured or
+   * the platform has reached its daily limit.
+   */
   readonly sent: boolean
   readonly reason?: string
 }
@@ -85,14 +88,14 @@ export interface Course {
   /** At most one message per subscription. Rejects with `store_not_persistent` on the in-memory store. */
   dispatch(options: {
     readonly limit: number
-    /** Calls of one run together send at most one message per subscription; default: a run of its own. */
+    /** Calls of one run send at most one message per subscription together; default: a run of its own. */
     readonly run?: string
     /** Notices alone, past the lessons that wait; without it, both. */
     readonly notices?: boolean
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>
-  /** Makes due the notices that subscribers have not had; whether one is to be sent now. */
+  /** Makes due the notices that subscribers have not had yet. Gives whether one is to be sent now. */
   noticesDue(): Promise<boolean>
   /**
    * Mails confirmations again that could not be handed over, with a link of their own, and gives how many went out.

@@ -16,14 +16,17 @@ import { finish, KEY_LIFE_MS, pass, release, settle } from './schedule.ts'
 import { createSemaphore } from './semaphore.ts'
 import type { Claim, CourseStore, Settlement } from './store.ts'
 
-/** More slots than messages that are out at once: the others wait for the commit that makes their mark durable, which a hundred can share. */
+/** More slots than concurrent sends, so that many outcomes can share one durable commit. */
 const SLOTS = 250
-/** The most that one limited call sends; of a run without a limit, the first ones are listed. */
+/** The most lessons that one limited call sends, and the most results that a run without a limit lists. */
 const MOST_RESULTS = 10_000
 /** CONTRACT §12: the reason of a call that sends nothing because the breaker has tripped. */
 const PAUSED = 'paused'
 const PAUSE_ASKED_MS = 10_000
-/** No call lasts longer: a subscriber whose next lesson is due only later need not be remembered. */
+/**
+ * No dispatch call lasts longer, so only subscribers whose next lesson is due within this time are
+ * remembered.
+ */
 const SOON_MS = 12 * 60 * 60 * 1000
 
 export interface DispatcherOptions {
@@ -39,7 +42,9 @@ export interface DispatcherOptions {
   readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
   /** Are courses paused? Asked before the first lesson and every few seconds. */
   readonly isPaused?: () => Promise<boolean>
-  /** Asked just before a lesson is handed over. `over`: it is left out; held: it waits until that moment. */
+  /**
+   * Asked just before a lesson is handed over. `over`: skip the lesson; `heldUntil`: try again at that time.
+   */
   readonly standing?: (claim: Claim) => Promise<'send' | 'over' | { readonly heldUntil: number }>
   /** What a lesson's mail needs besides its template. */
   readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
@@ -82,23 +87,30 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       ahead: mailer.lines,
     })
     const marker = createMarker(store, timer)
-    /** The claim is held until what became of it is durable: a verdict on a refusal, too, may take as long as another message. */
+    /**
+     * Records an outcome, and ends the claim only when the record is durable. That can be long after the
+     * attempt: a verdict on a refusal may take as long as another message.
+     */
     const mark = async ({ claim, lease }: Taken, settlement: Settlement) => {
       await marker.mark(settlement, lease.heldUntil())
       lease.end(claim)
     }
     const inFlight = createSemaphore(mailer.lines)
-    // A fault of the connection is nobody's message: the rest of the call would only meet it again.
+    // Why this call stops sending: courses are paused, or the connection failed, which would stop every
+    // further message too.
     let pause: string | undefined
     const refusals = createRefusals()
-    /** Subscriptions that had a message in this call and may be due again in it: another dispatcher may have sent one since. */
+    /**
+     * Subscriptions that had a message in this call and may be due again before it ends. The store forgets
+     * that once another dispatcher claims one of them.
+     */
     const had = new Set<string>()
     const verdicts = new Map<Claim, Promise<About>>()
     const undecided: Promise<void>[] = []
     const handedOver = new WeakSet<Claim>()
-    /** What a fault kept from being handed over. */
+    /** Claims that a fault kept from being handed over. */
     const untried: Taken[] = []
-    /** Why the first message that nothing was recorded of was not sent. */
+    /** Why the first message without a recorded outcome was not sent. */
     let unheard: string | undefined
     let fault: { readonly error: unknown } | undefined
     const stopped = () =>
@@ -107,7 +119,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     async function deliver(taken: Taken): Promise<void> {
       const { claim } = taken
       if (had.has(claim.subscription)) {
-        // Kept as this call's, so that it is not claimed a third time.
+        // Released as tried, so that this call does not claim it a third time.
         await mark(taken, release(claim, clock.now(), true))
         return feed.giveBack({ stale: false })
       }
@@ -117,7 +129,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         await mark(taken, finish(claim, clock.now()))
         return feed.giveBack({ stale: false })
       }
-      // Before a place is taken: a text that is compiled first holds up no other message.
+      // Get the text before taking a slot, so that a text to be compiled first holds up no other message.
       const text = await catalog.text(plan, claim, store)
       if (text.kind === 'missing') return record(taken, plan, waitsFor(text.reason))
       const outcome = await inFlight(() => handOver(taken, plan, text))
@@ -146,7 +158,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       else await record(taken, plan, outcome)
     }
 
-    /** The lesson after a claim's, when that is sent now. */
+    /** The lesson that follows the claim's, if the claim's is sent now. */
     const following = (plan: Plan, claim: Claim, now: number) =>
       catalog.next(plan, { ...claim, lastSentAt: now }, claim.day)
 
@@ -159,12 +171,15 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       tell(claim, outcome)
     }
 
-    /** What a refusal is about shows in what becomes of the others; its slot does not wait for that. */
+    /**
+     * Records a refusal once the outcomes of other messages show whether it was about this message or about
+     * us. The slot is free meanwhile.
+     */
     async function refused(taken: Taken, plan: Plan, outcome: Refusal): Promise<void> {
       const { claim, lease } = taken
       const { reason } = outcome
       const unclear = aboutOf(outcome)
-      // Before the lease ends: the next holder must find the refusal recorded.
+      // Record it before the lease ends, so that the next holder of the claim finds the refusal.
       const about = await Promise.race([verdicts.get(claim) ?? unclear, lease.expired.then(() => unclear)])
       if (about === 'message') return record(taken, plan, { kind: 'permanent', hardBounce: false, reason })
       unheard ??= reason
@@ -192,7 +207,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         throw error
       }
       await lookAtPause()
-      // A lesson that was claimed under a clock that was ahead waits until it is due.
+      // A lesson claimed early, under a clock that was ahead, waits until it is due.
       const early = clock.now() < claim.dueAt
       if (stopped() || early || !lease.mayBegin()) return 'untried'
       const stands = await standing?.(claim)
@@ -200,7 +215,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return 'gone'
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
-      // What a transport has not answered by then may or may not have been delivered.
+      // If the lease expires before the transport answers, the message may or may not have been delivered.
       const number = refusals.handOver()
       const next = following(plan, claim, clock.now())
       if (next !== undefined && next.dueAt < clock.now() + SOON_MS) had.add(claim.subscription)
@@ -212,13 +227,14 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         lease.expired.then(() => LATE),
       ])
       answered()
-      // Here, in the order of the answers: what is in a row must not depend on what is recorded first.
+      // Counted here, in the order of the answers: which refusals are consecutive must not depend on what is
+      // recorded first.
       if (outcome.kind === 'sent') refusals.accepted(number)
       else if (outcome.kind === 'not_configured' || outcome.kind === 'not_composed')
         refusals.failed(outcome.reason)
       else if (isRefusal(outcome))
         verdicts.set(claim, refusals.refused({ reason: outcome.reason, unclear: aboutOf(outcome) }))
-      // While the slot is still taken, so that the next in line sees it.
+      // Set while the slot is still taken, so that the next message in line sees it.
       if (outcome.kind === 'transient' && outcome.scope === 'connection') pause = outcome.reason
       return outcome
     }
@@ -314,10 +330,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
   }
 }
 
-/** An answer that may be about us and not about the message. */
+/** An answer that may be about us rather than about the message. */
 type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
 
-/** What a refusal is about when nothing more is learnt: a transport that says so itself is believed. */
+/** What a refusal is taken to be about if nothing more is learned: the transport's own answer is believed. */
 function aboutOf(outcome: Refusal): About {
   return outcome.kind === 'permanent' ? 'message' : 'run'
 }
@@ -333,7 +349,9 @@ const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as
 
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
-/** Which mail a lesson is, and the key that all its attempts share, whatever becomes of its template meanwhile. */
+/**
+ * The mail of a lesson, with a key that all its attempts share, even if the template is renamed meanwhile.
+ */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,
   { course, subscription, enrolment, day }: Pick<Claim, 'course' | 'subscription' | 'enrolment' | 'day'>,
@@ -347,14 +365,14 @@ export function lessonOf(
   }
 }
 
-/** The text of a lesson that there is one of. */
+/** The text of a lesson that has one. */
 type LessonTextToSend = Exclude<LessonMail, { kind: 'missing' }>
 
 function gone({ course }: Claim): Outcome {
   return waitsFor(`the platform has no course ${course}: put it back, or cancel its enrolments`)
 }
 
-/** Not the message's fault: it waits until the definition has what is missing. */
+/** Puts a lesson off until the definition has what is missing. The message itself is not at fault. */
 function waitsFor(reason: string): Outcome {
   return { kind: 'transient', scope: 'connection', reason, retryAfterMs: HOUR_MS }
 }

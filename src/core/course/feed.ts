@@ -21,7 +21,7 @@ export interface Feed {
   giveBack(back: { readonly stale: boolean }): void
   /** Takes no more; gives what was taken and not handed out. */
   stop(): Promise<readonly Taken[]>
-  /** All are recorded: nothing keeps the process waiting. */
+  /** Ends the leases once all outcomes are recorded, so that no timer keeps the process waiting. */
   end(): void
 }
 
@@ -34,13 +34,16 @@ export function createFeed(input: {
   readonly run: string | undefined
   readonly notices: boolean | undefined
   readonly patienceMs: number
-  /** So many claims are kept ready. */
+  /** How many claims to keep ready. */
   readonly ahead: number
 }): Feed {
   const { store, clock, timer, random, notices, patienceMs, ahead } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
-  /** Those that are needed yet: each keeps what waits for its end, which is hundreds of messages. */
+  /**
+   * Leases still in use. Ended ones are dropped, because each holds on to everything that waits for its end:
+   * hundreds of messages.
+   */
   const leases = new Set<Lease>()
   let left = input.limit
   let size = BATCH
@@ -72,11 +75,11 @@ export function createFeed(input: {
       })
       leases.add(lease)
       for (const claim of claims) ready.push({ claim, lease })
-      // Claiming again would only take as long again.
+      // Claiming took so long that no attempt may begin. Claiming again would take as long.
       if (!lease.mayBegin())
         throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
     } catch (error) {
-      // Kept for the slot that asks next: what was claimed before is still sent and recorded.
+      // Kept for the slot that asks next, so that earlier claims are still sent and recorded.
       fault = { error }
     }
   }

@@ -24,7 +24,7 @@ export interface HistoryEntry {
 /** What the history keeps of one attempt. */
 type Attempt = Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
 
-/** As it is read back: attempts of one lesson are numbered from 1. */
+/** An entry as it is read back, with the attempts of a lesson numbered from 1. */
 export interface PastEntry extends HistoryEntry {
   readonly attempt: number | undefined
 }
@@ -32,7 +32,10 @@ export interface PastEntry extends HistoryEntry {
 /** A subscription keeps this many entries, and a few more for a while; the oldest go first. */
 export const MOST_ENTRIES = 200
 
-/** Whether the oldest are to be looked for after this entry. Of messages that were sent only now and then: nearly every entry is one. */
+/**
+ * Whether to look for entries beyond the limit after this one. Nearly every entry is a sent message, so those
+ * trigger it only now and then.
+ */
 export function mayExceed({ outcome, day }: HistoryEntry): boolean {
   return outcome !== 'sent' || day % 50 === 0
 }

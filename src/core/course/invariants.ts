@@ -44,7 +44,8 @@ export function violations(row: StoredSubscription, now: number): readonly strin
   hold(row.enrolment >= 1, `it is ${row.state} and was never enrolled`)
   if (row.confirmedAt === null) return [...found, `it is ${row.state} and has no time of confirmation`]
   const last = days.at(-1)
-  // A row says of its next lesson alone when it is due. Without a next one, or with a time, its cadence is not known.
+  // A row tells only when its next lesson is due. If that is null although a lesson is planned, the course
+  // sends one a day; otherwise its cadence is not known here.
   const isDaily = row.dueAt === null && row.nextAttemptAt !== null
   const sentDue = isDaily ? row.confirmedAt + ((last ?? 1) - 1) * DAY_MS : row.lastSentAt
   hold(

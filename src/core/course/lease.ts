@@ -4,39 +4,41 @@ import type { Claim } from './store.ts'
 
 /** How long claims are held; a crashed process's lessons are taken over after this. */
 export const LEASE_MS = 90_000
-/** What an attempt may take of it; the rest is for recording its outcome. */
+/** How much of the lease an attempt may take; the rest is for recording its outcome. */
 const ATTEMPT_MS = 80_000
-/** An attempt begins in this time after its claim was asked for, or not at all. */
+/** An attempt begins within this time after its claim was requested, or not at all. */
 const BEGIN_MS = 25_000
 /** A lease is renewed when it has this much left for attempts. */
 const RENEW_MS = 30_000
 const RENEW_AGAIN_MS = 5_000
 
 /**
- * The time that claims taken together are held: one timer for all, because a timer each is dear. It is measured by the
- * monotonic clock from the moment the claims were asked for, so that no answer that came late, and no step of the wall
- * clock, makes an attempt outlive its lease in the store.
+ * A lease on claims that were taken together, with one timer for all because a timer for each is costly. It
+ * is measured by the monotonic clock from the moment the claims were requested, so that neither a late answer
+ * nor a step of the wall clock lets an attempt outlive its lease in the store.
  */
 export interface Lease {
-  /** Aborted when the claims can be held no longer: what is not answered by then is given up. */
+  /** Aborted when the claims can be held no longer. Attempts without an answer are then given up. */
   readonly signal: AbortSignal
-  /** Pending until then. */
+  /** Resolves at the same moment. */
   readonly expired: Promise<void>
   /** Whether an attempt may still begin. */
   mayBegin(): boolean
-  /** A message is out; its claim is held while it is, as far as the transport's patience allows. */
+  /**
+   * Call it when a message is handed over. Its claim is then renewed, for as long as the transport may take.
+   */
   begin(claim: Claim): void
-  /** What became of a claim is durable, or it is not ours any more. */
+  /** Call it when the outcome of a claim is durable, or the claim is no longer ours. */
   end(claim: Claim): void
   /** The store holds the claims until this moment of the monotonic clock. */
   heldUntil(): number
-  /** It is not needed any more; nothing keeps the process waiting. */
+  /** Stops renewing, so that no timer keeps the process waiting. */
   cancel(): void
 }
 
 export function createLease(input: {
   readonly timer: Timer
-  /** Of the monotonic clock: when the claims were asked for. */
+  /** When the claims were requested, on the monotonic clock. */
   readonly since: number
   /** How many claims are held. */
   readonly claims: number
@@ -82,7 +84,7 @@ export function createLease(input: {
         expired.abort(new Error('the time for this message is over'))
         resolve()
       },
-      // Cancelled: pending for ever.
+      // Cancelled: the promise stays pending.
       () => {},
     )
   })

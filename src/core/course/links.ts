@@ -58,7 +58,7 @@ export function suppressionHash(key: string, identity: string): string {
   return createHmac('sha256', key).update(`suppression:${identity}`).digest('base64url')
 }
 
-/** Under each of the keys, and of each form of the identity, that an erasure may have used. */
+/** All hashes that an erasure may have used: one for each key and each form of the identity. */
 export function suppressionHashes(keys: readonly Secret[], identity: string): readonly string[] {
   return keys.flatMap((key) => formsOf(identity).map((form) => suppressionHash(key.reveal(), form)))
 }

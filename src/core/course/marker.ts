@@ -7,7 +7,7 @@ import type { Claim, CourseStore, Settlement } from './store.ts'
 const SHORTEST_MS = 3
 const LONGEST_MS = 12
 const COMMITS_LONG = 6
-/** A store that could not be written is asked again after this. */
+/** How long to wait before writing again to a store that could not be written. */
 const AGAIN_MS = 250
 
 interface Mark {
@@ -30,10 +30,10 @@ export interface Marker {
 }
 
 /**
- * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. When every message
- * that is out is held until an earlier one is durable, none can join the group any more, and it is committed at once. A
- * store that cannot be written (a lock, a failover) is asked again until `until` on the monotonic clock: an outcome that
- * was learnt is not thrown away while its claim is held.
+ * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. If every
+ * message in flight waits for an earlier outcome to be durable, nothing more can join the group, and it is
+ * committed at once. While the store cannot be written (a lock, a failover), the commit is retried until
+ * `until` on the monotonic clock, so that no known outcome is lost while its claim is held.
  */
 export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): Marker {
   let group: Mark[] = []
@@ -47,7 +47,7 @@ export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): 
     if (waiting === group) return
     const mine = group
     waiting = mine
-    // It may have been committed before its time.
+    // The group may have been committed already.
     void timer.sleep(window).then(() => (mine === group ? commit() : undefined))
   }
   const commitIfAllAreHeld = () => {

@@ -2,8 +2,9 @@ import { DAY_MS } from '../durations.ts'
 import type { Plan } from './definition.ts'
 
 /**
- * The stream that visitors subscribe to as to a course: a mail when an incident begins, when it ends, and when something
- * is announced. Its lessons are notices, due as soon as they are published. No course may have its name.
+ * The stream of notices. Visitors subscribe to it like a course and get a mail when an incident begins, when
+ * it ends, and when something is announced. Its lessons are the notices, due as soon as they are published.
+ * No course may have this name.
  */
 export const NOTICES = 'status'
 
@@ -12,7 +13,7 @@ const NOTICE_MAIL = 'status-notice'
 /** The mail with the link that confirms an address for notices. */
 export const NOTICE_CONFIRMATION_MAIL = 'status-confirmation'
 
-/** What is said to the subscribers of a platform. Times are UTC milliseconds. */
+/** Something to tell a platform's subscribers. Times are UTC milliseconds. */
 export interface Notice {
   /** Rises by one with each notice. */
   readonly seq: number
@@ -44,28 +45,37 @@ export interface NoticeStore {
   head(): Promise<number>
   /** Those after a number, oldest first; of very many, the newest. */
   after(seq: number): Promise<readonly Notice[]>
-  /** Makes due up to `limit` subscribers who wait for nothing and have not had the newest notice; gives how many. */
+  /**
+   * Makes a notice due for up to `limit` subscribers who have nothing due and have not had the newest one;
+   * gives how many.
+   */
   wake(input: { readonly now: number; readonly limit: number }): Promise<number>
   /** Whether a notice is to be sent now. */
   isDue(now: number): Promise<boolean>
-  /** Forgets notices published before that moment, but not the newest, nor those of announcements that are kept: they would be published again. */
+  /**
+   * Deletes notices published before that time, except the newest one and those of announcements that still
+   * exist, which would be published again.
+   */
   prune(before: number): Promise<void>
 }
 
 /** How many notices are kept in memory. A subscriber that is further behind misses the older ones. */
 export const NOTICES_KEPT = 2000
-/** A notice that could not be sent within this time is left out. */
+/** A notice that could not be sent within this time is skipped. */
 const NEWS_MS = 3 * DAY_MS
 
-/** The notices in memory, as far as they were read. */
+/** The notices read so far, in memory. */
 export interface Notices {
-  /** Reads what was published since. */
+  /** Reads the notices published since the last call. */
   refresh(): Promise<void>
   head(): number
   /** What an enrolment that began after notice `base` follows. */
   plan(base: number): Plan
   find(seq: number): Notice | undefined
-  /** Whether there is nothing left to say: it is old, past, forgotten, or its incident has ended since. */
+  /**
+   * Whether a notice need not be sent any more: it is old or forgotten, its announcement is over, or its
+   * incident has ended.
+   */
   isOver(seq: number, now: number): boolean
 }
 
@@ -85,7 +95,7 @@ export function createNotices(store: Pick<NoticeStore, 'after'>): Notices {
   return {
     async refresh() {
       const answer = await store.after(head)
-      // Another answer may have arrived first.
+      // The answer of another call may have arrived first.
       const newer = answer.filter(({ seq }) => seq > head)
       const last = newer.at(-1)
       if (last === undefined) return

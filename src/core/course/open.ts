@@ -31,9 +31,9 @@ import { isUnderWay } from './subscription.ts'
 
 const ID_BYTES = 12
 const TOKEN = /^[A-Za-z0-9_-]{20,64}$/
-/** For every address alike, so that it tells nothing about one. */
+/** The same for every address, so that it reveals nothing about any of them. */
 const EXHAUSTED = 'the platform has mailed as many confirmations as it may in a day; try again later'
-/** A confirmation that could not be handed over is tried again after this, and for a day. */
+/** A confirmation mail that failed is tried again after this, for up to a day. */
 const CONFIRMATION_PAUSE_MS = 10 * 60 * 1000
 const CONFIRMATION_LIFE_MS = DAY_MS
 const CONFIRMATIONS_A_RETRY = 100
@@ -45,7 +45,7 @@ function newId(random: Random): string {
 }
 const RESOLVE_AT_ONCE = 500
 const WAKE_AT_ONCE = 500
-/** What a silence holds back is looked at again after this, as it may be ended early. */
+/** A notice held back by a silence is looked at again after this, because the silence may end early. */
 const HELD_MS = 10 * 60 * 1000
 
 export interface CourseOptions {
@@ -60,7 +60,7 @@ export interface CourseOptions {
   readonly catalog: Catalog
   /** Confirmations that the whole platform mails in 24 hours. */
   readonly confirmationsPerDay?: number
-  /** Told when that budget was found used up. */
+  /** Called when that budget is found used up. */
   readonly onExhausted?: () => void
   readonly turn?: DispatcherOptions['turn']
   readonly isPaused?: DispatcherOptions['isPaused']
@@ -68,7 +68,7 @@ export interface CourseOptions {
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
   readonly oldLinkKeys?: readonly Secret[]
-  /** What mails subscribers of incidents; undefined: this platform sends no notices. */
+  /** What notices to subscribers of incidents need; undefined: this platform sends none. */
   readonly notices?: {
     readonly store: NoticeStore
     /** The end of the silence in which nothing is to be sent. */
@@ -76,7 +76,10 @@ export interface CourseOptions {
     /** What a notice says, in a language. */
     readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
   }
-  /** Recognizes an erased address: kept in the store, so that no change of a secret forgets it. Default: `linkKey`. */
+  /**
+   * The key that recognizes an erased address. It is kept in the store, so that changing a secret forgets no
+   * erasure. Default: `linkKey`.
+   */
   readonly addressKey?: Secret
 }
 
@@ -110,14 +113,20 @@ export function openCourse({
       course === NOTICES ? course : undefined,
     )
   const readLink = (link: { readonly s: string; readonly t: string }) =>
-    // Each is tried whatever the one before gave, so that the time does not tell which of them it was.
+    // Try every key even after a match, so that the time taken does not show which one matched.
     [linkKey, ...oldLinkKeys].map((key) => readUnsubscribeLink(key.reveal(), link)).find((named) => named)
-  /** Before the store had a key for it, addresses were hashed under the key of links. */
+  /**
+   * Whether an address was erased. The keys of links are tried too, because early stores hashed addresses
+   * under those.
+   */
   const isSuppressed = async (identity: string) => {
     const hashes = suppressionHashes([addressKey, linkKey, ...oldLinkKeys], identity)
     return (await Promise.all(hashes.map((hash) => store.isSuppressed(hash)))).includes(true)
   }
-  /** The form under which the store knows a person, or else the composed one; all are looked for, whatever the first gave. */
+  /**
+   * The form of an address that the store knows, or the composed form if it knows none. Every form is looked
+   * up, whatever the first gives.
+   */
   const storedForm = async (identity: string) => {
     const forms = formsOf(identity)
     if (forms.length === 1) return identity
@@ -128,7 +137,7 @@ export function openCourse({
   const lessonUrl = ({ course, day }: Claim) =>
     `${siteUrl}${ROUTES.lesson.path.replace(':day', String(day))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
   const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
-  /** Before anything that depends on which notices there are. */
+  /** Reads new notices. Call it before anything that depends on them. */
   const refreshed = async () => catalog.notices?.refresh()
   const resolveOne = async (enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) => {
     await refreshed()
@@ -148,7 +157,7 @@ export function openCourse({
     const { course, courseVersion, day, problem } = claim
     if (course !== NOTICES) return 'send'
     const now = clock.now()
-    // A later notice has come: nobody waits for an operator to decide about this one.
+    // A newer notice made this subscriber due again, so don't wait for an operator to decide about this one.
     const isGivenUp =
       problem?.kind === 'parked' || (problem?.kind === 'unknown' && now - problem.since >= KEY_LIFE_MS)
     if (isGivenUp || catalog.notices?.isOver(baseOf(courseVersion) + day, now)) return 'over'
@@ -374,7 +383,7 @@ export function openCourse({
       for (const mail of failed) {
         if (signal?.aborted) break
         const { token, hash } = newToken(random)
-        // The token of the mail that failed is known to nobody; only its hash was kept.
+        // Mail a new token: of the one in the failed mail, only the hash was kept.
         if (!(await store.renewConfirmation({ id: mail.id, tokenHash: hash, now }))) continue
         const course = (await store.findById(mail.id))?.course ?? firstCourse
         const outcome = await sendConfirmation({ ...mail, course }, { token, hash })
@@ -400,7 +409,7 @@ export function openCourse({
           recipients: recipientHashes(addressKey.reveal(), form),
           suppressionHash: hash,
           now: clock.now(),
-          // One entry for one person.
+          // One audit entry per person, not one per form of the address.
           ...(form === identity && { audit: audit('erase', hash, operator) }),
         })
         erased = {

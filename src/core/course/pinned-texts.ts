@@ -5,20 +5,20 @@ import type { CourseStore } from './store.ts'
 
 /** The text of a lesson to send. */
 export type LessonMail =
-  /** That of the platform's templates. */
+  /** The current text, from the platform's templates. */
   | { readonly kind: 'running'; readonly language: string | undefined }
-  /** As the lesson was when the enrolment began. */
+  /** The text as it was when the enrolment began. */
   | { readonly kind: 'stored'; readonly mail: CompiledMail }
-  /** There is none: the lesson waits. */
+  /** There is no text: the lesson waits. */
   | { readonly kind: 'missing'; readonly reason: string }
 
-/** Compiled texts that are kept for the next who gets them; a mail is some 20 kB. */
+/** How many compiled texts are kept for reuse; a mail takes about 20 kB. */
 const MOST_COMPILED = 100
 
 /**
- * Gives the text that an enrolment keeps of a lesson: the running one if it is still the same, and otherwise the one
- * in the store, compiled when it is first needed. A text that cannot be compiled any more does not cost the reader the
- * lesson: the running one is sent in its place, with a warning in the log.
+ * Gives the text that an enrolment gets of a lesson: the current one if it has not changed, otherwise the one
+ * kept in the store, compiled when first needed. If the kept text no longer compiles, the reader still gets
+ * the lesson: the current text is sent, with a warning in the log.
  */
 export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
   const compiled = new Map<string, Promise<CompiledMail | undefined>>()
@@ -34,7 +34,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
   ): Promise<CompiledMail | undefined> {
     const known = compiled.get(hash)
     if (known !== undefined) {
-      // The one that is longest unused is dropped first.
+      // Move it to the end: the least recently used text is dropped first.
       compiled.delete(hash)
       compiled.set(hash, known)
       return known
@@ -54,7 +54,7 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
       })
     })()
     compiled.set(hash, compiling)
-    // A store that could not be read is asked again.
+    // If the store could not be read, ask again next time.
     compiling.catch(() => compiled.delete(hash))
     const [oldest] = compiled.keys()
     if (compiled.size > MOST_COMPILED && oldest !== undefined) compiled.delete(oldest)
@@ -79,11 +79,11 @@ export function createPinnedTexts(log: Pick<Log, 'warn'> | undefined) {
 
 interface LessonRequest {
   readonly lesson: string
-  /** A lesson that the course has now: the layout is that of it. */
+  /** A lesson that the course has now, whose layout is used. */
   readonly like: string
-  /** Of the reader. */
+  /** The reader's language. */
   readonly language: string | undefined
-  /** Of the texts that the enrolment keeps, by language; undefined: it keeps none. */
+  /** The hashes of the texts that the enrolment keeps, by language; undefined: it keeps none. */
   readonly hashes: Readonly<Record<string, string>> | undefined
   readonly texts: LessonTexts | undefined
   readonly store: Pick<CourseStore, 'lessonText'>

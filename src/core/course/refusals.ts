@@ -1,4 +1,4 @@
-/** So many equal refusals in a row, with nothing taken between them, are about us. */
+/** This many equal refusals in a row, with no message accepted between them, are about us. */
 const MOST_IN_A_ROW = 5
 
 /** What a refusal is about: the one message, or everything that we send. */
@@ -13,13 +13,13 @@ export interface Refusals {
   handOver(): number
   /** The provider took a message. */
   accepted(number: number): void
-  /** Resolves when it is known, or when nothing more can become known: then to `unclear`. */
+  /** Resolves when it is known what the refusal is about; to `unclear` if nothing more can become known. */
   refused(refusal: { readonly reason: string; readonly unclear: About }): Promise<About>
   /** A fault of ours, found before any provider was asked. */
   failed(reason: string): void
   /** No further answers will come. */
   end(): void
-  /** Why the run is to stop, once it is. */
+  /** Why the run must stop; undefined while it need not. */
   readonly stop: string | undefined
 }
 

@@ -66,7 +66,7 @@ function slotAt(
   if (zones === undefined) throw new TypeError('a course at a local time needs time zones')
   const zone = fixed ?? timeZone ?? 'UTC'
   const chosen = (day: number) => weekdays.length === 0 || weekdays.includes(weekdayOf(day))
-  // A slot that a gap moved past midnight is still the slot of its own day.
+  // Start one day early: a slot that a clock change moved past midnight still belongs to its own day.
   let day = zones.dayAt(confirmedAt, zone) - 1
   while (!chosen(day) || zones.instantOf(day, minute, zone) < confirmedAt) day += 1
   const aWeek = weekdays.length || 7
@@ -103,8 +103,8 @@ export function nextDay(sentDays: readonly number[], lessons: number): number | 
 }
 
 /**
- * Gives a claim back: what was known of it stays known, and it is due at once, but never before its time. Untried, it
- * has waited since it was due; tried, it goes to the end of the line.
+ * Gives a claim back and keeps its problem. The lesson is due again at once, but never before its time: a
+ * first attempt that was not made keeps its place in line, any other goes to the end.
  */
 export function release(claim: Claim, now: number, tried: boolean): Settlement {
   return {
@@ -125,7 +125,7 @@ function backoffMs(failures: number, fraction: number): number {
   return Math.round(Math.max(FIRST_RETRY_MS, full / 2 + (full / 2) * fraction))
 }
 
-/** The wall clock may have been stepped back since the claim: a lesson that is not due any more waits until it is. */
+/** The later of `at` and the lesson's due time: the wall clock may have been stepped back since the claim. */
 function notBeforeDue({ dueAt }: Claim, at: number): number {
   return Math.max(at, dueAt)
 }
@@ -153,7 +153,7 @@ export function settle(
   }
 }
 
-/** Leaves out a lesson that there is no reason to send any more, and goes on with the next. */
+/** Skips a lesson that there is no reason to send any more, and goes on with the next. */
 export function pass(claim: Claim, now: number, next: Next | undefined): Settlement {
   return {
     claim,
@@ -167,7 +167,7 @@ export function pass(claim: Claim, now: number, next: Next | undefined): Settlem
   }
 }
 
-/** Ends a course that no longer has the lesson in hand: all that there are were sent. */
+/** Ends a course that no longer has the lesson in hand: all lessons that it still has were sent. */
 export function finish(claim: Claim, now: number): Settlement {
   return {
     claim,

@@ -169,19 +169,20 @@ export type EnrolRefusal = 'already_enrolled' | 'unsubscribed' | 'suppressed' | 
 export interface ConfirmationMail {
   readonly id: string
   readonly address: string
-  /** What the newest request said that said any; undefined: the platform's. */
+  /** The language of the newest request that named one; undefined: the platform's. */
   readonly language: string | undefined
 }
 
 export interface CourseStore {
   /**
-   * Stores a new confirmation token for an address, unless its mailbox had one within the hour, three within the day,
-   * or is confirmed with lessons left, or unless the whole platform has mailed as many as it may in a day. Answers whether a confirmation is to be mailed. A store does the same work and the same
-   * durable write in every case, so that the time taken tells nobody whether the address was known.
+   * Stores a new confirmation token for an address and answers whether to mail it. No mail is due if the
+   * mailbox had one within the hour or three within the day, if it is confirmed with lessons left, or if the
+   * whole platform has reached its daily limit. The work and the durable write are the same in every case, so
+   * that the time taken does not show whether the address was known.
    */
   requestConfirmation(input: {
     readonly identity: string
-    /** Of all spellings of the mailbox, for the caps; the identity when left out. */
+    /** The key that all spellings of a mailbox share, for the caps; default: the identity. */
     readonly mailboxKey?: string
     readonly address: string
     readonly course: string
@@ -192,12 +193,12 @@ export interface CourseStore {
     readonly now: number
     /** Confirmations that the whole platform may mail in 24 hours. */
     readonly mostADay?: number
-    /** The address was erased and is not to be mailed: nothing of it stays. */
+    /** The address was erased and is not to be mailed: nothing about it is kept. */
     readonly suppressed?: boolean
   }): Promise<
     | {
         readonly mail: false
-        /** The platform has mailed as many as it may in a day: so for every address. */
+        /** The platform has reached its daily limit, for every address alike. */
         readonly exhausted: boolean
       }
     | ({ readonly mail: true } & ConfirmationMail)
@@ -262,7 +263,7 @@ export interface CourseStore {
     readonly notices?: boolean | undefined
   }): Promise<readonly Claim[]>
   /**
-   * Holds what `call` has in hand for `leaseMs` from now, also of a subscriber who left or came back meanwhile: the
+   * Renews for `leaseMs` what `call` has in flight, even if the subscriber left or came back meanwhile: the
    * message is out, whatever became of its claim.
    */
   keep(input: {
@@ -312,13 +313,16 @@ export interface CourseStore {
     /** Written in the same transaction. */
     readonly audit?: AuditEntry
   }): Promise<Erased>
-  /** Who asked for a course, also for one that had ended before, and whose last confirmation mail was not handed over between the two times; oldest first. */
+  /**
+   * The people who asked for a course (perhaps again, after it had ended) and whose last confirmation mail
+   * failed between the two times; oldest first.
+   */
   failedConfirmations(input: {
     readonly from: number
     readonly to: number
     readonly limit: number
   }): Promise<readonly ConfirmationMail[]>
-  /** Puts another token in the place of the one that was never mailed; it counts for the caps once. */
+  /** Replaces the token of a mail that was never handed over. The two count once for the caps. */
   renewConfirmation(input: {
     readonly id: string
     readonly tokenHash: string
@@ -336,7 +340,7 @@ export interface CourseStore {
     readonly now: number
     /** Written in the same transaction, if it changes anything. */
     readonly audit?: AuditEntry
-    /** What follows the lesson, when it counts as sent. */
+    /** The lesson that follows, if this one counts as sent. */
     readonly next: (enrolment: Subscription, day: number) => Next | undefined
   }): Promise<boolean>
 }

@@ -17,9 +17,9 @@ export interface SubscriptionRecord extends Subscription {
   readonly fence: number
   /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
   readonly firstAttemptAt: number | undefined
-  /** Set while the day is out for sending: a claim that finds it set knows that the attempt before was lost. */
+  /** Set while the day's message is out. A claim that finds it set knows that the attempt before was lost. */
   readonly claimedAt: number | undefined
-  /** Until then, by the store's own clock for leases, nobody else may claim it. */
+  /** Nobody else may claim the lesson before this time, by the store's own clock for leases. */
   readonly leaseUntil: number | undefined
   /** The dispatch call that claimed it last: one message for each subscription a call. */
   readonly claimedBy: string | undefined
@@ -72,10 +72,16 @@ export interface RecentConfirmations {
   readonly newestAt: number | undefined
 }
 
-/** Between these moments confirmations count for the caps: one that is dated much later was made under a wrong clock. */
+/**
+ * The times between which confirmations count for the caps. One that is dated far ahead was made under a
+ * wrong clock.
+ */
 export const recentWindow = (now: number) => ({ after: now - DAY_MS, before: now + DAY_MS })
 
-/** Subscribing mails a confirmation, but not to a dead address, not in the middle of a course, and within the caps. */
+/**
+ * Whether subscribing mails a confirmation: not to a dead address, not in the middle of a course, and only
+ * within the caps.
+ */
 export function wantsConfirmation(
   record: SubscriptionRecord,
   recent: RecentConfirmations,
@@ -109,11 +115,14 @@ export function isUnderWay({
 export interface Confirmation {
   readonly createdAt: number
   readonly usedAt: number | undefined
-  /** A newer one was mailed: two links that both work would be two chances to guess. */
+  /** A newer link was mailed. Only the newest works, because two would be two chances to guess. */
   readonly replaced: boolean
 }
 
-/** `use`: the link confirms now; the others are the answer already. A second click says the same as the first. */
+/**
+ * What a confirmation link does now. `use`: it confirms; otherwise it only gives this answer. A second click
+ * gets the same answer as the first.
+ */
 export function readConfirmation(
   found: Confirmation | undefined,
   now: number,
@@ -187,7 +196,7 @@ export function unsubscribe(
   now: number,
 ): SubscriptionRecord | undefined {
   if (enrolment > record.enrolment) return undefined
-  // Later than the bounce: the subscriber left as well, and no operator brings the subscription back.
+  // Dated after the bounce: the subscriber left as well, so no operator brings the subscription back.
   if (endedByBounce(record))
     return { ...record, unsubscribedAt: Math.max(now, (record.problem?.since ?? 0) + 1) }
   if (record.state !== 'confirmed') return undefined
@@ -200,7 +209,10 @@ export function unsubscribe(
   }
 }
 
-/** Goes on where it stopped. What waited for an operator still does; a dead address stays ended. */
+/**
+ * Undoes an unsubscribe: the course goes on where it stopped. A lesson that waited for an operator still
+ * waits, and a dead address stays ended.
+ */
 export function undoUnsubscribe(
   record: SubscriptionRecord,
   enrolment: number,
@@ -221,7 +233,7 @@ export function undoUnsubscribe(
   }
 }
 
-/** Sets a record aside that cannot be read, so that it holds up no other. */
+/** Parks a record whose list of sent days cannot be read, so that it holds up no other. */
 export function setAside(record: SubscriptionRecord, now: number): SubscriptionRecord {
   return {
     ...record,
@@ -264,12 +276,12 @@ export function endByFeedback(
     unsubscribedAt: ends ? now : record.unsubscribedAt,
     nextAttemptAt: undefined,
     fence: record.fence + 1,
-    // Later than an end by the subscriber: an operator then cannot bring the subscription back.
+    // Dated after the subscriber's own end, so that an operator cannot bring the subscription back.
     problem: { kind, reason, since: ends ? now : Math.max(now, (record.unsubscribedAt ?? 0) + 1) },
   }
 }
 
-/** A bounce ended it, and nobody else. */
+/** Whether a bounce ended the subscription and the subscriber did not. */
 function endedByBounce({ state, problem, unsubscribedAt }: SubscriptionRecord): boolean {
   return state === 'unsubscribed' && problem?.kind === 'bounced' && unsubscribedAt === problem.since
 }
@@ -299,7 +311,7 @@ export function resolve(
     problem: undefined,
   }
   if (as === 'sent') {
-    // Nobody knows when it arrived; it left at the earliest when it was first tried.
+    // When the message arrived is unknown. It left no earlier than its first attempt.
     const sentAt = record.firstAttemptAt ?? now
     const following = next({ ...revived, lastSentAt: sentAt }, day)
     return afterSent(revived, day, {
@@ -311,7 +323,7 @@ export function resolve(
   return {
     ...revived,
     nextAttemptAt: Math.max(now, record.dueAt ?? now),
-    // An attempt that is out keeps its lease; if it was lost, that counts from now.
+    // A message that is out keeps its lease. If it was lost, its outcome is unknown from now on.
     ...(record.claimedAt !== undefined && { claimedAt: now }),
     failures: 0,
     fence: record.fence + 1,
@@ -319,8 +331,8 @@ export function resolve(
 }
 
 /**
- * Takes the day in hand for sending: the next attempt moves to the end of the lease. An attempt that was claimed before
- * and never recorded is unknown from the moment of its claim.
+ * Claims the day in hand for sending: the next attempt moves to the end of the lease. If an earlier claim was
+ * never recorded, its outcome is unknown from the moment of that claim.
  */
 export function take(
   record: SubscriptionRecord,
@@ -370,7 +382,10 @@ export function lostAttempt(before: SubscriptionRecord, taken: SubscriptionRecor
   }
 }
 
-/** Longest in hand first, so that what dies again and again never keeps a lesson past the life of its key; then the oldest. */
+/**
+ * Orders claims: longest in hand first, so that repeated crashes never keep a lesson past the life of its
+ * key; then the earliest confirmed.
+ */
 export function compareClaims(a: Claim, b: Claim): number {
   return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
 }
@@ -401,8 +416,8 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
 }
 
 /**
- * Records an outcome. One that lost its claim only ends the attempt, but for a day that was sent: the message is out, whoever
- * holds the claim now, so the day counts, and the other's claim with it is void.
+ * Records an outcome. If its claim was lost, it only ends the attempt, unless the message was sent: then the
+ * day counts whoever holds the claim now, and that other claim is void.
  */
 export function record(
   current: SubscriptionRecord,
@@ -429,8 +444,8 @@ export function record(
 }
 
 /**
- * The answer to a message whose claim the subscriber ended, who left, or an operator; undefined where another call has
- * claimed the day since. The attempt is over and was not lost. That its outcome is unknown stays known.
+ * Ends an attempt whose claim was voided because the subscriber left or an operator decided; undefined if
+ * another call has claimed the day since. The attempt was not lost, and an unknown outcome stays on record.
  */
 function answered(
   current: SubscriptionRecord,
@@ -447,7 +462,7 @@ function answered(
   }
 }
 
-/** What a day that was sent leaves of a claim that still holds: the row need not be read to be written. */
+/** What a sent day changes in its row while the claim still holds, computed without reading the row. */
 export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settlement): Pick<
   SubscriptionRecord,
   'sentDays' | 'nextAttemptAt' | 'dueAt' | 'lastSentAt'
