@@ -18,7 +18,7 @@ test('stopping what has ended already does not wait for its end', async () => {
   await expect(stopped(child)).resolves.toBeUndefined()
 })
 
-test('what a benchmark started ends with it, also when the benchmark just exits', async () => {
+test('processes that a benchmark started end with it, even when it just exits', async () => {
   // The child holds the standard output open: its end is seen by the end of that.
   const { exitCode, timedOut } = await execa(
     process.execPath,

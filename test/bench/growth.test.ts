@@ -17,7 +17,7 @@ test.each([
   expect(growthOf(line(cost)).verdict).toBe(verdict)
 })
 
-test('what costs much at every size does not hide that it grows worse at the end', () => {
+test('a high fixed cost does not hide steeper growth at the end', () => {
   const { exponent, lastDecade, verdict } = growthOf(line((size) => 1000 + (size / 1000) ** 2))
   expect(exponent).toBeLessThan(1.1)
   expect(lastDecade).toBeGreaterThan(0.8)

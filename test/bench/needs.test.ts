@@ -16,7 +16,7 @@ test('a benchmark that stands beside peers is known by what it imports and start
   ).toEqual([])
 })
 
-test('peers that are not installed are told in a sentence with the command, and only to who needs them', async () => {
+test('a benchmark that needs missing peers says so with the command to install them; others say nothing', async () => {
   const folder = await emptyFolder()
   const peers = pathToFileURL(`${folder}/`)
   await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"fastify":"^5.0.0"}}')

@@ -89,7 +89,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('what is tracked reaches the real ingest, in batches, and is sent once', async () => {
+  test('tracked events reach the real ingest in batches, and are sent once', async () => {
     const { page, site } = await visit()
     const file = path.join(await emptyFolder(), 'store.sqlite')
     const platform = openPlatform({
@@ -155,7 +155,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     ).toEqual([99])
   })
 
-  test('what waits is sent when the visitor leaves', async () => {
+  test('waiting events are sent when the visitor leaves', async () => {
     const { page, site } = await visit()
     await start(page)
     await track(page, 2)

@@ -195,7 +195,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     await keepScreenshot(page, 'insights-print')
   })
 
-  test('what other scripts left in storage is judged again, and shown as text', async () => {
+  test('data that other scripts left in storage is sanitized again, and shown as text', async () => {
     const { page, faults } = await open(SCREENS.desktop, [
       ['device.selected', Date.now(), { device: '<img src=x onerror=alert(1)>', email: 'anna@example.com' }],
       ['lesson.deleted', Date.now(), {}],

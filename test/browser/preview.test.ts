@@ -151,7 +151,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     expect(faults.filter((fault) => !fault.includes('422'))).toEqual([])
   })
 
-  test('what lint finds after a save is shown with its place', async () => {
+  test('findings of lint appear after a save, with their place', async () => {
     const { page, edit } = await openPreview({ hash: '#welcome' })
     await tab(page, /^Findings/)
     await edit('welcome.md', (text) => text.replace('subject: Welcome', 'subject: WELCOME TO YOU'))

@@ -148,7 +148,7 @@ test('send-test sends one mail through the configured transport', async () => {
   expect(lines).toContain('RCPT TO:<ada@example.com>')
 })
 
-test('what the server refuses is exit 3 with the reason, and mail that is not configured is exit 1', async () => {
+test('a mail that the server refuses is exit 3 with the reason, and unconfigured mail is exit 1', async () => {
   const { port } = await rudeSmtp((word) => (word === 'RCPT' ? '550 5.1.1 no such user' : undefined))
   expect(await sendTest(mailTo(`smtp://127.0.0.1:${port}`))).toEqual({
     code: 3,

@@ -196,7 +196,7 @@ test.each(cases)(
   },
 )
 
-test('the right values are right: nothing but what a placeholder host deserves is found in them', () => {
+test('valid values pass, and configure every group', () => {
   for (const values of ['right', 'right, the other way']) {
     const env = Object.fromEntries(
       (ENVIRONMENTS[values] ?? []).map((line) => [

@@ -200,7 +200,7 @@ test('a bounce that came back to the envelope sender of its recipient is believe
   ).toMatchObject({ code: 1 })
 })
 
-test('what is no bounce is said to be so: not understood, or nothing to record', async () => {
+test('a message that is not a bounce is reported as not understood or as nothing to record', async () => {
   const { run } = await dataFolder()
   expect(await run(['feedback'], 'Subject: hello\r\n\r\nHow are you?\r\n')).toMatchObject({
     code: 1,

@@ -179,7 +179,7 @@ test('Global Privacy Control is an objection: nothing of the request is kept', a
   expect(await readdir(folder)).toEqual([])
 })
 
-test('what is older than the retention goes, batch by batch, and counts go with it', async () => {
+test('batches older than the retention time are deleted, together with their counts', async () => {
   const { opened, post, rows, time } = await platform()
   for (let batch = 0; batch < 45; batch += 1) await post({ events: [event()] })
   time.now = NOW + (RETENTION_DAYS - 1) * DAY
@@ -192,7 +192,7 @@ test('what is older than the retention goes, batch by batch, and counts go with 
   expect(rows('SELECT count FROM visits_daily')).toEqual([{ count: 1 }])
 })
 
-test('what is older goes also where nothing is scheduled, with the first batch of a day', async () => {
+test('without a schedule, the first batch of a day deletes old batches', async () => {
   const { post, rows, time } = await platform()
   await post({ events: [event()] })
   time.now = NOW + (RETENTION_DAYS + 1) * DAY

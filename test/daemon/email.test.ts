@@ -44,7 +44,7 @@ test('a mail asked for again, at once or later, is sent once and says the same',
   expect(it.messages).toHaveLength(1)
 })
 
-test('nobody’s inbox is filled: after five mails in an hour the answer says so, and nothing is sent', async () => {
+test('after five mails to one inbox in an hour, the answer says so and nothing more is sent', async () => {
   const invites = Array.from(
     { length: 7 },
     (_, n) => `('i${n}', 'lab', 'grace@example.org', '/i/${n}', NULL)`,

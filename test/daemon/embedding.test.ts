@@ -46,7 +46,7 @@ test('two platforms in one process share nothing', async () => {
   expect((await second.health('web', { deep: true })).probes.store).toMatchObject({ state: 'ok' })
 })
 
-test('what a host gives is used, and stays the host’s', async () => {
+test('parts passed in by a host are used, and left open for the host to close', async () => {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'own.sqlite') })
   onTestFinished(() => store.close())
   const sent: Message[] = []

@@ -31,7 +31,7 @@ test('an error that says when to come back says so in its header, and lists what
   expect(await response.json()).toMatchObject({ issues: [{ path: 'a', message: 'b' }] })
 })
 
-test('what is no error of ours is an internal fault, and nothing of it is shown', async () => {
+test('any other thrown value is answered as an internal fault, without its text', async () => {
   for (const thrown of [
     new Error('canary'),
     'canary',

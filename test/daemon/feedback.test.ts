@@ -126,7 +126,7 @@ test('a wrong password of Postmark is a 401, so that guessing it is limited', as
   expect(answer.status).toBe(401)
 })
 
-test('what is signed but has another form than documented is logged and ignored, not asked for again', async () => {
+test('a signed event in an undocumented form is logged and ignored, and not requested again', async () => {
   const it = await platformWith('standard')
   const answer = await deliver(it, 'standard', { type: 'hard-bounce', data: 'ada@example.com' })
   expect(answer.status).toBe(200)

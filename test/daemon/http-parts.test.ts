@@ -111,7 +111,7 @@ test('JSON is taken 32 levels deep and with 50,000 values, and not with one more
   await expect(json(object(25_001))).rejects.toThrow('values')
 })
 
-test('what is not JSON, and what has another form, is refused with an issue for each field', async () => {
+test('invalid JSON and JSON of the wrong form are refused, with an issue for each field', async () => {
   await expect(json('{')).rejects.toMatchObject({
     code: 'bad_request',
     issues: [{ path: '', message: 'not JSON' }],
@@ -257,7 +257,7 @@ test('no answer may be cached, sniffed, framed, indexed or leaked as a referrer,
   })
 })
 
-test('what is opened once is shared, what failed is opened again, and a look opens nothing', async () => {
+test('once() shares what it opened, tries again after a failure, and opens nothing when only asked', async () => {
   let opened = 0
   const open = once(async () => {
     opened += 1

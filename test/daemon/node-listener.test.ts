@@ -59,7 +59,7 @@ test('clients are distinguished by the socket, as in the daemon', async () => {
   expect(statuses).toEqual(['200', '200', '429'])
 })
 
-test('a request that is none gets the one error shape', async () => {
+test('a malformed request gets the standard error body', async () => {
   const answer = await speak(await host(), 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n')
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer).toContain('"code":"bad_request"')

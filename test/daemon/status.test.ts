@@ -59,7 +59,7 @@ async function site({ env = {}, history }: { env?: Record<string, string>; histo
 const text = async (response: Promise<Response>) => (await response).text()
 const json = async (response: Promise<Response>) => (await (await response).json()) as Record<string, unknown>
 
-test('what fails now says for how long, with its incident before the services, and in the favicon', {
+test('a failing service shows for how long, its incident comes before the services, and the favicon shows it', {
   timeout: 60_000,
 }, async () => {
   const page = await text((await site({ history: await recorded('failing') }))('/'))

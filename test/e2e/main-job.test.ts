@@ -203,7 +203,7 @@ test('every line of the daemon’s standard output is JSON with a time, a level 
   }
 })
 
-test('what the daemon recorded of its health outlives being killed', async () => {
+test('the recorded health survives killing the daemon', async () => {
   const cwd = await emptyFolder()
   const start = () => startDaemon(['--data', 'data', '--no-schedule'], { cwd, env: { BUILD_STAMP: 'b1' } })
   const recorded = async (web: string) => {

@@ -10,7 +10,7 @@ interface Status {
   readonly incidents: readonly { readonly probe: string; readonly beganAt: string }[]
 }
 
-test('what the daemon recorded of its health survives a SIGKILL', async () => {
+test('the recorded health survives a SIGKILL', async () => {
   const cwd = await emptyFolder()
   // Another machine's API, and it is down: an incident that must not be forgotten.
   const env = { API_URL: 'http://127.0.0.1:1' }

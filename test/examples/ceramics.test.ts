@@ -174,7 +174,7 @@ describe('running', () => {
     expect((await page('/insights')).html).toMatch(/Gebuchte Brände[\s\S]*Brände/)
   })
 
-  test('what the definition leaves out is not served', async () => {
+  test('routes that the definition leaves out are not served', async () => {
     expect((await json('/api/checkout', {})).status).toBe(404)
     const document = await (await fetch(new URL('/openapi.json', web))).text()
     expect(Object.keys((JSON.parse(document) as { paths: object }).paths).join(' ')).not.toMatch(

@@ -161,7 +161,7 @@ test('two definitions side by side are refused, and --config chooses one', async
   expect((await load({ file: 'platform.config.json' }))?.exported).toEqual({ name: 'b' })
 })
 
-test('what a definition prints does not reach standard output', async () => {
+test('output that a definition prints does not reach standard output', async () => {
   await write('platform.config.ts', `export default { same: console.log === console.error }`)
   expect((await load())?.exported).toEqual({ same: true })
 })

@@ -108,7 +108,7 @@ test('random definitions with random environments agree with the oracle, and no 
   )
 }, 120_000)
 
-test('what is made sure of is all that the rules make sure of, by trying every environment', () => {
+test('the guaranteed variables are exactly those that the rules guarantee in every possible environment', () => {
   fc.assert(
     fc.property(randomDefinition, (definition) => {
       const contract = contractOf(checkedDefinition(definition))

@@ -94,7 +94,7 @@ test('a sample is under a goal only if chance does not explain it', () => {
   expect([low(20, 30), low(20, 30, 30), low(20, 30, 200)]).toEqual([true, true, false])
 })
 
-test('what has changed includes files that git does not know yet', () => {
+test('changed files include those that git does not track yet', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'changed-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder })

@@ -56,7 +56,7 @@ async function place() {
 
 const says = (...lines: string[]) => lines.map((line) => `console.log(${JSON.stringify(line)});`).join('')
 
-test('what has passed is not run again until its code changes or it is asked for afresh', async () => {
+test('a part that passed is not run again until its code changes or a fresh run is requested', async () => {
   const { run, ran, change, root, folder } = await place()
   const parts = [part('one', says('begins', '3 of 3 done')), part('two', '')]
   expect(await run(parts)).toBe('passed')

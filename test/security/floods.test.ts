@@ -125,7 +125,7 @@ test('events stop well before the disk is full, and what the disk holds is read 
   expect(disk?.size).toBeGreaterThan(disk?.free ?? Number.NaN)
 })
 
-test('what an earlier build stored counts for the budget', async () => {
+test('events stored by an earlier build count toward the budget', async () => {
   const file = path.join(await emptyFolder(), 'store.sqlite')
   const address = { kind: 'sqlite', file } as const
   const first = await openAnalyticsStore(address, { table: 'visits' })

@@ -128,7 +128,7 @@ test('behind a proxy that is not named, a guesser locks out neither other visito
   })
 })
 
-test('whoever invents addresses in front of nothing is refused after 200 guesses all the same', async () => {
+test('a guesser who forges X-Forwarded-For without a proxy is still refused after 200 guesses', async () => {
   const { platform, guess } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
   const statuses: number[] = []
   for (let n = 0; n < 300; n += 1)

@@ -193,7 +193,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
-  test('what was never confirmed is deleted 30 days after its last link, and nothing else', {
+  test('unconfirmed addresses are deleted 30 days after their last link, and nothing else is', {
     timeout: 90_000,
   }, async () => {
     const { course } = await openTestStore(await addressOf(kind))

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** A mount namespace of its own, and another user, as a container has them. */
 const here = hasProgram(['unshare', '--mount', 'setpriv', '--version'], 'util-linux, and be root')
 
-describe.skipIf(!here)('what a container would run, without one', () => {
+describe.skipIf(!here)('the commands of a container, run without one', () => {
   let dockerfile = ''
   let app = ''
   let data = ''

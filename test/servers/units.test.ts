@@ -45,7 +45,7 @@ describe.skipIf(!here)('the systemd units', () => {
     },
   )
 
-  test('what the backup unit runs makes a backup of a name of its own', async () => {
+  test('the backup unit’s command makes a backup under a new name', async () => {
     const state = await emptyFolder()
     const bin = path.join(await emptyFolder(), 'platformctl')
     const built = fileURLToPath(new URL('../../bin/platformctl.js', import.meta.url))

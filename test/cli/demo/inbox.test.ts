@@ -34,7 +34,7 @@ test('a mail that arrives over SMTP is decoded and shown in every view', async (
   expect(await (await fetch(`${inbox.pageUrl}/mails/1.eml`)).text()).toBe(inbox.mails[0]?.source)
 })
 
-test('what a mail contains is shown without script, network or the page’s origin', async () => {
+test('the content of a mail is shown without scripts, network or the page’s origin', async () => {
   const inbox = await inboxWithOneMail()
   const response = await fetch(`${inbox.pageUrl}/mails/1.html`)
   expect(response.headers.get('content-security-policy')).toMatch(

@@ -63,7 +63,7 @@ test('a wrong guess uses up its slot: waiting guesses are refused once no slot i
   expect(it.look('a').allowed).toBe(true)
 })
 
-test('what is said of an attempt twice counts once, in whichever order', async () => {
+test('only the first verdict on an attempt counts', async () => {
   const it = guesses()
   const wrong = await it.begin()
   wrong.settle(true)
@@ -141,7 +141,7 @@ test('a minute is the window of every policy, and each has a name of its own', (
   ])
 })
 
-test('what is given back can be spent again, and giving back for a stranger changes nothing', () => {
+test('a returned token can be spent again, and returning one for an unknown client changes nothing', () => {
   const limiter = localLimiter({ monotonic: () => 0 })
   for (let n = 0; n < 3; n += 1) limiter.take(THREE, 'a')
   expect(limiter.take(THREE, 'a').allowed).toBe(false)
@@ -206,7 +206,7 @@ test.each([
   },
 )
 
-test('what the shared store refuses costs the count ahead of it nothing', async () => {
+test('a refusal by the shared store uses up nothing of the local count in front of it', async () => {
   const ahead = localLimiter({ monotonic: () => 0 })
   const limiter = withFallback({
     shared: {

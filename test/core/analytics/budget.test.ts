@@ -72,7 +72,7 @@ test('after 10,000 clients of a day the next ones share one share, and the earli
   expect(await it.ask('client-9999')).toBeUndefined()
 })
 
-test('what was stored here counts at once, and usage is read again after ten seconds or on a new day', async () => {
+test('events stored here count at once, and usage is read again after ten seconds or on a new day', async () => {
   const it = keeper()
   await it.ask()
   it.spend(799, undefined)

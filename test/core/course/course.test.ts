@@ -117,7 +117,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages).toHaveLength(before + 5)
   })
 
-  test('what nobody can be called is nobody, and no fault of the store', async () => {
+  test('an id or address that nobody can have finds nobody, and is not a store fault', async () => {
     const it = await course(kind)
     expect(await it.store.course.findById('a \0 b')).toBeUndefined()
     expect(await it.store.course.find('\ud83d')).toBeUndefined()
@@ -362,7 +362,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     },
   )
 
-  test('what a dispatcher that died had claimed goes out before all that has waited longer', async () => {
+  test('lessons claimed by a dispatcher that died go out before those that have waited longer', async () => {
     const it = await course(kind)
     for (let n = 0; n < 8; n += 1) await it.confirmed(person(n))
     it.pass(HOUR_MS)

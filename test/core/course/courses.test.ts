@@ -137,7 +137,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(second).not.toBe(first)
   })
 
-  test('what an operator enrols or cancels is in the audit log in the same transaction, and only what changed', async () => {
+  test('an operator’s enrolments and cancellations enter the audit log in the same transaction, and only real changes do', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
     const operator = { name: 'ops', place: 'box-1' }
     const request = { ...ADA, course: 'pottery', key: 'order-1' }

@@ -40,7 +40,7 @@ test('an attempt begins within 25 seconds of asking for its claim, or not at all
   expect(lease.mayBegin()).toBe(false)
 })
 
-test('what is out is given up after the patience for it, and 80 seconds after the claim at the latest', async () => {
+test('a message in flight is given up after its patience, and at most 80 seconds after the claim', async () => {
   for (const [patienceMs, at] of [
     [30 * SECOND, 55 * SECOND],
     [54 * SECOND, 79 * SECOND],

@@ -164,7 +164,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     })
   })
 
-  test('who subscribes hears of what begins afterwards; the one-click link ends these mails and no course', async () => {
+  test('subscribers hear about incidents that begin afterwards, and the one-click link ends these mails but no course', async () => {
     const { subscribe, opens, closes, round, says, messages, course } = await world(kind)
     await opens('mail')
     await round()
@@ -187,7 +187,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     ])
   })
 
-  test('what is for operators alone is mailed to no visitor, and an announcement once', async () => {
+  test('incidents for operators are mailed to no visitor, and an announcement is mailed once', async () => {
     const { subscribe, opens, round, says, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     for (const cause of ['certificate_expiring', 'disk_nearly_full', 'errortrack', 'lessons_late'])
@@ -331,7 +331,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
   })
 })
 
-test('what was read of notices is kept, in whatever order two answers arrive', async () => {
+test('notices once read are kept, in whatever order two answers arrive', async () => {
   const notice = (seq: number): Notice => ({
     seq,
     subject: `mail-${seq}`,

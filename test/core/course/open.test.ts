@@ -178,7 +178,7 @@ test('a history that cannot be written takes back no confirmation, and a mail th
   expect(await it.course.confirm(it.token())).toBe('confirmed')
 })
 
-test('what waits is decided about by its reason, also what bounced; without one, only what waits for a decision', async () => {
+test('a reason resolves all lessons that wait with it, bounced ones too; without a reason, only those that wait for a decision', async () => {
   const it = await courseWith(4, { kind: 'memory' })
   it.answer(({ to, key }) => {
     if (to.address === 'p0@example.com') return { kind: 'permanent', hardBounce: true, reason: 'gone (550)' }

@@ -65,7 +65,7 @@ describe.each([
   })
 })
 
-test('what waits for a decision is decided about together, all of it or by its reason', async () => {
+test('lessons that wait for a decision are resolved together, all of them or by reason', async () => {
   const it = await courseWith(1200, { kind: 'memory' })
   const sentToo = (n: number) => n % 2 === 0
   it.answer((message) =>

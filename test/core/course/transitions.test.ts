@@ -372,7 +372,7 @@ test('an unknown lesson is tried until the last millisecond at which its key is 
   )
 })
 
-test('what is recorded of an attempt names its message, if the mailer knows its id', () => {
+test('the record of an attempt names its message, if the mailer knows the id', () => {
   const settled = (messageId?: string) =>
     settle(claim, { kind: 'sent', id: 'p' }, { ...NOWS, messageId }).attempt
   expect(settled('<m@example.com>')).toMatchObject({ outcome: 'sent', messageId: '<m@example.com>' })

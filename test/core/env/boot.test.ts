@@ -49,7 +49,7 @@ test('boot and preflight give the same finding ids and severities on a thousand 
   )
 })
 
-test('what a service is told is what all three are told, less what it does not read', () => {
+test('a service’s findings are those of all three services, minus the ones about variables that it does not read', () => {
   fc.assert(
     fc.property(environments, (env) => {
       const all = new Set(told(validateAll(env)))

@@ -65,7 +65,7 @@ test('whatever a file holds, every finding has an explanation', () => {
 })
 
 const LONG = 'a-secret-of-good-length-4711'
-/** A file for each warning, so that no explanation stands for a finding that nothing gives. */
+/** A file for each warning, so that every explanation belongs to a finding that can occur. */
 const GIVES: Readonly<Record<string, string>> = {
   'malformed-value': 'RATE_LIMIT_PER_MINUTE=many',
   'placeholder-value': 'EMAIL_DISPATCH_SECRET=changeme',
@@ -95,7 +95,7 @@ test.each(Object.entries(GIVES))('%s is given', (id, text) => {
   expect(idsOf(text)).toContain(id)
 })
 
-test('no explanation stands for a finding that nothing gives', () => {
+test('every explanation belongs to a finding that can occur', () => {
   // Four are about several files: test/cli/secret-files.test.ts, test/e2e/env-files.test.ts and
   // test/cli/definition.test.ts give them; three about the whole environment: test/core/env/alert-findings.test.ts.
   expect(Object.keys(WARNINGS).sort()).toEqual(

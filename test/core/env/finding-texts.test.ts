@@ -20,7 +20,7 @@ function isWhole(finding: Finding): void {
   for (const name of [...finding.present, ...finding.missing]) expect(name).toMatch(/^[A-Za-z_][\w.-]*$/)
 }
 
-test('what each finding means is told in sentences', () => {
+test('the meaning of each finding is told in sentences', () => {
   // Ids are stable: people filter by them.
   expect(Object.keys(LIVE_FINDINGS)).toEqual([
     'live-name',
@@ -131,7 +131,7 @@ test('errors stand before warnings, and warnings before notices', () => {
   findings.forEach(isWhole)
 })
 
-test('what tokens are not checked for is named, until both are', () => {
+test('unchecked token claims are named until both audience and issuer are set', () => {
   const of = (env: Record<string, string>, services = SERVICES) =>
     validate(contract, { DATASTORE_JWT_SECRET: 'a-secret-of-good-length-4711', ...env }, services)
       .findings.filter(({ id }) => id === 'token-claims-unchecked')

@@ -118,7 +118,7 @@ test('a service is told only of what it reads', () => {
   expect(ids('agent')).toEqual([])
 })
 
-test('who reads only what is missing is not told: the table of analytics is the web service’s alone', () => {
+test('a service that reads only the missing variable gets no finding: the analytics table is the web service’s alone', () => {
   const env = { ANALYTICS_DATASTORE_TABLE: 'events' }
   expect(
     validate(contract, env, ['api', 'agent']).findings.filter(({ severity }) => severity !== 'notice'),

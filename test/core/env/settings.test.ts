@@ -169,7 +169,7 @@ test('every value of a whole environment is read into its place', () => {
   })
 })
 
-test('of what excludes each other the other one is read as well', () => {
+test('both variables of an exclusive pair are read', () => {
   const { DATASTORE_JWT_SECRET: _secret, ...datastore } = WHOLE.datastore
   const { MAILER_SMTP_URL: _smtp, ...mail } = WHOLE.mail
   const { datastore: keys, mail: sender, payments } = read({ ...datastore, ...mail, ...WHOLE.payments })

@@ -283,7 +283,7 @@ describe('IPv6 and IPv4 are raced', () => {
     expect(tookMs, 'three attempts were given company in turn').toBeGreaterThan(700)
   })
 
-  test('of several failures the refusal is told', async () => {
+  test('of several failures, the refusal is reported', async () => {
     const { cause } = await probe('http://both.example:1', resolvesTo('::1', '127.0.0.1'))
     expect(cause).toBe('connect_refused')
   })
@@ -300,7 +300,7 @@ describe('certificates', () => {
   })
   const at = (url: string, name = 'www.example.com') => `https://${name}:${port(url)}`
 
-  test('one that holds gives its days and the time of the handshake', async () => {
+  test('a valid certificate gives its remaining days and the time of the handshake', async () => {
     const url = await serveTls(await certificates.issue({ host: 'www.example.com', to: 20.5 }), healthy)
     const { health } = await probe(at(url), here(), 5000)
     expect(health).toMatchObject({
@@ -310,7 +310,7 @@ describe('certificates', () => {
     })
   })
 
-  test('one for an address holds for that address', async () => {
+  test('a certificate for an IP address is valid for that address', async () => {
     const url = await serveTls(await certificates.issue({ host: '127.0.0.1' }), healthy)
     expect((await probe(url, here(), 5000)).cause).toBe('reached')
   })
@@ -319,14 +319,14 @@ describe('certificates', () => {
     ['has expired', { host: 'www.example.com', from: -9, to: -1 }, 'tls_expired'],
     ['begins tomorrow', { host: 'www.example.com', from: 1 }, 'tls_not_yet_valid'],
     ['is for another name', { host: 'other.example.com' }, 'tls_wrong_name'],
-  ] as const)('one that %s has its own cause, and is sent nothing', async (_, options, cause) => {
+  ] as const)('a certificate that %s has its own cause, and is sent nothing', async (_, options, cause) => {
     const url = await serveTls(await certificates.issue(options), () =>
       expect.unreachable('the request was sent'),
     )
     expect((await probe(at(url), here(), 5000)).cause).toBe(cause)
   })
 
-  test('one of an unknown authority is not trusted', async () => {
+  test('a certificate from an unknown authority is not trusted', async () => {
     const url = await serveTls(await certificates.issue({ host: 'www.example.com' }), healthy)
     const { lookup } = here()
     expect((await probe(at(url), lookup ? { lookup } : {}, 5000)).cause).toBe('tls_untrusted')
@@ -344,7 +344,7 @@ describe('certificates', () => {
   })
 })
 
-test('what a service says of itself cannot steer the terminal', async () => {
+test('text from a service cannot control the terminal', async () => {
   const url = await serve((_, response) =>
     response.end(
       healthBody({

@@ -72,7 +72,7 @@ function stoppedTime() {
   }
 }
 
-test('whoever arrives while a probe hangs is still answered within the deadline', async () => {
+test('a request that arrives while a probe hangs is still answered within the deadline', async () => {
   const after = stoppedTime()
   const { check } = health([{ name: 'hangs', run: () => new Promise(() => {}) }], 400)
   const first = check({ deep: false })

@@ -75,7 +75,7 @@ describe.each(STORES)('%s', (kind) => {
     expect(await listed(0)).toEqual(['b'])
   })
 
-  test('what is over is forgotten after its time, or when there is too much of it; what is open stays', async () => {
+  test('closed incidents are deleted after their time or when there are too many; open ones stay', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     for (const [index, cause] of ['old', 'flap', 'flap', 'flap', 'open'].entries()) {
       await incidents.open({ ...incident(`i${index}`, cause), openedAt: NOW + index, seenAt: NOW + index })
@@ -99,7 +99,7 @@ describe.each(STORES)('%s', (kind) => {
     expect(await incidents.lastSilence()).toBeUndefined()
   })
 
-  test('one that is open is listed, however many opened after it', async () => {
+  test('an open incident is listed, however many opened after it', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     await incidents.open(incident('old', 'build_skew'))
     for (let n = 1; n <= 3; n += 1) {

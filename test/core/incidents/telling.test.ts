@@ -66,7 +66,7 @@ test('the end of an alerted incident is sent for up to a day, and a reminder fro
   expect(due([incident()], [], NOW + 4 * HOUR)).toEqual(['one opened'])
 })
 
-test('what waits for another attempt is due with what follows it, what was given up is not, and channels are apart', () => {
+test('an alert that waits for a retry is due together with the next one, an abandoned one is not, and channels are independent', () => {
   const now = NOW + 4 * HOUR
   expect(due([incident()], [record('opened', 'pending')], now)).toEqual(['one opened', 'one reminder-1'])
   expect(due([incident()], [record('opened', 'failed')], now)).toEqual(['one reminder-1'])
@@ -288,7 +288,7 @@ test.each([
 
 const plain = { label: 'Pots', isService: false, isHeartbeat: false, absent: 'no pots' }
 
-test('what is known of a cause takes the place of what holds for services, jobs and other probes', () => {
+test('advice for a known cause replaces the general advice for services, jobs and other probes', () => {
   expect(adviceFor('store', { ...plain, label: 'Store' })).toMatchObject({
     label: 'Store',
     command: 'platformctl db status',
@@ -303,7 +303,7 @@ test('what is known of a cause takes the place of what holds for services, jobs 
 })
 
 test.each(['store', 'job_store', 'mail', 'payments', 'sharedstore', 'pots', ...CONDITIONS])(
-  'what is advised about %s is a meaning, a command that there is, and a runbook that there is',
+  'advice about %s has a meaning, an existing command and an existing runbook',
   (cause) => {
     const { label, means, command, runbook, words } = adviceFor(cause, plain)
     expect(label).toMatch(/^[A-Z]/)

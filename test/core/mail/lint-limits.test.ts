@@ -231,7 +231,7 @@ test('a finding points at the slot, the template or the layout that holds its ca
   expect(placeOf('subject-long', { subject: lettered(61) })).toBe('mails/mail.md:2:1')
 })
 
-test('what is found twice at one place is one finding, and at two places two', () => {
+test('the same problem at one place is one finding, and at two places two', () => {
   const of = (body: string) => idsOf({ body }).filter((id) => id === 'link-unsafe').length
   expect(of('<a href="/a">a</a> <a href="/a">b</a>')).toBe(1)
   expect(of('<a href="/a">a</a> <a href="/b">b</a>')).toBe(2)

@@ -36,7 +36,7 @@ const of = (url: string, input: Partial<GetInput> = {}) =>
 const ok = (body: string, headers = `Content-Length: ${body.length}\r\n`) =>
   `HTTP/1.1 200 OK\r\n${headers}\r\n${body}`
 
-test('what is sent is one GET that declines compression, with the headers that were given', async () => {
+test('it sends a single GET that declines compression, with the given headers', async () => {
   const { url, asked } = await saying(ok('yes'))
   const { host } = new URL(url)
   expect(

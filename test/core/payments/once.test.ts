@@ -55,7 +55,7 @@ test.each(['-1', '1e9', `${SECONDS}.0`, '', ' ', '9'.repeat(13), `0x${SECONDS.to
   },
 )
 
-test('what we sign ourselves is signed', () => {
+test('our own signature is accepted', () => {
   const header = signatureOf({ body: 'b', secret: secret(KEY), nowMs: NOW + 999 })
   expect(header).toMatch(new RegExp(`^t=${SECONDS},v1=[0-9a-f]{64}$`))
   expect(check(header)).toBe(true)

@@ -79,7 +79,7 @@ test('a text of 2,000 characters stays whole, a longer one is cut there', () => 
 })
 
 test.each([1990, 1995, 1999, 3990, 3995, 3999])(
-  'what is secret in a long text is masked whole, also where the text is cut (%i)',
+  'secrets in a long text are masked completely, even where the text is cut (%i)',
   (at) => {
     const { text } = createScrub({ secrets: ['canary-secret-canary'] })
     for (const hidden of [

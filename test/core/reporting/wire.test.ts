@@ -5,7 +5,7 @@ import { recordEnvelopes } from '../../support/envelopes.ts'
 
 const program = fileURLToPath(new URL('./program.ts', import.meta.url))
 
-test('what the real SDK sends is scrubbed, stamped and sampled', async () => {
+test('reports of the real SDK are scrubbed, stamped and sampled', async () => {
   const { dsn, envelopes, raw } = await recordEnvelopes()
   const { stderr } = await execa(process.execPath, [program, dsn])
   expect(stderr).toBe('')

@@ -243,7 +243,7 @@ test('a cause is found over several neighbours, also where they look at each oth
   expect(told(incident('web', 'store'), incident('store', 'x'))).toHaveLength(2)
 })
 
-test('what several services see in their probes of one name is one incident of the first, at its worst and longest', () => {
+test('probes of the same name failing in several services are one incident of the first service, with the worst state and longest time', () => {
   const first = incident('web', 'mail', { state: 'degraded', endedAt: NOW - 30 * MINUTE })
   const join = (parts: Partial<Incident>) =>
     rootIncidents([incident('api', 'mail', { reason: 'r', ...parts }), first], NOW, SERVICES)

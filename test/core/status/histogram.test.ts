@@ -26,7 +26,7 @@ test('merging histograms of parts gives the histogram of the whole', () => {
   )
 })
 
-test('what is written is read back, in at most seven bytes a bucket', () => {
+test('a histogram is read back as it was written, in at most seven bytes a bucket', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.nat(1000).map(String), fc.integer({ min: 1, max: 2 ** 31 })), (buckets) => {
       const histogram = new Map(Object.entries(buckets).map(([bucket, number]) => [Number(bucket), number]))

@@ -279,7 +279,7 @@ test('a build that is deployed again counts from then', async () => {
   expect((await it.summary()).services[0]).toMatchObject({ build: '1', buildSince: since })
 })
 
-test('what is recorded is there after closing and opening, and two processes may record into one file', async () => {
+test('records survive closing and reopening, and two processes may record into one file', async () => {
   const file = path.join(await emptyFolder(), 'history.sqlite')
   const one = await recording(file)
   const other = await recording(file)

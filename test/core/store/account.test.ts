@@ -102,7 +102,7 @@ describe.each(STORES)('payment events on %s', (kind) => {
     ])
   })
 
-  test('what was given back, or left behind by a crash, is claimed again', async () => {
+  test('an event that was given back, or left behind by a crash, can be claimed again', async () => {
     const { paymentEvents } = await openTestStore(await addressOf(kind))
     expect(await paymentEvents.claim({ ...event, now: NOW })).toBe('claimed')
     expect(await paymentEvents.claim({ ...event, now: NOW + 999 })).toBe('busy')

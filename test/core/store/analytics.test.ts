@@ -67,7 +67,7 @@ describe.each(Object.keys(PLACES))('analytics in %s', (place) => {
     expect(await store.counts('2026-11-21')).toEqual([{ day: '2026-11-21', kind: 'circuit.run', count: 3 }])
   })
 
-  test('what was received before a time goes, in as many steps as it takes, and its counts with it', async () => {
+  test('events received before a given time are deleted with their counts, in as many steps as needed', async () => {
     const { store } = await open()
     for (let index = 0; index < 530; index += 1)
       await store.append({ id: undefined, receivedAt: NOW + index, events, counts })

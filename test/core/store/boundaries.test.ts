@@ -109,7 +109,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect([...claims, ...rest].map(({ subscription }) => subscription).sort()).toEqual(ids)
   })
 
-  test('what is due longest is claimed first, and problems are listed page by page, each once', async () => {
+  test('the lessons that are due longest are claimed first, and problems are listed page by page, each once', async () => {
     const { store, course } = await storeWith(kind, [])
     for (const [id, now] of [
       ['third', 30],
@@ -200,7 +200,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await store.claimHour({ hour, now: start + DAY_MS, leaseMs: 60_000 })).toBe('handled')
   })
 
-  test('what was never confirmed is removed from the millisecond on that it was kept long enough', async () => {
+  test('an unconfirmed address is deleted at the exact millisecond that its retention ends', async () => {
     const { course } = await storeWith(kind, ['confirmed'])
     for (const [id, now] of [
       ['old', 99],
@@ -330,7 +330,7 @@ test.each(['mailbox', 'subscription'])(
   },
 )
 
-test('what was never confirmed is removed however many steps that takes', async () => {
+test('unconfirmed addresses are deleted, however many steps that takes', async () => {
   const { course, url } = await storeWith('postgres', [])
   const other = await besides(url)
   await other.query(`INSERT INTO subscription (id, identity, address, state, created_at)

@@ -200,7 +200,7 @@ test('a server that is not there is the remote side: exit code 3, and its passwo
   expect(refused.stderr).not.toContain('canary')
 })
 
-test('what is no PostgreSQL address is wrong usage, and the address is not repeated', async () => {
+test('an address that is not PostgreSQL’s is wrong usage, and is not repeated', async () => {
   const { copy } = await stores()
   const refused = await copy('--to', 'mysql://user:canary@host/x')
   expect(refused).toMatchObject({
@@ -279,7 +279,7 @@ test('the way back into a file leaves an existing file as it is, and is refused 
   })
 })
 
-test('who unsubscribed or bounced while the store was in PostgreSQL stays out when an older backup of the file is restored', async () => {
+test('addresses that unsubscribed or bounced while the store was in PostgreSQL stay out when an older backup of the file is restored', async () => {
   const { file, url, copy, back, query } = await stores()
   const { context } = testContext({ cwd: path.dirname(file) })
   expect(await runProgram(['db', 'backup', 'older.sqlite', '--data', '.'], context)).toBe(0)

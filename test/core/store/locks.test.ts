@@ -116,7 +116,7 @@ test('schema steps wait for each other, and so do texts that are kept and delete
   }
 })
 
-test('what tidies up or wakes readers passes over rows that others have locked', async () => {
+test('deleting old rows and waking readers skip rows that others have locked', async () => {
   const { store, holder } = await postgres()
   const { course, notices } = store
   for (const id of ['one', 'two']) await course.requestConfirmation(asked(id, 0))
@@ -163,7 +163,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await notices.head()).toBe(4)
   })
 
-  test('readers of notices are woken up to a limit, once, and only who waits for nothing and has not had the newest', async () => {
+  test('readers of notices are woken once, up to a limit, and only those that wait for nothing and lack the newest notice', async () => {
     const { course, notices } = await openTestStore(await addressOf(kind))
     const enrol = (id: string, course_: string, version: string) =>
       course.enrol({

@@ -112,7 +112,7 @@ test('a write that the disk did not confirm closes the store: it is told once, a
   expect(told).toEqual([fault])
 })
 
-test('what a killed process left in the log is moved into the file before anything is committed on top', async () => {
+test('the log of a killed process is moved into the file before anything is committed on top', async () => {
   const { file, store } = await fileStore()
   await confirm(store, 1)
   const left = path.join(path.dirname(file), 'left.sqlite')

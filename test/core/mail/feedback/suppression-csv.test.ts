@@ -57,7 +57,7 @@ test('a file without a column of addresses is refused', () => {
   expect(() => read('ada@example.com\nb@example.com\n')).toThrow(SuppressionCsvError)
 })
 
-test('what is exported is imported again as it was, and runs as a formula in no spreadsheet', () => {
+test('an export is imported again unchanged, and no spreadsheet runs any of it as a formula', () => {
   const cell = fc.string().filter((text) => text.trim() === text && text !== '')
   fc.assert(
     fc.property(
