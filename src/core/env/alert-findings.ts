@@ -11,11 +11,11 @@ export function alertFindings({
   readonly groups: readonly { readonly name: string; readonly state: GroupState }[]
   readonly services: readonly string[]
   readonly isSet: (name: string) => boolean
-  /** DEPLOY_ENVIRONMENT says so. */
+  /** Whether DEPLOY_ENVIRONMENT is production. */
   readonly production: boolean
 }): Finding[] {
   const stateOf = (group: string) => groups.find(({ name }) => name === group)?.state
-  // Asked about services, or of a platform, that have no alerts.
+  // The platform, or the services asked about, have no alerts.
   if (stateOf('alerts') === undefined) return []
   const [webhook, mail] = [isSet('ALERT_WEBHOOK_URL'), isSet('ALERT_EMAIL_TO')]
   const warning = (parts: Pick<Finding, 'id' | 'present' | 'missing' | 'cause' | 'fix'>): Finding => ({

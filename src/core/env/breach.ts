@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts'
 
-/** The variables a rule speaks of. */
+/** The names of all variables in a rule. */
 export function variablesOf(rule: Rule): readonly string[] {
   switch (rule.kind) {
     case 'all-or-none':
@@ -21,7 +21,7 @@ export interface Breach {
   readonly missing: readonly string[]
 }
 
-/** Undefined when the rule holds. */
+/** Gives how the values break a rule; undefined if the rule holds. */
 export function brokenBy(rule: Rule, value: (name: string) => string | undefined): Breach | undefined {
   const has = (name: string) => value(name) !== undefined
   switch (rule.kind) {

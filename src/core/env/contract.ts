@@ -49,8 +49,9 @@ interface ContractInput {
 }
 
 /**
- * Makes the contract of a platform from its groups, when it is first read: a program that loads a definition has the
- * contracts of the presets as well, and reads none of them. The definition is taken to be right; `src/platform` checks it.
+ * Makes the contract of a platform from its groups when it is first read: a program that loads a definition
+ * also gets the contracts of the presets, and never reads those. The definition is trusted here, because
+ * `src/platform` has checked it.
  */
 export function createContract(definition: ContractInput): Contract {
   let made: Contract | undefined
@@ -135,7 +136,7 @@ function resolveVariable(
   }
 }
 
-/** The same expression, held to the whole value. */
+/** The same expression, anchored to match only the whole value. */
 function wholly(pattern: string | RegExp): RegExp {
   const [source, flags] = typeof pattern === 'string' ? [pattern, ''] : [pattern.source, pattern.flags]
   return new RegExp(`^(?:${source})$`, flags.replace(/[gy]/g, ''))

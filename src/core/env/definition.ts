@@ -57,7 +57,7 @@ export interface VariableDefinition {
   readonly rotates?: boolean
   /** An address that paths are put behind: it takes no query and no fragment. */
   readonly base?: boolean
-  /** Set alone it leaves its group absent: it only adjusts what another variable switches on. */
+  /** It only adjusts what another variable switches on: set alone, it leaves its group absent. */
   readonly adjusts?: boolean
   /** Bounds of a number, both included. */
   readonly range?: readonly [number, number]

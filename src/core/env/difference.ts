@@ -1,6 +1,6 @@
 import type { Dialect } from './dialects/read.ts'
 
-/** What the readers make of one name; undefined: no value at all. Values are trimmed. */
+/** The value that each reader gives to one name, trimmed; undefined: no value at all. */
 export type DialectReadings = readonly { readonly dialect: Dialect; readonly value: string | undefined }[]
 
 export interface Difference {
@@ -8,12 +8,15 @@ export interface Difference {
   readonly fix: string
 }
 
-/** Why a reader sees another value than most: what it does, for one reader and for several, and what to do about it. */
+/**
+ * Why readers see different values: what one reader does, the same for several readers, and what to do about
+ * it.
+ */
 interface Habit {
   readonly one: string
   readonly several: string
   readonly fix: string
-  /** Where no reader takes quotes for a part of the value, they settle it. */
+  /** Quotes settle it, unless a reader takes them for part of the value. */
   readonly quotable?: true
 }
 
@@ -98,13 +101,16 @@ const HABITS: Readonly<Record<HabitName, Habit>> = {
   },
 }
 
-/** Undefined: all see the same. `line` is the whole line of the assignment, as it is in the file. */
+/**
+ * How readers differ about a name; undefined if all see the same value. `line` is the whole line of the
+ * assignment, as it is in the file.
+ */
 export function differenceIn(name: string, line: string, sight: DialectReadings): Difference | undefined {
   const groups = [...Map.groupBy(sight, ({ value }) => value ?? '').values()]
   const [first, ...rest] = groups
   if (first === undefined || rest.length === 0) return undefined
-  // What most of them see is called the value; of two equal parts, what the first reader sees.
-  // A reader to which a byte order mark hides the name is wrong about it, however many are.
+  // The value is what most readers see; in a tie, what the first of them sees. Readers from which a byte
+  // order mark hides the name are wrong, however many there are.
   const hidden = line.startsWith('\uFEFF') && !first[0]?.value
   const most = rest.reduce(
     (largest, group) => (group.length > largest.length ? group : largest),
@@ -126,7 +132,7 @@ export function differenceIn(name: string, line: string, sight: DialectReadings)
 }
 
 function habitOf(line: string, value: string, other: string | undefined): HabitName {
-  // Before white space: to a regular expression the mark is white space too.
+  // Check this before white space, because a regular expression takes the mark for white space.
   if (!other && line.startsWith('\uFEFF')) return 'byte order mark'
   if (!other && value.includes('$')) return 'dollar'
   if (!other) return /^\s*export\s/.test(line) ? 'export' : value === '' ? 'other' : 'line'

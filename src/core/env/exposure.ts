@@ -3,7 +3,7 @@ import { parseProxies } from './values.ts'
 
 type Warning = Pick<Finding, 'id' | 'cause' | 'fix'>
 
-/** What a well-formed value leaves open to others on the network. */
+/** Warnings about well-formed values that leave something open to others on the network. */
 export function exposureWarnings(input: {
   readonly variable: { readonly name: string; readonly kind: string }
   readonly value: string
@@ -54,7 +54,7 @@ function trustsEverybody(value: string): boolean {
   })
 }
 
-/** Names and addresses that only a network of one's own knows. */
+/** Whether only a private network knows this name or address. */
 function isPrivate(host: string): boolean {
   return (
     !/[.:]/.test(host) ||

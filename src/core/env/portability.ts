@@ -38,19 +38,21 @@ export function portability(
     })
   }
   const lines = text.split(/\r\n|\n|\r/)
-  // The last assignment of a name is the one that counts, and the one to point at.
+  // Only the last assignment of a name counts, so findings point at it.
   const last = new Map(assignments.map((assignment) => [assignment.name, assignment]))
   for (const { name, value, location, excerpt } of last.values()) {
     const sight = accepting.map(({ dialect, values }) => ({ dialect, value: values.get(name)?.trim() }))
     const line = lines[location.line - 1] ?? ''
-    // Where those that accept the file all lose the first name to a byte order mark, ours alone reads it, as dotenv does.
+    // If a byte order mark hides the first name from every reader that accepts the file, compare them with
+    // dotenv, which finds the name as our own reader does.
     const hidden = line.startsWith('\uFEFF') && sight.length > 0 && sight.every((one) => !one.value)
     const seen = hidden ? [...sight, { dialect: 'dotenv' as const, value: value.trim() }] : sight
     const difference = differenceIn(name, line, seen)
     if (difference)
       findings.push({ ...common, id: 'reader-difference', present: [name], ...difference, location, excerpt })
   }
-  // Names of ours that only others find, as between two quotes that ours takes for one value.
+  // Look for our variables that only other readers find, for example between two quotes that our reader takes
+  // for one value.
   for (const [index, line] of lines.entries()) {
     const name = assigned(contract, line)
     if (name === undefined || last.has(name)) continue
@@ -71,7 +73,7 @@ export function portability(
   return findings
 }
 
-/** The name of ours that a line would assign, were it read by itself. */
+/** The variable of ours that a line would assign if it were read by itself. */
 function assigned(contract: Contract, line: string): string | undefined {
   const name = /^\s*(?:export\s+)?([A-Z_]+)\s*[=:]/.exec(line)?.[1]
   return name !== undefined && contract.find(name) ? name : undefined

@@ -1,4 +1,7 @@
-/** What a server must be for us: the store is written. The other values of libpq ask for one that cannot be. */
+/**
+ * The `target_session_attrs` that suit a store. The other values of libpq ask for a server that cannot be
+ * written.
+ */
 const SESSIONS = new Set(['any', 'read-write', 'primary'])
 
 /**

@@ -31,7 +31,10 @@ function usableValue(contract: Contract, env: Environment, name: string): string
     : value
 }
 
-/** What the rules make of an environment: the broken ones, with what is present and missing, and each group's state. */
+/**
+ * The result of applying the rules to an environment: the broken ones, with what is present and missing, and
+ * the state of each group.
+ */
 export interface Evaluation {
   readonly broken: readonly (Breach & { readonly rule: Rule })[]
   /** Half-configured when one of its rules is broken, configured when a value that switches it on can be used. */
@@ -66,10 +69,12 @@ export interface Described {
   readonly services: readonly ServiceDefinition[]
 }
 
-/** Parses an environment into settings. Total: never throws; what cannot be used is absent and marked in `groups`. */
+/**
+ * Parses an environment into settings. Never throws; what cannot be used is absent and marked in `groups`.
+ */
 export function readSettings({ contract, services }: Described, env: Environment): Settings {
   const { broken, states: groups, usable } = evaluateGroups(contract, env)
-  // A name that no group has is absent, whatever the environment holds.
+  // A name that is in no group is absent, whatever the environment holds.
   const text = (name: string) => usable.get(name)
   const hidden = (name: string) => {
     const value = text(name)
@@ -214,7 +219,7 @@ export function readSettings({ contract, services }: Described, env: Environment
     health: {
       deepToken:
         rotating('HEALTH_DEEP_TOKEN') ??
-        // A token that was meant and is malformed: the gate stays shut, and no token opens it.
+        // A token is set but malformed: the gate stays shut, and no token opens it.
         (rawValue(env, 'HEALTH_DEEP_TOKEN') === undefined
           ? undefined
           : { current: secret(''), accepted: [] }),

@@ -75,7 +75,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
         ),
       )
       assignments.push({ name, value: start.trim(), location, excerpt })
-      // Not looked at as lines of their own: each holds a part of the key.
+      // Skip these lines: each holds a part of the key.
       index = end
       continue
     }
@@ -101,7 +101,7 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
       continue
     }
     if (quoted.after !== '' && !quoted.after.startsWith('#')) {
-      // Over several lines it is mostly another value's opening quote that closed this one.
+      // If the value has several lines, the opening quote of another value probably closed this one.
       const several = quoted.lastLine > index
       findings.push(
         complaint(

@@ -65,7 +65,7 @@ function conditionsOf(contract: Contract, rule: Rule): Schema[] {
     case 'exclusive':
       return pairs(rule.variables).map((pair) => ({ not: allOf(pair) }))
     case 'forbidden-value':
-      // Stands with its property.
+      // The schema of the property says this.
       return []
   }
 }

@@ -54,7 +54,7 @@ export function readSecretFiles(
       findings.push(
         faultOf(variable, 'unreadable-secret-file', {
           present: [name],
-          // A secret that was put here by mistake must not be repeated.
+          // The path may itself be a secret, set here by mistake: don't repeat that.
           cause: `${read.found || looksLikePath(file) ? file : 'The file'}, which ${name} names, ${read.reason}.`,
           fix: `Set ${name} to the path of a file that holds the secret, or remove it.`,
         }),

@@ -93,7 +93,7 @@ export interface Settings {
   }
   /** An outside watcher, called after each completed hour of the schedule. */
   readonly heartbeatPing: Secret | undefined
-  /** Whose webhook is believed; undefined: nobody's. */
+  /** The provider whose webhook is accepted, with its secret; undefined: none. */
   readonly feedback: { readonly provider: FeedbackProviderName; readonly secret: SecretPair } | undefined
   /** Messages a second that all dispatchers of a store send together; undefined: as many as the transport carries. */
   readonly mailRate: number | undefined
@@ -110,9 +110,9 @@ export interface Settings {
     /** Undefined: the default threshold of each policy. */
     readonly perMinute: number | undefined
   }
-  /** What tokens must say beyond their signature; undefined: not looked at. */
+  /** What tokens must say beyond a valid signature; an undefined claim is not checked. */
   readonly identity: { readonly audience: string | undefined; readonly issuer: string | undefined }
-  /** What all clients together may use up. */
+  /** Budgets that all clients share. */
   readonly budgets: {
     readonly analyticsTotalBytes: number
     readonly analyticsDailyBytes: number

@@ -1,7 +1,10 @@
 import type { Contract } from './contract.ts'
 import { fileNameOf } from './secret-files.ts'
 
-/** Names that CI systems, shells and frameworks set and that lie one edit from one of ours: no slip of the pen. */
+/**
+ * Names that CI systems, shells and frameworks set. They are one edit away from a name of ours, but no
+ * misspellings of it.
+ */
 const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
 
 /**

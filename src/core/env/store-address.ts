@@ -7,8 +7,8 @@ const STORES = ['STORE_URL', 'JOB_STORE_URL'] as const
 export type StoreVariable = (typeof STORES)[number]
 
 /**
- * The variables that are meant to name a store and cannot be understood. Elsewhere a malformed value behaves as absent;
- * here that would open another store, and everybody would be a stranger in it (CONTRACT §9.1).
+ * The store variables that are set but malformed. Elsewhere a malformed value behaves as absent; here that
+ * would open another store, which knows none of the subscribers (CONTRACT §9.1).
  */
 export function malformedStores(env: Environment): readonly StoreVariable[] {
   return STORES.filter((name) => {

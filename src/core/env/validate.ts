@@ -97,7 +97,7 @@ export function validate(
       verifier,
     )
   for (const secret of services.includes('web') ? publicSecrets(contract, env) : []) {
-    // Browsers get it from web, whichever other service reads its twin.
+    // Browsers get it from web, whichever service reads the secret itself.
     findings.push({
       severity: 'warning',
       group: 'site',

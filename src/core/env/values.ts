@@ -20,7 +20,7 @@ export interface Reading {
   readonly rotates?: boolean
 }
 
-/** Undefined: the value is well-formed. Otherwise what it should be, never what it is. */
+/** Gives what a malformed value should be, never what it is; undefined if the value is well-formed. */
 export function malformed(reading: Reading, value: string): string | undefined {
   // A wildcard is an error of its own rule; saying "malformed" as well would say it twice.
   if (reading.kind === 'origins' && value.includes('*')) return undefined
@@ -54,7 +54,7 @@ function bySchema(schema: StandardSchema, text: string): ReturnType<typeof parse
   const refused = { ok: false, expected: 'what its schema accepts' } as const
   try {
     const result = schema['~standard'].validate(text)
-    // Its own messages may quote the value, so none of them is repeated.
+    // The validator's own messages may quote the value, so none of them is repeated.
     if (typeof result !== 'object' || result === null || !('value' in result) || 'then' in result)
       return refused
     return 'issues' in result && result.issues !== undefined ? refused : { ok: true, value: result.value }
@@ -64,7 +64,7 @@ function bySchema(schema: StandardSchema, text: string): ReturnType<typeof parse
 }
 
 interface Reader {
-  /** Undefined: malformed. */
+  /** Gives the value as a program uses it; undefined if it is malformed. */
   readonly parse: (value: string, reading: Reading) => unknown
   readonly expected: (reading: Reading) => string
 }
@@ -147,7 +147,7 @@ export const VALUE_KINDS = Object.keys(READERS) as readonly Kind[]
 
 const WHOLE: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER]
 
-/** Anything shorter is guessed before a limit notices. */
+/** A shorter secret is guessed before a rate limit takes effect. */
 const SHORTEST_SECRET = 4
 
 const DSN = /^https?:\/\/\w+(?::\w*)?@(?:\[[:.\w]+\]|[\w.-]+)(?::\d{1,5})?\/(?:[\w./-]*\/)?\d+$/

@@ -29,7 +29,7 @@ const PLACEHOLDER = new RegExp(
 /** Shorter than this, a secret can be guessed by trying (NIST SP 800-131A asks 112 bits; 16 base64 characters hold 96). */
 const SHORTEST_SECRET = 16
 
-/** Of keys that a provider made, only what cannot be a whole one. */
+/** A provider's key that is shorter than this was cut off. */
 const SHORTEST_KEY = 8
 
 /** Keys that are secret in any variable. */
@@ -50,11 +50,14 @@ interface Valued {
   readonly value: string
   /** DEPLOY_ENVIRONMENT. */
   readonly environment: string | undefined
-  /** Known from the rules, which looked at every value before. */
+  /** Whether the rules, which have parsed every value before, found it well-formed. */
   readonly wellFormed: boolean
 }
 
-/** What can be said against a value without ever repeating it (CONTRACT §2, warnings); of a secret that is rotated, against each of its two. */
+/**
+ * Warnings about a value, without ever repeating it (CONTRACT §2); about each of the two values of a secret
+ * that is being rotated.
+ */
 export function valueWarnings(input: Valued): Warning[] {
   const { variable, value, wellFormed } = input
   const values = variable.rotates && wellFormed ? splitSecrets(value) : [value]
@@ -79,7 +82,7 @@ function warningsOf(input: Valued): Warning[] {
     return [
       {
         id: 'malformed-value',
-        // Absent, it would open what it is to close.
+        // If it behaved as absent, it would open what it is meant to close.
         cause:
           name === 'HEALTH_DEEP_TOKEN'
             ? `${name} is malformed, so deep checks are refused to everybody.`

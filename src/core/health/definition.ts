@@ -16,28 +16,28 @@ export interface ProbeParts {
   readonly settings: Settings
   readonly random: Random
   readonly clock: Clock
-  /** Where rate limits are counted now. Known, never asked: health makes no call to the shared store. */
+  /** Where rate limits are counted now. Known without asking: health makes no call to the shared store. */
   readonly counting: () => 'local' | 'shared' | 'fallback'
   readonly store: StoreProbe
   /** The store of jobs: JOB_STORE_URL where that is set, else the store. */
   readonly jobStore: StoreProbe
-  /** Reads from the table of analytics; nothing to read where none is named. */
+  /** Reads from the analytics table, if one is named. */
   readonly pingAnalytics: () => Promise<void>
-  /** Why events are not stored now, as it was last seen. */
+  /** Why events are not being stored, as last seen; undefined while they are. */
   readonly analyticsFull?: () => string | undefined
-  /** The budget of confirmations was found used up within the last hour. */
+  /** Whether the daily budget of confirmations was found used up within the last hour. */
   readonly confirmationsExhausted?: () => boolean
   /** Why courses are paused; undefined while they are not, or no store is open. */
   readonly mailPause?: () => Promise<{ readonly reason: string } | undefined>
-  /** A proxy that TRUST_PROXY does not name was seen within the last hour. */
+  /** Whether a proxy that TRUST_PROXY does not name was seen within the last hour. */
   readonly untrustedProxy?: () => boolean
-  /** What is known of a heartbeat; absent where no store is asked. */
+  /** The record of a heartbeat; absent where there is no store to ask. */
   readonly heartbeat?: (input: { readonly name: string; readonly now: number }) => Promise<HeartbeatRecord>
   readonly verifyMail: (signal: AbortSignal) => Promise<void>
   /** Can this package be imported here? */
   readonly hasPackage: (name: string) => boolean
   readonly network?: Network
-  /** Told the build that another service's answer names; null is unstamped. */
+  /** Called with the build that another service reports; null is unstamped. */
   readonly noteBuild?: (service: string, build: string | null) => void
 }
 
@@ -50,7 +50,7 @@ export interface ProbeDefinition {
   readonly group?: string
   /** For people; made from the name when left out. */
   readonly label?: string
-  /** Never red: degraded where it would be failing. */
+  /** Never failing: reported as degraded instead. */
   readonly optional?: boolean
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
   readonly deadlineMs?: number

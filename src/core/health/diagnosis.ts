@@ -4,7 +4,7 @@ import type { RemoteHealth } from './prober.ts'
 
 export type RemoteState = 'ok' | 'degraded' | 'failing' | 'unreached'
 
-/** What is wrong at its origin, named once. `probe` is absent when the service itself could not be asked. */
+/** A root cause, named once. `probe` is absent when the service itself could not be asked. */
 export interface RootCause {
   readonly services: readonly Service[]
   readonly probe?: string
@@ -16,11 +16,11 @@ export interface RootCause {
 
 export interface Diagnosis {
   readonly rootCauses: readonly RootCause[]
-  /** Services of which nothing is wrong but that others are: follower → those at the origin of it. */
+  /** Services with no trouble but that of other services: follower → the services where it starts. */
   readonly followers: ReadonlyMap<Service, readonly Service[]>
   /** The stamp of each service of ours that answered; null: it has none. */
   readonly builds: ReadonlyMap<Service, string | null>
-  /** Services that answered run different builds. */
+  /** Whether the services that answered run different builds. */
   readonly skew: boolean
 }
 
@@ -35,10 +35,13 @@ export function isRefused(health: RemoteHealth): boolean {
 
 const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failing: 2, unreached: 3 }
 
-/** Which other services each one asks; whatever an answer claims beyond this explains nothing, so blame never goes in circles. */
+/**
+ * The other services that each service asks. What an answer claims beyond this explains nothing, so blame
+ * never goes in circles.
+ */
 export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
-/** A service asks those whose names its probes have. */
+/** The services that each service asks: those that its probes are named after. */
 export function dependenciesOf(
   probes: readonly { readonly name: string; readonly service: string }[],
   services: readonly { readonly name: string }[],
@@ -53,8 +56,8 @@ export function dependenciesOf(
 }
 
 /**
- * Tells origin from consequence: a probe that bears the name of another service which is itself in trouble is
- * explained by that one; whatever is left is a root cause.
+ * Separates causes from consequences: a probe named after another service that is itself in trouble is
+ * explained by that service. Whatever is left is a root cause.
  */
 export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): Diagnosis {
   const byService = new Map(results.map((health) => [health.service, health]))
@@ -100,7 +103,10 @@ export function diagnose(results: readonly RemoteHealth[], asks: Dependencies): 
   }
 }
 
-/** Those that fail alike on one host are one root cause: the host, its name, its certificate. */
+/**
+ * The root causes of services that could not be reached. Those that fail alike on one host share one: the
+ * host, its name or its certificate.
+ */
 function unreached(results: readonly RemoteHealth[]): RootCause[] {
   const groups = new Map<string, RootCause>()
   for (const health of results) {

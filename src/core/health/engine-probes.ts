@@ -6,12 +6,15 @@ import type { ProbeDefinition, ProbeParts, StoreProbe } from './definition.ts'
 import type { ProbeContext, ProbeResult } from './probe.ts'
 import { degraded, failing, ok, skipped } from './verdicts.ts'
 
-/** Loaded at the first live check: commands that ask nobody read these definitions too. */
+/** Loaded at the first live check, because commands that check nothing live read these definitions too. */
 const reach = () => import('./reach.ts')
 
 type Check = (context: ProbeContext) => Promise<ProbeResult>
 
-/** A group's configuration; with deep, also what `live` finds. Not configured is skipped, half-configured degraded. */
+/**
+ * A check of a group's configuration that, on a deep request, also runs `live`. Not configured is skipped,
+ * half-configured degraded.
+ */
 export function configured(
   settings: Settings,
   group: string,
@@ -28,7 +31,10 @@ export function configured(
 /** A service asks the next one, which asks a third: each deadline is longer than what it waits for. */
 const NEIGHBOUR_DEADLINE_MS = 1300
 
-/** Another service of the platform, asked for its health where its address is set. On web only with deep. */
+/**
+ * A probe that asks another service of the platform for its health, if its address is set. Web asks only on a
+ * deep request.
+ */
 export function neighbourProbe(
   target: ServiceDefinition,
   { service = WEB, deadlineMs = NEIGHBOUR_DEADLINE_MS }: { service?: string; deadlineMs?: number } = {},
@@ -111,7 +117,7 @@ export const mailProbe: ProbeDefinition = {
     )
     return async (context) => {
       const result = await configuration(context)
-      // A store that cannot be read has a probe of its own.
+      // If the store cannot be read, its own probe says so.
       const pause = result.state === 'ok' ? await mailPause().catch(() => undefined) : undefined
       if (pause) return degraded(`courses are paused: ${pause.reason}`, result.checked)
       return result.state === 'ok' && confirmationsExhausted()
@@ -164,7 +170,7 @@ export const analyticsProbe: ProbeDefinition = {
   service: WEB,
   group: 'analytics',
   open: ({ settings, pingAnalytics, analyticsFull = () => undefined }) => {
-    // Counting visitors is no reason to take a service out of rotation.
+    // Only degraded: counting visitors is no reason to take a service out of rotation.
     const configuration = configured(settings, 'analytics', () =>
       pingAnalytics().then(
         () => ok(true),
@@ -195,7 +201,8 @@ export async function storeState(
 ): Promise<ProbeResult> {
   try {
     if (live) {
-      // SQLite blocks the event loop: in this tick its time would count as the other probes' latency.
+      // Wait for the next tick: SQLite blocks the event loop, and in this one its time would count as the
+      // other probes' latency.
       await new Promise((resolve) => setImmediate(resolve))
       await store.ping({ pages })
     }

@@ -23,7 +23,7 @@ const MOST_PARTS = 100
 
 type Reader = (answer: Answer) => Reading | undefined
 
-/** A row adds a format. Each gives undefined for an answer that is not of it. */
+/** A reader for each format. It gives undefined for an answer that is not in its format. */
 const READERS: Readonly<Record<ForeignFormat, Reader>> = {
   status: ({ status }) => ({ state: status < 400 ? 'ok' : 'failing' }),
   'health+json': ({ body }) => {
@@ -42,7 +42,7 @@ const READERS: Readonly<Record<ForeignFormat, Reader>> = {
   spring: ({ status, body }) => {
     const value = parse(body)
     if (value === undefined || typeof value.status !== 'string') return undefined
-    // A status of one's own counts as its HTTP status says.
+    // A status that Spring does not define is judged by the HTTP status.
     const state = wordOf(value.status, SPRING) ?? (status < 400 ? 'degraded' : 'failing')
     return { state, parts: partsOf(value.components ?? value.details, (part) => named(part, SPRING)) }
   },
@@ -58,13 +58,13 @@ const READERS: Readonly<Record<ForeignFormat, Reader>> = {
   },
 }
 
-/** What programs without a format of their own answer when they are well. */
+/** The plain texts of healthy programs that use no format. */
 const PLAIN_OK = /^"?(?:ok|okay|up|alive|healthy|pass|pong|success)"?[.!]?$/i
 
 /** The first format that fits the answer of an unknown program. An HTML page is not a health answer, whatever its status. */
 function readAny({ status, body }: Answer): Reading | undefined {
   const word = body.trim()
-  // Nothing but a status says it by the status.
+  // An empty or plain answer is judged by its HTTP status.
   if (word === '' || PLAIN_OK.test(word)) return { state: status < 400 ? 'ok' : 'failing' }
   const service = parse(body)?.service
   const ours = typeof service === 'string' ? readReport({ status, body }, service) : undefined
@@ -74,7 +74,7 @@ function readAny({ status, body }: Answer): Reading | undefined {
   }
   const value = parse(body)
   const read = (format: ForeignFormat) => READERS[format]({ status, body })
-  // Spring's words are also words of health+json, but its parts are elsewhere.
+  // health+json knows Spring's words too, but Spring keeps its parts elsewhere.
   if (value !== undefined && ('components' in value || 'details' in value)) return read('spring')
   return read('health+json') ?? read('aspnet') ?? read('spring')
 }
@@ -113,7 +113,7 @@ export function readForeign(
     foreign: true,
     report: {
       service,
-      // An answer that a load balancer takes for a failure is one, whatever its text says.
+      // If a load balancer takes the answer for a failure, it is one, whatever its text says.
       state: answer.status >= 400 ? 'failing' : state,
       build,
       startedAt: '',
@@ -149,7 +149,7 @@ function result(state: State, output: unknown): ProbeResult {
   return { state, checked: true, ...(reason !== undefined && { reason }) }
 }
 
-/** `diskSpace` and `disk-space` are `disk_space`. */
+/** The name of a probe from that of a part: `diskSpace` and `disk-space` become `disk_space`. */
 function probeName(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

@@ -8,8 +8,8 @@ const STATUS: Readonly<Record<ProbeState, 'pass' | 'warn' | 'fail'>> = {
 }
 
 /**
- * The same facts as `application/health+json` (draft-inadarei-api-health-check-06). `output` is for warn and fail
- * only (§3.5); what the draft has no name for is under our names (§4.11, additional keys).
+ * The report as `application/health+json` (draft-inadarei-api-health-check-06). `output` is only for warn and
+ * fail (§3.5); facts that the draft has no name for keep ours (§4.11, additional keys).
  */
 export function toHealthJson(report: HealthReport): Record<string, unknown> {
   const checks = Object.entries(report.probes).map(([name, probe]) => {

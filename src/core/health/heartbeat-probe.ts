@@ -8,7 +8,10 @@ import { WEB } from '../service.ts'
 import type { ProbeDefinition } from './definition.ts'
 import { failing, ok, skipped } from './verdicts.ts'
 
-/** Failing while a job's heartbeat is late or the job failed. Looked at with deep only: a late backup must not take the web service out of rotation. */
+/**
+ * A probe that fails while a job's heartbeat is late or the job failed. It looks only on deep requests,
+ * because a late backup must not take the web service out of rotation.
+ */
 export function heartbeatProbe(definition: HeartbeatDefinition): ProbeDefinition {
   const { name, label } = definition
   return {
@@ -22,7 +25,7 @@ export function heartbeatProbe(definition: HeartbeatDefinition): ProbeDefinition
         if (!deep || heartbeat === undefined) return ok(false)
         const now = clock.now()
         const record = await heartbeat({ name, now }).catch(() => undefined)
-        // The store has a probe of its own.
+        // If the store cannot be read, its own probe says so.
         if (record === undefined) return skipped('the store cannot be read')
         const { state } = heartbeatState(definition, record, now)
         if (state === 'ok') return ok(true)

@@ -12,7 +12,7 @@ export function logChanges(health: Health, log: Log): Health {
   return {
     async check(options) {
       const report = await health.check(options)
-      // A daemon that stops says so itself; that is no fault of any probe.
+      // A stopping daemon logs that by itself, and no probe is at fault.
       if (Object.hasOwn(report.probes, LIFECYCLE)) return report
       // Only web has two kinds of health.
       const depth = options.deep && report.service === WEB ? 'deep' : 'shallow'

@@ -9,16 +9,16 @@ export interface ReachOptions {
   readonly url: string
   readonly clock: { readonly now: () => number; readonly monotonic: () => number }
   readonly network?: Network | undefined
-  /** Told the build that a service's answer names; null is unstamped. */
+  /** Called with the build that a service reports; null is unstamped. */
   readonly noteBuild?: (service: Service, build: string | null) => void
 }
 
-/** More than any budget: the probe's own limit arrives as its signal. */
+/** Longer than any budget: the probe's own limit arrives as its signal. */
 const LONG_MS = 60_000
-/** Another server's word: bounded before it is kept. */
+/** Another server writes this text, so it is cut before it is kept. */
 const LONGEST_BUILD = 100
 
-/** Does a server answer at all, and not with an error of its own? The head of its answer is enough. */
+/** Checks that a server answers, and not with an error of its own. The head of its answer is enough. */
 export async function reachable(options: ReachOptions, { signal }: ProbeContext): Promise<ProbeResult> {
   const outcome = await get({
     url: new URL(options.url),

@@ -17,12 +17,12 @@ const BY_STATUS: Readonly<Record<number, CauseCode>> = {
   429: 'rate_limited',
 }
 
-/** What the status alone decides; undefined: the body says it. */
+/** The cause if the status alone decides it; undefined if the body does. */
 export function causeOfStatus(status: number): CauseCode | undefined {
   return status >= 300 && status < 400 ? 'redirect' : BY_STATUS[status]
 }
 
-/** Is there a report to expect in an answer of this status? */
+/** Whether an answer with this status should hold a report. */
 export function holdsReport(status: number): boolean {
   return causeOfStatus(status) === undefined
 }

@@ -26,7 +26,7 @@ export interface Health {
 export const LIFECYCLE = 'lifecycle'
 
 const DEADLINE_MS = 4000
-/** A timer that fires this late tells of a blocked event loop, not of a slow dependency. */
+/** If a timer fires this late, the event loop was blocked: no dependency is to blame. */
 const BLOCKED_MS = 250
 
 /**
@@ -87,8 +87,8 @@ async function runProbe(probe: Probe, deep: boolean, clock: Clock, budgetMs: num
       if (clock.monotonic() - began > budgetMs + BLOCKED_MS)
         reason = 'no answer in time: this process was itself held up'
       controller.abort(new Error(reason))
-      // One more turn of the event loop, for a probe that says how far it came, and for an answer that arrived while
-      // the loop was blocked.
+      // Wait one more turn of the event loop, for a probe that reports how far it came, and for an answer
+      // that arrived while the loop was blocked.
       setImmediate(() => resolve({ state: 'failing', checked: true, reason }))
     }, budgetMs)
   })

@@ -22,7 +22,7 @@ export interface Verdict {
   readonly outcome: 'passed' | 'failed' | 'unreached'
   /** All of it in one line. */
   readonly sentence: string
-  /** What fails nothing yet: different builds, a certificate that ends soon. */
+  /** Trouble that does not fail the check yet: different builds, a certificate that ends soon. */
   readonly warnings: readonly string[]
   readonly results: readonly RemoteHealth[]
   readonly diagnosis: Diagnosis
@@ -85,7 +85,7 @@ function lacksToken(health: RemoteHealth): boolean {
   return !health.reached && health.cause === 'token_missing'
 }
 
-/** The verdict's sentence as an answer to what was asked for: a pass that did not last is none. */
+/** The verdict's sentence, or that the checks passed but not as often in a row as asked. */
 export function conclusion({ outcome, sentence }: Verdict, passed: boolean): string {
   return outcome === 'passed' && !passed ? `not often enough in a row: ${sentence}` : sentence
 }

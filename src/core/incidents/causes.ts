@@ -6,7 +6,7 @@ export interface RoundReport {
   readonly probes: Readonly<Record<string, ProbeResult>>
 }
 
-/** A failing probe that follows from no other one, with the other services that fail for it. */
+/** A failing probe that no other one explains, with the other services that fail because of it. */
 export interface Cause {
   /** The probe's name. */
   readonly cause: string
@@ -48,21 +48,24 @@ export function causesOf(reports: readonly RoundReport[]): Cause[] {
   return [...causes.values()]
 }
 
-/** How often in a row each cause was seen failing (positive) or well (negative). */
+/** For each cause, how many rounds in a row found it failing (positive) or well (negative). */
 export type Streaks = ReadonlyMap<string, number>
 
 export interface RoundOutcome {
   readonly streaks: Streaks
-  /** Failed twice in a row: an incident. */
+  /** Causes that failed twice in a row: each opens an incident. */
   readonly opens: readonly Cause[]
-  /** Well twice in a row: its incident is over. */
+  /** Causes that were well twice in a row: each closes its incident. */
   readonly closes: readonly string[]
 }
 
 /** Rounds in a row that open an incident, and that close it. */
 const ROUNDS = 2
 
-/** What a round means for incidents. Only probes that it ran count: those of other machines are neither passing nor failing. */
+/**
+ * Decides which incidents a round opens and closes. Only probes that the round ran count: those of other
+ * machines are neither passing nor failing.
+ */
 export function followRound({
   streaks,
   reports,
@@ -80,7 +83,7 @@ export function followRound({
   const looked = new Set(reports.flatMap(({ probes }) => Object.keys(probes)))
   for (const cause of new Set([...streaks.keys(), ...open])) {
     if (failing.has(cause)) continue
-    // Not looked at: neither better nor worse.
+    // Not checked in this round, so neither better nor worse.
     if (!looked.has(cause)) next.set(cause, streaks.get(cause) ?? 0)
     else if (open.includes(cause)) next.set(cause, Math.min(0, streaks.get(cause) ?? 0) - 1)
   }

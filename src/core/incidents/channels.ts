@@ -14,7 +14,10 @@ type TextOf = (incident: StoredIncident, kind: MessageKind) => AlertText
 
 const ANSWER_MS = 20_000
 
-/** Tells by a POST to the address, in the form that its service documents; redirects are not followed. */
+/**
+ * A channel that posts alerts to a webhook, in the form that its service documents. Redirects are not
+ * followed.
+ */
 export function webhookChannel({
   url,
   secret,
@@ -59,7 +62,7 @@ export function webhookChannel({
   }
 }
 
-/** Tells by mail through the platform's own mailer. */
+/** A channel that sends alerts by mail, through the platform's own mailer. */
 export function mailChannel({
   open,
   to,
@@ -80,7 +83,8 @@ export function mailChannel({
           slots: {},
           to,
           about: id,
-          // The same for every attempt, as the text is: a provider refuses another message under a key that it knows.
+          // The same date and text for every attempt, because a provider refuses a different message under a
+          // key that it knows.
           date: new Date(dateOf(kind, incident)),
         })
         if (outcome.kind === 'sent') return { kind: 'sent' }
@@ -93,7 +97,10 @@ export function mailChannel({
   }
 }
 
-/** When what is said became so. */
+/**
+ * The time that a message is about: when the incident opened, was acknowledged or closed, or when the
+ * reminder fell due.
+ */
 function dateOf(kind: MessageKind, { openedAt, closedAt, acknowledgedAt }: StoredIncident): number {
   if (kind === 'closed') return closedAt ?? openedAt
   if (kind === 'acknowledged') return acknowledgedAt ?? openedAt

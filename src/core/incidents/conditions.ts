@@ -2,13 +2,16 @@ import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { ProbeResult } from '../health/probe.ts'
 import { WEB } from '../service.ts'
 
-/** What the daemon knows of itself that no probe of health says. Parts that could not be looked at are left out. */
+/**
+ * What the daemon observes about itself that no health probe reports. Parts that could not be checked are
+ * left out.
+ */
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
-  /** When the first lesson that nobody has tried to send became due; undefined: none waits. */
+  /** When the first lesson that nobody has tried to send became due; undefined: none is waiting. */
   readonly lessonsDueSince?: { readonly at: number | undefined }
   readonly disk?: { readonly freeBytes: number; readonly bytes: number }
-  /** Builds of services, as they say themselves; null is unstamped. */
+  /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
@@ -39,7 +42,7 @@ export type ConditionName = (typeof CONDITIONS)[number]
 const CERTIFICATE_MS = 7 * DAY_MS
 const GB = 1024 ** 3
 
-/** Each condition that could be looked at, as a probe's result: failing ones become incidents, once for each cause. */
+/** Each condition that could be checked, as the result of a probe. A failing one becomes an incident. */
 export function conditionsReport(
   observed: SelfObservations,
   now: number,
@@ -74,7 +77,7 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
     const left = validTo - now
     if (left <= 0) return [`that of ${variable} has expired (${day(validTo)})`]
     if (fault !== undefined) return [`that of ${variable} is refused by programs (${fault})`]
-    // One that lives only for days is renewed in its last third.
+    // A certificate that lives only for days is renewed in its last third.
     const soon = Math.min(CERTIFICATE_MS, (validTo - validFrom) / 3)
     return left <= soon
       ? [`that of ${variable} ends in ${count(Math.floor(left / DAY_MS), 'day')} (${day(validTo)})`]

@@ -2,7 +2,10 @@ import { DAY_MS } from '../durations.ts'
 /** An outage with one root cause, from its opening to its closing. Times are UTC milliseconds. */
 export interface StoredIncident {
   readonly id: string
-  /** What it is about: the failing probe's name, which is the same whichever service saw it. At most one is open. */
+  /**
+   * The name of the failing probe, which is the same whichever service saw it. At most one open incident has
+   * it.
+   */
   readonly cause: string
   /** The service that saw it first. */
   readonly service: string
@@ -71,13 +74,13 @@ export interface IncidentStore {
   }): Promise<void>
   /** Closes the open incident with this cause, unless a round saw it failing after `unseenSince`. */
   close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
-  /** False: there is no such open incident. */
+  /** False if there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
-  /** The newest first: so many, and all that are open. */
+  /** The newest incidents up to the limit, and all open ones. */
   list(limit: number): Promise<readonly StoredIncident[]>
   /**
-   * Takes a message for `leaseMs`, for one caller at a time: the number of this attempt. Undefined: it was sent or
-   * given up, somebody has it, or its next attempt is not due.
+   * Claims a message for `leaseMs`, for one caller at a time, and gives the number of this attempt. Undefined
+   * if it was sent or given up, somebody else has it, or its next attempt is not due.
    */
   claim(input: MessageKey & { readonly now: number; readonly leaseMs: number }): Promise<number | undefined>
   /** Ends a claim: sent, given up, or to be tried again at `nextAt`. */
@@ -99,6 +102,6 @@ export interface IncidentStore {
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>
-  /** The one that begins last: it replaces those before it. */
+  /** The silence that begins last: it replaces those before it. */
   lastSilence(): Promise<Silence | undefined>
 }

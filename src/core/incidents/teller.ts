@@ -8,10 +8,10 @@ export type AlertOutcome =
   | { readonly kind: 'sent' }
   | { readonly kind: 'transient' | 'permanent'; readonly reason: string }
 
-/** A way to tell somebody. `tell` never rejects, and sends under the same `id` for every attempt. */
+/** A way to send alerts. `tell` never rejects, and uses the same `id` for every attempt. */
 export interface Channel {
   readonly name: string
-  /** Which messages it is for; all when left out. */
+  /** Which messages it sends; all when left out. */
   readonly takes?: (kind: MessageKind, incident: StoredIncident) => boolean
   tell(message: {
     readonly id: string
@@ -20,19 +20,19 @@ export interface Channel {
   }): Promise<AlertOutcome>
 }
 
-/** Longer than any attempt takes: nobody else sends while one is under way. */
+/** Longer than any attempt takes, so that nobody else sends the message meanwhile. */
 const LEASE_MS = 90_000
-/** After the n-th failed attempt; after the last one the message is given up. */
+/** The pause after each failed attempt. When they are used up, the message is given up. */
 const BACKOFF_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 3 * 60 * 60_000, 6 * 60 * 60_000]
 const INCIDENTS = 200
 const MESSAGES = 2000
 
-/** The same for every attempt, so that a receiver can tell a repetition. */
+/** The same for every attempt, so that a receiver can recognize a repeat. */
 export function alertMessageId(incident: string, kind: MessageKind): string {
   return `alert.${incident}.${kind}`
 }
 
-/** Tells what is due on every channel, each message once over everything that shares the store. */
+/** Sends what is due on every channel: each message once, however many processes share the store. */
 export async function sendDueAlerts({
   store,
   channels,

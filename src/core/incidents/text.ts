@@ -10,7 +10,10 @@ export interface AlertText {
 /** What operators need for a cause: its name, what its failure means, the command to start with, and the runbook. */
 export interface Advice {
   readonly label: string
-  /** What is said of it when it begins, while it lasts and at its end; `is failing`, where there is nothing better. */
+  /**
+   * How a message describes the cause when it begins, while it lasts and when it has ended; default: `is
+   * failing`.
+   */
   readonly words?: { readonly is: string; readonly still: string; readonly ended: string }
   readonly means: string
   readonly command: string

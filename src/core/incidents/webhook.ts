@@ -5,7 +5,10 @@ import type { AlertText } from './text.ts'
 
 export type WebhookKind = 'standard' | 'slack' | 'discord' | 'teams' | 'ntfy'
 
-/** Which service takes the messages, by the address that it gives out; any other takes Standard Webhooks. */
+/**
+ * The service that an address belongs to, which decides the form of messages. Any other address takes
+ * Standard Webhooks.
+ */
 export function webhookKind(address: string): WebhookKind {
   const { hostname, pathname } = new URL(address)
   const within = (domain: string) => hostname === domain || hostname.endsWith(`.${domain}`)
@@ -50,7 +53,7 @@ export function webhookRequest(
       // https://docs.slack.dev/messaging/formatting-message-text: these three are escaped, and nothing else.
       return json({ text: plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') })
     case 'discord':
-      // A letter that is cut in half would make it refuse the message.
+      // Discord refuses a message that ends in half a character.
       return json({ content: plain.slice(0, 2000).toWellFormed(), allowed_mentions: { parse: [] } })
     case 'teams':
       return json({

@@ -17,7 +17,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\v': '\v',
   '\\\\': '\\',
   '\\"': '"',
-  // The template that is applied afterwards makes one dollar of two.
+  // Two dollars, because the template that is applied afterwards turns them into one.
   '\\$': '$$',
 }
 
@@ -107,7 +107,10 @@ function unescaped(raw: string): string {
     .replace(/\\(?:[abcfnrtv$"\\]|0\d{0,3})/g, (sequence) => ESCAPES[sequence] ?? octal(sequence))
 }
 
-/** `\0101` is `\101` there, which is A; with fewer digits, or beyond a byte, it stays as it was made. */
+/**
+ * Resolves an octal escape: compose-go reads `\0101` as `\101`, which is A. With fewer digits, or beyond a
+ * byte, that form stays.
+ */
 function octal(sequence: string): string {
   if (!sequence.startsWith('\\0')) return sequence
   const made = `\\${sequence.slice(2)}`

@@ -5,7 +5,10 @@ import { LONGEST_VALUE } from './template.ts'
 type Look = (name: string) => string | undefined
 
 const REFERENCE = /(?<!\\)\$\{([^{}]+)\}|(?<!\\)\$([A-Za-z_][A-Za-z0-9_]*)/
-/** It replaces one reference after another, also in what it put there: a value that names itself would never end. */
+/**
+ * The most replacements in one value. dotenv-expand also replaces references in what it has inserted, so a
+ * value that names itself would never end.
+ */
 const MOST_ROUNDS = 500
 
 /**
@@ -32,7 +35,7 @@ export function readDotenvExpand(text: string, machine: Readonly<Record<string, 
   return { values, rejected: false }
 }
 
-/** Undefined: the value grows beyond any that a process could be given. */
+/** Replaces the references in a value; undefined if it grows beyond any that a process could be given. */
 function expand(value: string, look: Look): string | undefined {
   let expanded = value
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
@@ -49,7 +52,10 @@ function expand(value: string, look: Look): string | undefined {
   return expanded
 }
 
-/** `:?` is no operator there: the name is then not found, and nothing is put in its place. */
+/**
+ * The text that replaces a reference. dotenv-expand does not know `:?`: the name is then not found, and
+ * nothing replaces it.
+ */
 function resolve(operator: string | undefined, found: string | undefined, word: string): string {
   if (operator === ':-') return found || word
   if (operator === '-') return found ?? word

@@ -8,14 +8,15 @@ export function readDotenv(text: string): DialectResult {
   const values = new Map<string, string>()
   const source = text.replace(/\r\n?/g, '\n')
   for (let at = 0; at < source.length; ) {
-    // Skipped once: many empty lines would otherwise be walked from each of them.
+    // Skip the space before a line once: starting again from each of many empty lines would take quadratic
+    // time.
     at = skip(source, at, SPACE)
     const taken = assignment(source, at)
     if (taken === undefined) {
       at = lineEnd(source, at) + 1
       continue
     }
-    // Assigned to a plain object there, where this name sets the prototype and is lost.
+    // dotenv assigns to a plain object, where this name sets the prototype and is lost.
     if (taken.key !== '__proto__') values.set(taken.key, taken.value)
     at = taken.end + 1
   }
