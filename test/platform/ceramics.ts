@@ -1,4 +1,5 @@
 import type { PresetParts } from '../../src/platform/check/names.ts'
+import { spoiled as spoiledDocument } from '../support/spoiled.ts'
 
 /** A small preset, so that a test of the checks knows every name in it. */
 export const PRESETS: Readonly<Record<string, PresetParts>> = {
@@ -74,15 +75,4 @@ export function ceramics() {
 }
 
 /** The ceramics definition with something put at a path; `undefined` removes it. */
-export function spoiled(path: string, value: unknown): unknown {
-  const definition: unknown = ceramics()
-  const steps = path.split('/')
-  const last = steps.pop() ?? ''
-  const target = steps.reduce<unknown>(
-    (at, step) => (at as Record<string, unknown>)[step],
-    definition,
-  ) as Record<string, unknown>
-  if (value === undefined) delete target[last]
-  else target[last] = value
-  return definition
-}
+export const spoiled = (path: string, value: unknown) => spoiledDocument(ceramics(), path, value)
