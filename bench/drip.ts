@@ -134,7 +134,7 @@ export async function dripContenders(input: {
   }
 }
 
-/** What durability alone costs: no claim, no lease, no look before the send, no template; one column by row number. */
+/** The cost of durability alone: no claim, lease, check before the send or template; sets one column by row number. */
 async function marking(file: string, lessons: number, post: Post): Promise<number> {
   const database = new Database(file)
   database.pragma('journal_mode = WAL')

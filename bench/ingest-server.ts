@@ -29,7 +29,7 @@ const WAYS: Readonly<Record<string, () => Promise<number>>> = {
     listener.serve(platform.web)
     return listener.port
   },
-  /** What one writes first: a framework, a schema, and a statement an event. */
+  /** The obvious implementation: a framework, a schema, and one statement per event. */
   async ordinary() {
     interface Fastify {
       post(
@@ -66,7 +66,7 @@ const WAYS: Readonly<Record<string, () => Promise<number>>> = {
     })
     return Number(new URL(await server.listen({ port: 0, host: '127.0.0.1' })).port)
   },
-  /** What cannot be left out: the body read and parsed. */
+  /** The minimum: reads and parses the body, and nothing else. */
   parse: () =>
     new Promise((resolve) => {
       const server = createServer((request, response) => {

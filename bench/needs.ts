@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 
 const PEERS = new URL('./peers/', import.meta.url)
 
-/** What a benchmark cannot run without, as a sentence that says how to get it; undefined when all is there. */
+/** A sentence that names what is missing to run a benchmark and how to install it; undefined if nothing is. */
 export function missing(names: readonly string[], peers: URL = PEERS): string | undefined {
   const needing = names.filter((name) => usesPeers(new URL(`./${name}.bench.ts`, import.meta.url)))
   if (needing.length === 0 || peerVersions(peers) !== undefined) return undefined

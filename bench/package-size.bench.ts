@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Benchmark, Contender } from './harness.ts'
 import { packedPackage } from './packed.ts'
 
-/** Bytes of an installed package's own files, without packages inside it. */
+/** Size in bytes of an installed package's own files, without nested packages. */
 async function folderBytes(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { withFileTypes: true })) {

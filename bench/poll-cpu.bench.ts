@@ -43,7 +43,7 @@ export const benchmark: Benchmark = {
     if (url === '') throw new Error('the daemon ended before it listened')
     daemon.stdout.resume()
     const poll = () => bareGet(url)
-    // What a process does once after its start is not what it does every second.
+    // Warm up, so that work done once after the start is not measured.
     for (let warm = 0; warm < 50; warm += 1) await poll()
     const watched = async () => {
       const watch = owned(

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 /** A function on the stack, by its own source and not by the bundle; Node's own modules begin with `node:`. */
 export interface Frame {
   readonly name: string
-  /** Undefined for what V8 or native code does. */
+  /** Undefined for V8's own and native code. */
   readonly source: string | undefined
 }
 

@@ -68,5 +68,5 @@ for (const name of chosen) {
   }
 }
 if (values.trial === undefined) await writePages()
-// What a benchmark that failed could not close would keep this process, and its servers, for ever.
+// Exit explicitly: resources that a failed benchmark could not close would keep this process and its servers running.
 if (failed) process.exit(1)

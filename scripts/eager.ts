@@ -1,7 +1,7 @@
 import { parseAst } from 'rolldown/parseAst'
 
 /**
- * The same chunk, with brackets around the functions at its top level. V8 compiles a function in brackets when the
+ * Wraps the top-level functions of a chunk in brackets. V8 compiles a function in brackets when the
  * file is loaded (v8.dev/blog/preparser#pife), and Node's compile cache keeps only what is compiled by then: all else
  * is compiled again at each start. Declared functions go first, because a constant cannot be used before its line.
  */

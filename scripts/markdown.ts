@@ -53,7 +53,7 @@ export function commandLines(code: string): string[][] {
     .map((words) => words.filter((word) => word !== '' && word !== '…' && word !== '\\'))
 }
 
-/** Where the program's name stands: first, behind variables and `npx`, or as the file that a container starts. */
+/** The position of the program's name: first, after variables and `npx`, or as the file that a container starts. */
 function startOf(words: readonly string[]): number {
   const name = words.findIndex(
     (word) => word === 'platformctl' || word === 'npm' || word.endsWith('/platformctl.js'),

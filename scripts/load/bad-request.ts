@@ -20,7 +20,7 @@ export interface BadRequest {
   readonly bytes: Buffer
   readonly method: string
   readonly path: string
-  /** Whole and framed, so that an answer must come; else the other side may also just close. */
+  /** Complete and framed, so it must be answered; otherwise the server may also just close the connection. */
   readonly framed: boolean
   /** May the answer to an error be a page? */
   readonly maySeePage: boolean
@@ -51,7 +51,7 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   const headers = [
     `Host: ${random.chance(0.97) ? 'localhost' : random.pick(['', 'evil.example', 'a b', '[::1', 'x:99999', 'a@b'])}`,
   ]
-  // From a client of its own most of the time, so that the rate limit is met now and then only.
+  // Mostly from a new client each time, so that requests only sometimes hit the rate limit.
   headers.push(`X-Forwarded-For: 10.${random.below(256)}.${random.below(256)}.${random.below(256)}`)
   if (random.chance(0.3))
     headers.push(`Authorization: Bearer ${random.pick([credentials.dispatch, credentials.identity])}`)
@@ -62,7 +62,7 @@ export function badRequest(seed: number, index: number, credentials: Credentials
   if (random.chance(0.005)) headers.push(`X-Long: ${'x'.repeat(20_000)}`)
 
   const bodied = method !== 'GET' && method !== 'HEAD' ? random.chance(0.9) : random.chance(0.05)
-  // Now and then what the route does take: what stands behind the schemas is to be reached as well.
+  // Sometimes send a valid body, to reach the code behind the schemas.
   const good = ownPath && random.chance(0.25) ? GOOD[route.path]?.(random) : undefined
   const body = !bodied
     ? Buffer.alloc(0)

@@ -109,7 +109,7 @@ export async function fuzz({ requests, seed, from, onProgress, onAnswer }: FuzzO
       const request = badRequest(seed, index, credentials)
       const outcome = await open(request.service).send(request.bytes, {
         head: request.method === 'HEAD',
-        // What is left of a badly framed request would be read as the beginning of the next.
+        // The rest of a badly framed request would be read as the start of the next one.
         keep: request.framed,
         patienceMs: request.framed ? PATIENCE_MS.framed : PATIENCE_MS.unframed,
       })

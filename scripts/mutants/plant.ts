@@ -173,7 +173,7 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   return mutants
 }
 
-/** Prose that people read: no review would miss that it is gone, and no test should repeat it. */
+/** Whether a text is prose, which is not mutated: a review would notice its loss, and no test should repeat it. */
 function isSentence(text: string): boolean {
   return (
     /(?:^|[\s`])(?:[\p{L}’']+[.,:;]?\s+){3}[\p{L}’']+/u.test(text) && !SQL.test(text) && !text.includes('<')

@@ -13,7 +13,7 @@ export interface Planned {
   readonly line: number
   readonly before: string
   readonly after: string
-  /** The same as long as the source and the room's tests are. */
+  /** A key that changes when the source or the room's tests change. */
   readonly id: string
 }
 

@@ -71,7 +71,7 @@ export async function prove(options: ProveOptions): Promise<'passed' | 'failed' 
       say(`${at} stopped after ${seconds(took)}; what is done is kept, and npm run proof goes on from here`)
       return 'stopped'
     }
-    // Neither of the code before nor of the code after: a result of nothing.
+    // The code changed during the run, so the result is valid for neither version.
     const moved = (await keyOf(part, root)) !== key
     const judged: Ran = moved
       ? { verdict: 'failed', reason: 'its code changed while it ran', lines: ran.lines }

@@ -10,7 +10,7 @@ import { type Measured, measuredSchema, type PartResult } from './results.ts'
 
 /** A part whose group does not end by itself is killed after this. */
 const GRACE_MS = 10_000
-/** What is told of a part that failed. */
+/** The number of output lines reported for a failed part. */
 const LAST_WORDS = 20
 
 export interface RunOptions {
@@ -77,7 +77,7 @@ export async function runPart(part: Part, options: RunOptions): Promise<Ran | un
       })
     read(figures, child.stdout)
     read(words, child.stderr)
-    // Whoever is left when the command has ended was forgotten by it, and would hold its output open.
+    // Kill processes that the command left behind, because they would hold its output open.
     child.once('exit', () => killGroup('SIGKILL'))
     const ended = await new Promise<string | undefined>((resolve) => {
       child.once('error', (error) => resolve(error.message))

@@ -41,7 +41,7 @@ export async function explain(context: Context, name: string): Promise<ExitCode>
   return printText(context, `${lines.join('\n')}\n`)
 }
 
-/** The only errors that are not a rule of the contract. */
+/** The only errors that do not come from a rule of the contract. */
 const ERRORS = new Set(['secret-set-twice', 'unreadable-secret-file'])
 
 const idsOf = (contract: Contract) => [

@@ -12,7 +12,7 @@ export function currentOperator(env: Environment): Operator {
   return { name: `${user}${behind}`, place: `${hostname()}${IP.test(from) ? ` (ssh from ${from})` : ''}` }
 }
 
-/** A container may run under a number that no user has. */
+/** The user's name, or the id: a container may run under an id without a user. */
 function userName(): string {
   try {
     return userInfo().username

@@ -31,7 +31,7 @@ export function watchCertificates({
   metrics,
   network = openNetwork(),
 }: CertificateOptions): {
-  /** What was found at the last look. */
+  /** The results of the last checks. */
   found(): readonly CertificateCheck[]
   stop(): Promise<void>
 } {
@@ -54,7 +54,7 @@ export function watchCertificates({
           : days < WARN_DAYS
             ? 'expiring'
             : 'good'
-    // Once for each change, not once an hour.
+    // Log each change once, not every hour.
     if (said.get(variable) !== state) {
       if (state === 'expiring')
         log.warn('certificate_expiring', 'a certificate ends soon: its renewal was missed', {
@@ -74,7 +74,7 @@ export function watchCertificates({
     const places = placesOf(settings, services)
     while (!stopping.signal.aborted && places.length > 0) {
       await Promise.all(places.map(look))
-      // Sooner after an alert, so that its recovery is noticed soon.
+      // Check again sooner while something is wrong, so that a recovery is noticed soon.
       const isBad = [...said.values()].some((state) => state === 'refused' || state === 'expiring')
       await clock.sleep(isBad ? AGAIN_MS : EVERY_MS, stopping.signal).catch(() => {})
     }

@@ -61,6 +61,6 @@ export function createConditions({
 
 async function spaceOf(folder: string) {
   const { bavail, bfree, blocks, bsize } = await statfs(folder)
-  // Some blocks may be kept for the superuser.
+  // Blocks reserved for root count as free only for root.
   return { freeBytes: (process.getuid?.() === 0 ? bfree : bavail) * bsize, bytes: blocks * bsize }
 }

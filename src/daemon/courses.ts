@@ -11,7 +11,7 @@ export interface CourseEnrolment {
   readonly id: string
   readonly course: string
   readonly state: SubscriptionState | 'finished'
-  /** Rises each time that the course begins again. */
+  /** The number of the enrolment: it rises each time the course begins again. */
   readonly enrolment: number
   readonly sent: number
   readonly lessons: number
@@ -22,8 +22,8 @@ export interface CourseEnrolment {
 /** The courses of a platform, for a program that embeds it. */
 export interface Courses {
   /**
-   * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. The same `idempotencyKey`
-   * again answers the same and changes nothing.
+   * Begins a course for somebody who agreed to it elsewhere, without a confirmation mail. A repeat with the same
+   * `idempotencyKey` gives the same answer and changes nothing.
    */
   enrol(request: {
     readonly email: string

@@ -66,25 +66,25 @@ export interface Operations {
   readonly courses: Courses
   health(service: Service, options?: { readonly deep?: boolean }): Promise<HealthReport>
   validate(): Report
-  /** Lets mails that are on their way be sent, then lets go of everything. A second call waits for the first. */
+  /** Waits for mails in flight, then closes everything. A second call waits for the first. */
   close(): Promise<void>
 }
 
 export interface ServedService {
   readonly handler: Handler
   readonly health: Health
-  /** The short way for polls of its health. */
+  /** The fast path for polls of its health. */
   readonly poll: Poll
 }
 
 /** What the daemon and the CLI use beyond the public handlers. */
 export interface OpenedPlatform extends Operations {
-  /** Those that this process serves, by name. */
+  /** The services that this process serves, by name. */
   readonly services: ReadonlyMap<Service, ServedService>
   readonly metrics: Metrics
   /** Builds of services in other processes, from their health answers. */
   readonly neighbours: Map<Service, string | null>
-  /** Loads what sending needs: a file that is missing or replaced later cannot matter then. */
+  /** Loads everything that sending needs, so that files missing or replaced later do not matter. */
   prepareMail(): Promise<void>
   readonly course: () => Promise<Course>
   readonly suppressionList: () => Promise<SuppressionList>
@@ -94,7 +94,7 @@ export interface OpenedPlatform extends Operations {
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
   /** Why the mail provider refused this platform at the last attempt; undefined once it took a message. */
   mailRefused(): string | undefined
-  /** How many messages are handed over and not answered. */
+  /** The number of messages in flight: handed over, but not answered yet. */
   sending(): number
   /** From now on health is failing, so that load balancers send traffic elsewhere. */
   announceStop(): void

@@ -7,7 +7,7 @@ import type { Log } from '../core/log.ts'
 import type { Platform } from '../core/platform.ts'
 import type { Store } from '../core/store/store.ts'
 
-/** Probes of what no visitor misses. */
+/** Probes whose failure no visitor notices. */
 const UNSEEN = ['sharedstore', 'errortrack', 'analytics']
 /** Dispatch calls in a row. Each sends at most one notice to a subscriber, and several may be waiting. */
 const CALLS = 20

@@ -48,7 +48,7 @@ export function startRecorder({
   let writing: Promise<void> | undefined
 
   async function look(): Promise<boolean> {
-    // A neighbour that no longer answers has no build.
+    // Forget the old builds, because a neighbour that no longer answers has none.
     neighbours.clear()
     const reports = await Promise.all(health.map((one) => one.check({ deep: true })))
     const round = nextRound({ reports, neighbours, now: clock.now(), monotonic: clock.monotonic() })
@@ -89,7 +89,7 @@ export function startRecorder({
     let due = clock.monotonic()
     while (!stopping.signal.aborted) {
       const again = await look()
-      // From the due time and not from now, so that a slow look does not shift all that follow.
+      // Count from the due time, so that a slow check does not delay all later ones.
       due = Math.max(due + (again ? AGAIN_MS : EVERY_MS), clock.monotonic())
       await untilDue(due)
       due = Math.min(due, clock.monotonic())

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { History, Round, SharedHistory } from '../core/status/history.ts'
 import { within } from '../core/wait.ts'
 
-/** Neither a look nor a visitor waits longer for a store that hangs. */
+/** The longest that a check or a visitor waits for a store that hangs. */
 const STORE_WITHIN_MS = 1000
 /** Four hours without the store are recorded there afterwards. */
 const ROUNDS_KEPT = 240

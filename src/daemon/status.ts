@@ -49,7 +49,7 @@ export function statusSource(
 }
 
 const NOTHING: Recorded = { series: [], incidents: [], builds: [] }
-/** A store that hangs must not hold up the page that people open then. */
+/** The longest wait for a store that hangs, because that is when people open this page. */
 const STORE_WITHIN_MS = 1000
 
 async function withStored(

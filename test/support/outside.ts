@@ -54,14 +54,14 @@ function split(text: string): string[] {
   return text.match(/.{1,255}/gs) ?? ['']
 }
 
-/** Every name leads to this machine, but those under `.invalid`, which do not exist (RFC 2606). */
+/** Resolves every name to this machine, except names under `.invalid`, which do not exist (RFC 2606). */
 export const loopbackLookup: Lookup = async (host) => {
   if (host.endsWith('.invalid')) throw Object.assign(new Error(host), { code: 'ENOTFOUND' })
   return [{ address: '127.0.0.1', family: 4 }]
 }
 
 export interface Authority {
-  /** PEM, for who is to trust it. */
+  /** The authority's certificate in PEM, for clients that should trust it. */
   readonly ca: string
   readonly issue: (input: CertificateInput) => Promise<{ readonly key: string; readonly cert: string }>
 }

@@ -34,7 +34,7 @@ export async function startPostgres(options: readonly string[] = []): Promise<Po
     password: 'only-for-tests',
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // A crash of the machine is not what these servers are tested for.
+    // These tests do not cover a crash of the machine.
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', ...options.flatMap((option) => ['-c', option])],
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     onLog: () => {},

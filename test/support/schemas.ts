@@ -25,14 +25,14 @@ function sarifSchema(): ReturnType<Ajv['compile']> {
   return ajv.compile(schema)
 }
 
-/** What the published schema of SARIF 2.1.0 (OASIS) has against a document; nothing for a valid one. */
+/** Validates a document against the published schema of SARIF 2.1.0 (OASIS); gives no errors for a valid one. */
 export function sarifFaults(text: string): string[] {
   sarif ??= sarifSchema()
   sarif(JSON.parse(text))
   return told(sarif.errors)
 }
 
-/** What the schema of JUnit results that Jenkins publishes has against a document. */
+/** Validates a document against the schema of JUnit results that Jenkins publishes. */
 export async function junitFaults(text: string): Promise<string[]> {
   const { errors } = await validateXML({
     xml: [{ fileName: 'report.xml', contents: text }],

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.ts'
 
-/** A clock that stands until the test lets time pass: sleepers wake when their time has come. */
+/** A clock that stands still until the test advances it. Sleepers wake when their time has come. */
 export function standingClock(start: number) {
   const sleepers = new Set<{ readonly due: number; readonly wake: () => void }>()
   let now = start

@@ -20,7 +20,7 @@ for (let number = 1; ; number += 1) {
     now,
   })
   await store.course.confirm({ begin, tokenHash: name, now })
-  // A pause after a hundred, or the store grows faster than it can be copied.
+  // Pause after each hundred, or the store grows faster than it can be copied.
   if (number % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   process.stdout.write(`${number}\n`)
 }

@@ -1,6 +1,6 @@
 import type { Transport } from '../../src/core/mail/transport.ts'
 
-/** A transport that sends like this. */
+/** A transport with the given `send`. */
 export const testTransport = (send: Transport['send']): Transport => ({
   kind: 'test',
   send,

@@ -30,7 +30,7 @@ interface View {
   readonly close: () => void
 }
 
-/** Asks again and again until it is interrupted; gives the last whole round. */
+/** Checks the services repeatedly until interrupted, and gives the last complete round. */
 export async function watch(context: Context, ask: Ask, options: WatchOptions): Promise<Verdict | undefined> {
   const { clock, env, signal } = context
   const intervalMs = options.interval ?? INTERVAL_MS

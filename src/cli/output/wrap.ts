@@ -4,7 +4,7 @@ import { Help } from 'commander'
 // Commander's wrapping knows escape sequences and is loaded anyway: packages made for it cost a cold start 20 to 70 ms.
 const help = Object.assign(new Help(), { minWidthToWrap: 1 })
 
-/** Narrower than this, a text beside its lead is harder to read than below it. */
+/** If fewer columns than this are left beside the lead, the text goes below it. */
 const NARROWEST = 24
 
 /** Lines of at most `width` columns, broken between words. A longer word stays whole, so that names can be copied. */

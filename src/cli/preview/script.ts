@@ -93,7 +93,7 @@ async function show(keep) {
     $('subject').textContent = name
     frames?.forEach(({ frame }) => frame.remove())
     const compiles = !mails.find((mail) => mail.name === name)?.fault
-    /* What was shown of this mail before the fault stays; where nothing was, the page says so. */
+    /* Keep the last good view of this mail; if there is none, say so. */
     const stays = keep && shownOf === name
     $('sizes').textContent = stays && view !== 'slots' && view !== 'findings' ? T.stale : ''
     $('preheader').textContent = ''

@@ -68,7 +68,7 @@ label { display: grid; gap: .25rem; font-weight: 600; }
 label small { font-weight: 400; color: var(--quiet); }
 input { font: inherit; font-weight: 400; padding: .45rem .6rem; border: 1px solid var(--line); border-radius: 6px; background: var(--paper); color: var(--ink); }
 form button { all: unset; justify-self: start; padding: .35rem .8rem; border: 1px solid var(--line); border-radius: 8px; cursor: pointer; background: var(--paper); }
-/* Beside the gallery there is no room for two columns: the desktops go first, the phones beside each other. */
+/* There is no room for two columns beside the gallery: desktop views come first, then the phones side by side. */
 @media (max-width: 86rem) { .four { display: flex; flex-wrap: wrap; } .four figure { max-width: 100%; } .four figure:nth-child(even) { order: 1; } }
 @media (max-width: 52rem) {
   body { height: auto; } main { grid-template-columns: minmax(0, 1fr); } main nav { border-right: 0; border-bottom: 1px solid var(--line); }

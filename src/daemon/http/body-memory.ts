@@ -5,11 +5,11 @@ import { PlatformError } from '../../core/errors.ts'
 export interface BodyShare {
   /** Takes bytes that have arrived; throws when this client or all together hold too many. */
   take(bytes: number): void
-  /** Gives everything back: the request is answered. */
+  /** Gives everything back, once the request is answered. */
   release(): void
 }
 
-/** One client gets this part, so that one that floods leaves the rest to the others. */
+/** A client's share of the memory: one that floods leaves the rest to others. */
 const CLIENT_PART = 8
 
 /**

@@ -69,7 +69,7 @@ export async function readForm(asked: Bodied, limitBytes: number): Promise<Reado
 }
 
 export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {
-  // Parsing survives any depth and number, but whatever walks the value afterwards recurses, and copies.
+  // The parser survives any depth and number of values, but code that walks the result recurses and copies.
   const { depth, values } = measure(text)
   if (depth > DEEPEST)
     throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
@@ -86,7 +86,7 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
   return parseWith(schema, value)
 }
 
-/** One for each key that there is not, so that every issue names its field. */
+/** Splits an issue about unknown keys into one per key, so that every issue names its field. */
 function issuesOf(issue: z.core.$ZodIssue): Issue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
   return issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), message: 'Unrecognized key' }))

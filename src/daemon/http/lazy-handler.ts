@@ -5,7 +5,7 @@ export function lazyHandler(load: () => Promise<Handler>): Handler {
   let loading: Promise<Handler> | undefined
   return async (asked) => {
     loading ??= load().catch((error: unknown) => {
-      // The build may be in the middle of being replaced: the next request tries again.
+      // The build may be being replaced right now, so let the next request try again.
       loading = undefined
       throw error
     })

@@ -16,11 +16,11 @@ export interface RouteRequest {
   readonly behind: string | undefined
   /** The request comes from this machine itself, and through no proxy. */
   readonly isLocal: boolean
-  /** To be called as soon as the secret that came with the request is known to be right. */
+  /** Call this as soon as the request's secret has proved right. */
   passed: () => void
   /** What all pages of the platform share. */
   readonly frame: Frame
-  /** A person's browser asked: pages for it, JSON for programs. */
+  /** True if a browser asked, which gets a page; programs get JSON. */
   readonly wantsHtml: boolean
   /** What this request holds of the memory for bodies. */
   readonly bodyShare: BodyShare

@@ -10,9 +10,9 @@ export function isScanner(headers: Headers): boolean {
   return PURPOSES.some((name) => /prefetch|preview|prerender/i.test(headers.get(name) ?? ''))
 }
 
-/** Fields by which browsers and proxies say that nobody looks yet. */
+/** Headers by which browsers and proxies mark a prefetch. */
 export const PURPOSES = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'] as const
 
-/** What mail filters, link previews and crawlers call themselves. */
+/** User agents of mail filters, link previews and crawlers. */
 const SCANNER =
   /bot\b|bot\/|crawl|spider|scanner|preview|prefetch|proofpoint|mimecast|barracuda|safelinks|safe links|urldefense|fireeye|trellix|symantec|sophos|forcepoint|ironport|fortinet|zscaler|virustotal|urlscan|checkpoint|trend ?micro|bitdefender|kaspersky|google-safety|google-read-aloud|googleimageproxy|ggpht|yahoomailproxy|yahoo pipes|microsoft office|ms-office|outlook-|facebookexternalhit|whatsapp|telegram|discord|slack|skypeuri|headlesschrome|phantomjs/i

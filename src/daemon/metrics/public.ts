@@ -1,7 +1,7 @@
 import { ROUTES } from '../../core/routes.ts'
 import { type MetricName, ROWS } from './catalog.ts'
 
-/** What happens on these tells who subscribed, confirmed or got a mail, when few people use the platform. */
+/** Routes whose counts could reveal who subscribed, confirmed or got a mail, on a platform with few users. */
 const PERSONAL_ROUTES: ReadonlySet<string> = new Set(
   (['subscribe', 'confirm', 'unsubscribe', 'email', 'dispatch'] as const).map((name) => ROUTES[name].path),
 )

@@ -10,7 +10,7 @@ export interface MetricRegistry {
   counter(name: Named<'counter'>): Counter
   gauge(name: Named<'gauge'>): Gauge
   histogram(name: Named<'histogram'>): Histogram
-  /** Until it is set again a gauge has no value at all, which is not 0. */
+  /** Removes a gauge's value until it is set again. No value is not the same as 0. */
   clear(name: Named<'gauge'>): void
   text(): Promise<{ readonly type: string; readonly body: string }>
 }

@@ -20,7 +20,7 @@ export interface Mail {
   readonly pacer: Pacer | undefined
   readonly tally: Tally
   readonly suppressionList: () => Promise<SuppressionList>
-  /** How many messages are handed over and not answered. */
+  /** The number of messages in flight: handed over, but not answered yet. */
   readonly sending: () => number
   /** Why the provider refuses the sender; undefined once a message went through. */
   readonly refused: () => string | undefined

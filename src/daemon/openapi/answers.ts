@@ -110,7 +110,7 @@ export const AnalyticsAnswer = z.strictObject({
 }) satisfies z.ZodType<IngestAnswer>
 
 const pass = z.enum(['pass', 'warn', 'fail'])
-/** draft-inadarei-api-health-check-06; what the draft has no name for stands under ours. */
+/** draft-inadarei-api-health-check-06. Fields that the draft does not define have our names. */
 export const HealthJsonAnswer = z.strictObject({
   status: pass,
   releaseId: z.string().exactOptional(),

@@ -4,7 +4,7 @@ import { WEB } from '../../core/service.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
-/** Made once, at the first request: most processes are never asked. */
+/** Built once, at the first request, because most processes are never asked for it. */
 export function openapiRoute({
   platform,
   settings: { addresses, site },

@@ -5,10 +5,10 @@ import type { RouteName } from '../../core/routes.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 
-/** More links than this would be a page of links. */
+/** With more lessons than this, the page shows no links to them: they would fill it. */
 const MOST_LESSON_LINKS = 10
 
-/** Where a route can say more than the code. */
+/** Texts for routes that can say more than the error code does. */
 function onRoute({ messages: { errors }, lessons }: Frame): OnRoute {
   const links = Array.from({ length: lessons <= MOST_LESSON_LINKS ? lessons : 0 }, (_, index) => index + 1)
     .map((number) => `<a href="/lessons/${number}">${errors.lessonLink(number)}</a>`)

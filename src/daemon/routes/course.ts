@@ -219,7 +219,7 @@ export function dispatchRoute(
   }
 }
 
-/** What the script of a lesson's page records, on platforms that have these kinds. */
+/** The events that the script of a lesson's page records, on platforms that define these kinds. */
 const LESSON_EVENTS: readonly string[] = ['lesson.viewed', 'lesson.completed']
 let lessonScript: Promise<string | undefined> | undefined
 
@@ -235,7 +235,7 @@ export function lessonRoute(
     const id = url.searchParams.get('course') ?? first?.id
     const course = courses.find((one) => one.id === id)
     const last = course?.lessons.length ?? 0
-    // The number itself, and no other way to write it.
+    // Accept only the canonical form of the number.
     const template = course?.lessons.find((_, index) => params.day === String(index + 1))
     const mail = template === undefined ? undefined : (await mails.compiled())[template]
     if (course === undefined || mail === undefined)

@@ -59,7 +59,7 @@ export function feedbackRoute({
     if (reading.kind === 'refused') {
       count(provider, 'refused')
       log.warn('feedback_refused', `feedback was refused: ${reading.reason}`, { provider })
-      // A password can be guessed, so that a wrong one counts.
+      // A password can be guessed, so count wrong ones.
       throw request.headers.has('authorization')
         ? new PlatformError('unauthenticated', 'The webhook’s password is wrong.')
         : new PlatformError('signature_invalid', `The webhook is refused: ${reading.reason}.`)
@@ -74,7 +74,7 @@ export function feedbackRoute({
       count(provider, 'not_understood')
       log.warn('feedback_not_understood', `feedback was not understood: ${reading.reason}`, { provider })
       parseJson(Buffer.from(body).toString(), FeedbackBody)
-      // Delivered again it would be understood no better, and providers switch off a webhook that keeps failing.
+      // A repeat would not be understood either, and providers switch off webhooks that keep failing.
       return jsonResponse({ events: 0, repeated: 0, ignored: 1 }, { requestId })
     }
     const { store, sending, erasureHashes } = await list()

@@ -68,8 +68,8 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): Handler 
 }
 
 /**
- * Reasons and addresses are for who shows the health token: programs as a bearer, persons as the password that the
- * browser asks for on `?details`.
+ * Reasons and addresses require the health token: programs send it as a bearer token, and people as the password that
+ * the browser asks for on `?details`.
  */
 function answer(
   { status, mailReport, settings, clock, platform, labels, takesSubscribers, mailsIncidents }: Needs,
@@ -117,7 +117,7 @@ function answer(
         details: wants
           ? {
               targetOf: (probe) => targetOf(platform, settings, probe),
-              // The page is for trouble too: it does without what the store cannot say.
+              // The page must work during an outage, so leave out what the store cannot give.
               mail: await mailReport().catch(() => undefined),
             }
           : undefined,

@@ -15,7 +15,7 @@ export interface MailReport {
 const HEIGHT = 40
 const STEP = 4
 
-/** How mail is received: the rates that providers judge a sender by, a chart each with its limit, and the days as a table. */
+/** The delivery section: the rates by which providers judge a sender, each as a chart with its limit, and a table of days. */
 export function mailSection({ days, paused }: MailReport, messages: Messages): string {
   const T = messages.status.mail
   const sum = (pick: (day: DayOfMail) => number) => days.reduce((total, day) => total + pick(day), 0)

@@ -33,7 +33,7 @@ export interface StatusPageInput {
   readonly off: readonly string[]
   /** What is not configured, and what that means for operators. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
-  /** For who showed the health token: reasons and addresses. */
+  /** Reasons and addresses, for requests with the health token. */
   readonly details:
     | {
         readonly targetOf: (probe: string) => string | undefined
