@@ -2,8 +2,8 @@ import { isAcceptedSecret } from '../accepted-secret.ts'
 import type { SecretPair } from '../secret.ts'
 
 /**
- * Does the request carry this secret (either value while it is rotated) as `Authorization: Bearer`? Without a secret
- * nothing can authenticate.
+ * Whether the request carries this secret (either value while it is being rotated) as `Authorization:
+ * Bearer`. Without a secret, nothing can authenticate.
  */
 export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]
@@ -11,8 +11,8 @@ export function hasBearer(request: Request, secret: SecretPair | undefined): boo
 }
 
 /**
- * The same secret as the password of `Authorization: Basic` (RFC 7617; any user name): what a browser asks its user
- * for by itself, so that a person needs no script and no cookie.
+ * Whether the request carries the secret as the password of `Authorization: Basic` (RFC 7617; any user name).
+ * A browser asks its user for that by itself, so a person needs no script and no cookie.
  */
 export function hasBasicPassword(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Basic ([A-Za-z0-9+/]{1,8192}={0,2})$/i.exec(request.headers.get('authorization') ?? '')?.[1]

@@ -11,8 +11,8 @@ export interface Peer {
 export const UNKNOWN_CLIENT = 'embedded'
 
 /**
- * Who asks, as a key to count by. X-Forwarded-For is walked from the right through the trusted proxies and no
- * further: whatever is left of the first untrusted address was written by the sender of the request.
+ * Gives the key that a client's requests are counted by. X-Forwarded-For is read from the right through the
+ * trusted proxies and no further: whatever is left of the first untrusted address was written by the sender.
  */
 export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string {
   const trusted = new BlockList()
@@ -26,7 +26,7 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
 
   return ({ socket, forwarded }) => {
     const peer = socket === undefined ? undefined : plain(socket)
-    // Without a socket (embedded) the host program is in front: it is trusted if any proxy is.
+    // Without a socket (embedded), the host program is in front. It is trusted if any proxy is.
     const mayForward = peer === undefined ? trustProxy.length > 0 : isTrusted(peer)
     if (!mayForward || forwarded === null) return peer === undefined ? UNKNOWN_CLIENT : prefix(peer)
     let client = peer
@@ -41,8 +41,8 @@ export function clientKey(trustProxy: readonly string[]): (peer: Peer) => string
 }
 
 /**
- * The client that a proxy says it stands for, when nothing says that the proxy is to be believed: enough to keep its
- * visitors apart where one of them guesses secrets, and never enough to lift a limit. Undefined without such a proxy.
+ * The client that an untrusted proxy says it forwards for. That is enough to keep its visitors apart if one
+ * of them guesses secrets, and never enough to lift a limit. Undefined without such a proxy.
  */
 export function untrustedClient(trustProxy: readonly string[]): (peer: Peer) => string | undefined {
   return ({ socket, forwarded }) => {
@@ -84,7 +84,7 @@ function holds(list: BlockList, address: string): boolean {
   return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
 
-/** An address without port, brackets, zone or IPv4-in-IPv6 dress; undefined when it is none. */
+/** An address without port, brackets, zone or IPv4-in-IPv6 form; undefined if the text is not an address. */
 function plain(text: string): string | undefined {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   const address = bare.replace(/%.*$/, '')
@@ -92,7 +92,7 @@ function plain(text: string): string | undefined {
   return isIP(mapped ?? address) === 0 ? undefined : (mapped ?? address)
 }
 
-/** IPv6 customers hold whole prefixes: all of a /56 count as one. */
+/** The part of an address that counts as one client: IPv6 customers hold whole prefixes, so a /56. */
 function prefix(address: string): string {
   if (isIPv4(address)) return address
   const [head = '', tail] = address.split('::')

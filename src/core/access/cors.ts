@@ -1,7 +1,7 @@
 /** Until origins are configured, only pages served from this machine may call (CONTRACT §2, site). */
 const LOCALHOST = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/
 
-/** May a page of this origin call? Compared as serialised origins (RFC 6454 §6.2), never by prefix. */
+/** Whether a page of an origin may call. Compared as serialized origins (RFC 6454 §6.2), never by prefix. */
 export function originPolicy(configured: readonly string[] | undefined): (origin: string) => boolean {
   const allowed = new Set(configured)
   return configured === undefined ? (origin) => LOCALHOST.test(origin) : (origin) => allowed.has(origin)

@@ -5,7 +5,9 @@ import type { TokenVerification } from '../env/settings.ts'
 import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
 
-/** Who asks: a person with an account, or a back end of the platform's own (the service role). */
+/**
+ * The sender of a request: a person with an account, or a back end of the platform's own (the service role).
+ */
 export type Identity =
   | {
       readonly kind: 'person'
@@ -17,8 +19,8 @@ export type Identity =
   | { readonly kind: 'service' }
 
 /**
- * Identifies the sender of a request; undefined: nobody known. Rejects with `unavailable` when that cannot be found
- * out now: an outage of the key server must not look like a wrong token.
+ * Identifies the sender of a request; undefined if nobody is known. Rejects with `unavailable` when that
+ * cannot be found out now, because an outage of the key server must not look like a wrong token.
  */
 export type Identify = (request: Request) => Promise<Identity | undefined>
 
@@ -40,7 +42,7 @@ export function jwtIdentify({
 }: {
   readonly tokens: TokenVerification | undefined
   readonly clock: Clock
-  /** What every token must name, where it is set; the service's too. */
+  /** The audience and issuer that every token must name if they are set, even one of the service role. */
   readonly claims?: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
   /** How long a key set is used before it is asked for anew. */
   readonly keyLifeMs?: number
@@ -85,7 +87,7 @@ async function openVerifier({
             const dated = { ...options, currentDate: new Date(clock.now()) }
             const [first, ...others] = keys.map((key) => () => jose.jwtVerify(token, key, dated))
             if (first === undefined) throw new TypeError('a secret holds at least one value')
-            // The one before is asked only for a signature that is not of the newest.
+            // An older secret is tried only if the newest did not make the signature.
             return others.reduce(
               (verified, next) =>
                 verified.catch((error: unknown) => {
@@ -132,7 +134,7 @@ function isTokenFault(error: unknown): boolean {
   return TOKEN_FAULTS.has(codeOf(error))
 }
 
-/** What jose says of a token that is not good; everything else is a fault of ours or of the key server. */
+/** The codes of jose's errors about a bad token. Any other error is a fault of ours or of the key server. */
 const TOKEN_FAULTS: ReadonlySet<string> = new Set([
   'ERR_JOSE_ALG_NOT_ALLOWED',
   'ERR_JOSE_NOT_SUPPORTED',
@@ -149,13 +151,16 @@ const TOKEN_FAULTS: ReadonlySet<string> = new Set([
 function identityOf(claims: Readonly<Record<string, unknown>>): Identity | undefined {
   if (claims.role === 'service_role') return { kind: 'service' }
   const { role, sub, email, email_verified: verified } = claims
-  // Strictly: a claim that is there and is not plainly true was not verified, and `anon` is the role of nobody.
+  // Strictly: a claim that is present and not plainly true was not verified, and `anon` is nobody's role.
   if (role === 'anon' || (verified !== undefined && verified !== true)) return undefined
   if (typeof sub !== 'string' || typeof email !== 'string') return undefined
   return parseIdentity({ kind: 'person', subject: sub, email })
 }
 
-/** An identity as given from outside, held to what the platform mails and stores; undefined when it is not usable. */
+/**
+ * An identity from outside, checked against what the platform can mail and store; undefined if it cannot be
+ * used.
+ */
 export function parseIdentity(identity: Identity): Identity | undefined {
   if (identity.kind === 'service') return { kind: 'service' }
   const { subject, email } = identity

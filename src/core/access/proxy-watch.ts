@@ -2,12 +2,12 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { isNearby, type Peer, untrustedClient } from './client.ts'
 
-/** Remembers this long that a proxy was seen. */
+/** How long a proxy counts as seen. */
 const MEMORY_MS = 60 * 60 * 1000
 
 /**
- * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client. All its
- * visitors then count as one, which is a degradation that nobody would see otherwise.
+ * Notices a proxy that TRUST_PROXY does not name: a machine nearby that forwards for more than one client.
+ * All its visitors then count as one client, which nobody would notice otherwise.
  */
 export function createProxyWatch({
   trustProxy,

@@ -19,21 +19,24 @@ export const REFUSALS: Readonly<Record<Refusal, string>> = {
 export interface BudgetKeeper {
   /** Why nothing of this client can be stored now; undefined when it can. */
   refusal(store: Pick<AnalyticsStore, 'usage'>, client: string | undefined): Promise<Refusal | undefined>
-  /** Bytes were stored for a client. */
+  /** Counts bytes that were stored for a client. */
   spend(bytes: number, client: string | undefined): void
-  /** Reads the usage anew, for who looks and stores nothing. */
+  /** Reads the usage anew, for callers that store nothing. */
   look(store: Pick<AnalyticsStore, 'usage'>): Promise<AnalyticsUsage>
-  /** Why nothing of anybody is stored, as it was last seen. */
+  /** Why nobody's events are stored, as last seen; undefined while there is room. */
   full(): Exclude<Refusal, 'client'> | undefined
 }
 
-/** One client gets this part of a day, so that one that floods leaves the day to the others. */
+/**
+ * One client may use a day's budget divided by this, so that a client that floods leaves most of it to
+ * others.
+ */
 const CLIENT_PART = 8
-/** More clients than this in a day share one share. */
+/** Clients beyond this number in a day share one share. */
 const MOST_CLIENTS = 10_000
 /** Usage is read this often; in between, this process adds what it stores itself. */
 const READ_EVERY_MS = 10_000
-/** Of the disk, what analytics leave to everything else: this, or a fifth of a small disk. */
+/** The free disk space that analytics leave to everything else: this, or a fifth of a small disk. */
 const DISK_RESERVE_BYTES = 1024 ** 3
 const DISK_RESERVE_PART = 5
 

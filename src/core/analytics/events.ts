@@ -26,8 +26,10 @@ export const MOST_EVENTS = 500
 export const MOST_PROPERTIES = 20
 /** Strings are cut to this many characters (code points). */
 export const LONGEST_STRING = 64
-/** A longer name of a property is no name. In UTF-16 units. */
+/** A property with a longer name is left out. In UTF-16 units. */
 export const LONGEST_KEY = 64
 
-/** In local storage, with any value but `0` and `false`: analytics and error reporting are off. */
+/**
+ * The key in local storage that turns off analytics and error reporting, with any value but `0` and `false`.
+ */
 export const OPT_OUT_KEY = 'platform.optOut'

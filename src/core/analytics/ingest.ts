@@ -6,9 +6,9 @@ import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import { createSanitiser, type DropReason } from './sanitise.ts'
 import type { AnalyticsStore, DayCount } from './store.ts'
 
-/** What is stored is kept for 13 months: a year, and the month to compare it with. */
+/** How long events are kept: 13 months, which is a year and the month to compare it with. */
 export const RETENTION_DAYS = 395
-/** A device's clock may run ahead so far; what comes from later is a wrong clock. */
+/** How far ahead a device's clock may run. A later event comes from a wrong clock. */
 const AHEAD_MS = DAY_MS
 
 export interface Batch {
@@ -39,11 +39,11 @@ export interface Ingest {
     batch: Batch,
     options: { readonly objects: boolean; readonly client?: string | undefined },
   ): Promise<IngestAnswer>
-  /** Bytes that are stored; undefined when nothing is. */
+  /** The bytes that are stored; undefined without a store. */
   size(): Promise<number | undefined>
-  /** Why events are not stored now, as it was last seen. */
+  /** Why events are not being stored, as last seen; undefined while there is room. */
   full(): string | undefined
-  /** Removes what has been kept for its time. */
+  /** Deletes events that have been kept long enough. */
   prune(): Promise<void>
 }
 
@@ -58,14 +58,17 @@ export function createIngest({
   readonly events: readonly EventDefinition[]
   readonly budget: AnalyticsBudget
   readonly clock: Clock
-  /** Told of every batch that was not stored for want of room. */
+  /** Called for every batch that was not stored for lack of room. */
   readonly onRefused?: (refusal: Refusal) => void
 }): Ingest {
   const sanitise = createSanitiser(kinds)
   const keeper = createBudget({ budget, clock })
   const oldest = (now: number) => now - RETENTION_DAYS * DAY_MS
   let prunedOn: number | undefined
-  /** Once a day beside the answers, for a platform that nothing schedules; a failure is tried with the next batch. */
+  /**
+   * Prunes once a day without delaying an answer, for a platform without a schedule. A failure is retried
+   * with the next batch.
+   */
   const pruneDaily = (store: AnalyticsStore, now: number) => {
     const day = Math.floor(now / DAY_MS)
     if (prunedOn === day) return
@@ -97,7 +100,7 @@ export function createIngest({
       if (events.length === 0) return { ...answer, stored: false, reason: 'no event is left to store' }
       const store = await destination.store()
       const refusal = await keeper.refusal(store, client)
-      // Looked at before the answer too: what is full stays full until old batches go.
+      // Prune after this refusal too: a full store stays full until old batches are deleted.
       if (refusal === 'total') pruneDaily(store, now)
       if (refusal !== undefined) {
         onRefused(refusal)
@@ -129,12 +132,12 @@ export function createIngest({
   }
 }
 
-/** A digest and not the id: what a client wrote there is not kept. */
+/** A digest of a batch's id, because what a client wrote there is not kept. */
 function digest(id: string): Uint8Array {
   return createHash('sha256').update(id).digest().subarray(0, 16)
 }
 
-/** A row for each day and kind: a batch may be scattered over months, and this is done for every event. */
+/** Counts events by day and kind. It runs for every event, and a batch may be scattered over months. */
 function countByDay(events: readonly AnalyticsEvent[]): DayCount[] {
   const days = new Map<number, Map<string, number>>()
   for (const { kind, at } of events) {

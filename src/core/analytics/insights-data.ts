@@ -6,14 +6,14 @@ import type { InsightsDefinition, InsightsSection } from './insights-definition.
 export interface InsightsData {
   readonly events: readonly EventDefinition[]
   readonly sections: readonly InsightsSection[]
-  /** `at` counts from the moment at which the page is looked at, so it is negative. */
+  /** Sample events. `at` counts from the moment at which the page is viewed, so it is negative. */
   readonly sample: readonly AnalyticsEvent[]
 }
 
-/** The same, with what the script says. */
+/** The same, with the texts of the script. */
 export interface InsightsPageData extends InsightsData {
   readonly texts: Messages['insights']['script']
-  /** Of the texts: numbers and dates are written in it. */
+  /** The language of the texts, in which numbers and dates are written too. */
   readonly language: string
 }
 

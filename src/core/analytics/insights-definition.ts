@@ -21,7 +21,7 @@ export interface InsightsSection {
   readonly by?: readonly string[]
   readonly rowHead: string
   readonly columns: readonly InsightsColumn[]
-  /** Rows by their names, or those with most in the first column first. By name when left out. */
+  /** Orders rows by name, or puts those with the most in the first column first. Default: by name. */
   readonly order?: 'name' | 'most'
   /** Draws the first column as bars too. */
   readonly bars?: boolean

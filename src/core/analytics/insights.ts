@@ -32,7 +32,9 @@ export interface InsightsInput {
   readonly dayOf: (time: number) => string
 }
 
-/** A device whose clock once stood at 1970 would otherwise draw twenty thousand days. */
+/**
+ * The most days that are drawn. A device whose clock once stood at 1970 would otherwise draw twenty thousand.
+ */
 const MOST_DAYS = 730
 
 /** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
@@ -101,7 +103,7 @@ function tablesOf(
   }))
 }
 
-/** What is known of the events in one cell. */
+/** What the events of one cell add up to. */
 interface Values {
   count: number
   sum: number
@@ -158,7 +160,10 @@ function calendar(from: string, to: string): string[] {
   return days
 }
 
-/** Calendar days, so that a night with 23 or 25 hours makes no difference. */
+/**
+ * The day that is `by` days later. Counted in calendar days, so that a day of 23 or 25 hours makes no
+ * difference.
+ */
 function shifted(day: string, by: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + by * DAY_MS).toISOString().slice(0, 10)
 }

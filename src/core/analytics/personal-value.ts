@@ -1,6 +1,6 @@
 /**
- * What has the form of an e-mail address, anywhere in a text. Without anchors, so that cutting a text can never make an
- * address of what was none before.
+ * The form of an e-mail address, anywhere in a text. It has no anchors, so a cut text never matches where the
+ * whole one did not.
  */
 const ADDRESS = /[^\s@＠](?:@|＠|%40)[^\s@＠]/i
 /** An address for people's eyes: `anna (at) example (dot) com`. */
@@ -28,24 +28,27 @@ const PHONE =
   /(?:^|[^\p{L}\p{N}.])(?:(?:\+|00)[1-9](?:[\s()./-]{0,2}\d){6,14}|0[1-9](?:[\s()/-]{0,2}\d){7,11}|\(\d{2,5}\)(?:[\s./-]{0,2}\d){5,10}|\d{3}[-.\s]\d{3}[-.\s]\d{4})(?!\d)/u
 const NATIONAL_NUMBER = /(?:^|\D)\d{3}-\d{2}-\d{4}(?!\d)/
 const DIGITS = /\d(?:[\s-]?\d){12,18}/g
-/** Of the networks that issue cards; milliseconds since 1970 begin with 1. */
+/** The numbers of networks that issue cards. None begins with 1, as milliseconds since 1970 do. */
 const CARD =
   /^(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6\d{15,18})$/
 const IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?:[\s-]?[A-Z0-9]){11,30}/giu
-/** Encoded text is looked through this deep. */
+/** How many layers of encoding are undone. */
 const LAYERS = 3
 /**
  * A run of base64 whose first and fourth byte may be printable ASCII: a first sextet of such a byte is 8 to 31, which is
  * `I` to `f`. Most words are no such run, and need not be decoded.
  */
 const BASE64 = /(?<![A-Za-z0-9+/_-])(?:[I-Za-f][A-Za-z0-9+/_-]{3}){2}[A-Za-z0-9+/_-]*={0,2}/g
-/** What is kept of a text is far shorter; beyond this only addresses are looked for. */
+/** How much of a text is searched. Far less is kept of it; beyond this, only addresses are looked for. */
 const LOOKED_AT = 512
 
-/** No shape below is as short. */
+/** No form below is shorter than this. */
 const SHORTEST = 8
 
-/** Is this value personal by its shape: an address, a phone, a card, an account, a token, a key; also encoded? */
+/**
+ * Whether a value has a personal form, even encoded: an address, a phone, card or account number, a token, a
+ * key.
+ */
 export function isPersonalValue(text: string): boolean {
   if (ADDRESS.test(text)) return true
   // Too short for anything below, as most values are.
@@ -60,7 +63,7 @@ export function isPersonalValue(text: string): boolean {
   return false
 }
 
-/** A card's number is one as a number, too. */
+/** Whether a number is that of a card. */
 export function isPersonalNumber(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 1e12 && isCard(String(value))
 }
@@ -81,10 +84,10 @@ function isPersonalShape(text: string): boolean {
 }
 
 const ASCII = /^[\x20-\x7e]*$/
-/** No phone or account has fewer. */
+/** No phone or account number has fewer digits. */
 const FEWEST_DIGITS = 7
 
-/** By hand: most values have next to none, and the expressions for numbers are the dear ones. */
+/** Counts digits in a loop: most values have next to none, and the expressions for numbers are slow. */
 function digitsIn(text: string): number {
   let count = 0
   for (let index = 0; index < text.length; index += 1) {
@@ -94,7 +97,7 @@ function digitsIn(text: string): number {
   return count
 }
 
-/** One layer of percent-encoding, character references and escapes less. */
+/** Undoes one layer of percent-encoding, character references and escapes. */
 function decoded(text: string): string {
   if (!/[%&\\]/.test(text)) return text
   return text
@@ -108,17 +111,20 @@ function decoded(text: string): string {
     .replace(/\\(?:u00|x)([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(String(hex), 16)))
 }
 
-/** Runs of base64 whose content is printable ASCII. An id of random bytes is none: they are seldom all printable. */
+/**
+ * The contents of base64 runs that are printable ASCII. An id of random bytes is left out, because it seldom
+ * is.
+ */
 function decodedBase64(text: string): string[] {
   return (text.match(BASE64) ?? []).flatMap((run) => {
     const bare = run.replace(/=+$/, '').replace(/-/g, '+').replace(/_/g, '/')
-    // One character more than whole bytes is no base64, and would be a throw for each such word.
+    // A last character beyond whole bytes is not base64, and `atob` would throw for each such word.
     const inner = atob(bare.length % 4 === 1 ? bare.slice(0, -1) : bare)
     return ASCII.test(inner) ? [inner, decoded(inner)] : []
   })
 }
 
-/** Zeros and ones alone are a string of bits. */
+/** Whether a text has a phone number. Zeros and ones alone are a string of bits. */
 function isPhone(text: string): boolean {
   return /[2-9]/.test(PHONE.exec(text)?.[0] ?? '')
 }

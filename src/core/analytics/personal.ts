@@ -89,7 +89,7 @@ export const PERSONAL_PARTS = [
   ...['اسم', 'بريد', 'هاتف', 'عنوان', 'नाम', 'ईमेल', 'फोन', 'पता'],
 ] as const
 
-/** Personal as a word of their own only: `ip` in `client_ip`, not in `script`. */
+/** Personal only as a word of their own: `ip` in `client_ip`, not in `script`. */
 export const PERSONAL_WORDS = [
   ...['name', 'nom', 'naam', 'tel', 'fax', 'mobile', 'handy', 'movil', 'cell'],
   ...[
@@ -128,7 +128,7 @@ export const PERSONAL_WORDS = [
   ],
 ] as const
 
-/** What may have a name without being a person: `lesson_name` stays, `teacher_name` goes. */
+/** Things whose name is not personal: `lesson_name` stays, `teacher_name` goes. */
 export const NAMED_THINGS = [
   ...[
     'lesson',

@@ -24,7 +24,10 @@ export type DropReason =
 
 /** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
 const LAST_TIME = 8.64e15
-/** Names come again and again: each is judged once, up to a number that a flood of names cannot exceed. */
+/**
+ * What was decided about each property name. Names repeat, so each is judged once; a limit keeps a flood of
+ * names from filling the memory.
+ */
 const VERDICTS = new Map<string, DropReason | ''>()
 const MOST_VERDICTS = 1000
 
@@ -68,7 +71,7 @@ function sanitiseEvent(
     else if (count === MOST_PROPERTIES) drop('property_limit')
     else {
       count += 1
-      // valueFault has left strings, finite numbers and booleans.
+      // valueFault has refused everything but strings, finite numbers and booleans.
       const clean = properties[key] as PropertyValue
       kept[key] = typeof clean === 'string' ? cut(clean) : clean
     }
@@ -99,7 +102,10 @@ function keyFault(key: string): DropReason | undefined {
   return fault
 }
 
-/** A name begins with a letter; `constructor` and what else every object has are no names, nor are data used as keys. */
+/**
+ * Whether a key is a name: it begins with a letter and is nothing that every object has, such as
+ * `constructor`. Data used as a key is not a name.
+ */
 function isName(key: string): boolean {
   return /^\p{L}[\p{L}\p{M}\p{N} ._-]*$/u.test(key) && !(key in {})
 }
@@ -107,7 +113,7 @@ function isName(key: string): boolean {
 function valueFault(value: unknown): DropReason | undefined {
   if (typeof value === 'string') {
     const kept = cut(value)
-    // What is kept is judged as well: cutting can make a number of what was none before.
+    // Judge what is kept as well: cutting can leave a number where there was none before.
     const personal = isPersonalValue(value) || (kept !== value && isPersonalValue(kept))
     return personal ? 'property_personal' : undefined
   }
@@ -115,7 +121,10 @@ function valueFault(value: unknown): DropReason | undefined {
   return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
 }
 
-/** To 64 code points: cutting UTF-16 units could split a pair, and a lone half would change again when stored. */
+/**
+ * Cuts a text to 64 code points. Cutting UTF-16 units could split a pair, and a lone half would change again
+ * when stored.
+ */
 function cut(text: string): string {
   if (text.length > LONGEST_STRING) {
     let end = 0

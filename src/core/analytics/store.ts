@@ -20,7 +20,7 @@ export interface StoredBatch {
   readonly receivedAt: number
   /** Sanitised, not empty. */
   readonly events: readonly AnalyticsEvent[]
-  /** Of these events. */
+  /** The counts of these events. */
   readonly counts: readonly DayCount[]
 }
 
@@ -47,7 +47,9 @@ export interface AnalyticsStore {
   append(
     batch: StoredBatch,
   ): Promise<{ readonly kind: 'stored'; readonly bytes: number } | { readonly kind: 'repeated' }>
-  /** Cheap: a row a day is added up. `day` counts from 1970, in UTC. */
+  /**
+   * The usage in total and of one day, which counts from 1970 in UTC. Cheap: it adds up one row for each day.
+   */
   usage(day: number): Promise<AnalyticsUsage>
   /** By day, then by kind; `since` is a day and included. */
   counts(since: string | undefined): Promise<readonly DayCount[]>

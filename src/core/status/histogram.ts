@@ -7,10 +7,10 @@ export type Histogram = ReadonlyMap<number, number>
 const ACCURACY = 0.01
 const GAMMA = (1 + ACCURACY) / (1 - ACCURACY)
 const LOG_GAMMA = Math.log(GAMMA)
-/** Values outside are counted at these ends, which bounds a histogram to about a thousand buckets. */
+/** Values outside are counted at these ends, which limits a histogram to about a thousand buckets. */
 const SMALLEST_MS = 0.01
 const LARGEST_MS = 60 * 60 * 1000
-/** Makes every bucket a number from 0, so that a difference of two fits a byte more often than not. */
+/** Makes bucket numbers begin at 0, so that the difference of two mostly fits in a byte. */
 const FIRST = Math.ceil(Math.log(SMALLEST_MS) / LOG_GAMMA)
 
 export const EMPTY: Histogram = new Map()
@@ -47,7 +47,10 @@ export function quantile(histogram: Histogram, q: number): number | undefined {
   return undefined
 }
 
-/** Bucket differences and counts as LEB128 numbers: two or three bytes a bucket. */
+/**
+ * Packs a histogram as differences of buckets and counts, in LEB128 numbers: two or three bytes for each
+ * bucket.
+ */
 export function encode(histogram: Histogram): Uint8Array {
   const bytes: number[] = []
   const write = (value: number) => {
@@ -64,7 +67,7 @@ export function encode(histogram: Histogram): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** What `encode` wrote; bytes that end within a number lose that bucket only. */
+/** Unpacks what `encode` wrote. Bytes that end within a number lose only that bucket. */
 export function decode(bytes: Uint8Array): Histogram {
   const histogram = new Map<number, number>()
   let at = 0

@@ -6,9 +6,9 @@ import type { Histogram } from './histogram.ts'
 /** How long days and incidents are kept; hours only serve the last day's figures. */
 export const DAYS_KEPT = 90
 export const HOURS_KEPT = 25
-/** The newest of one probe: a probe that flaps for 90 days must not fill the disk. */
+/** The newest incidents that are kept for one probe: one that flaps for 90 days must not fill the disk. */
 export const INCIDENTS_KEPT_PER_PROBE = 200
-/** A fault that was last seen longer ago than this is over: what comes after a silence is another one. */
+/** A fault last seen longer ago than this is over. Trouble after such a silence is another incident. */
 export const SAME_INCIDENT_MS = 10 * 60 * 1000
 
 /** The name of a service's own line, beside those of its probes. */
@@ -20,9 +20,12 @@ export interface Observation {
   readonly probe: string
   readonly state: ProbeState
   readonly reason: string | undefined
-  /** Of an answer; undefined when nothing live was asked, or nothing answered. */
+  /** The latency of an answer; undefined when nothing live was asked, or nothing answered. */
   readonly latencyMs: number | undefined
-  /** UTC milliseconds that count for a state; undefined when nothing is known of the time before (a gap). */
+  /**
+   * The time that counts for a state, in UTC milliseconds; undefined after a gap, when nothing is known about
+   * it.
+   */
   readonly credit: { readonly state: ProbeState; readonly from: number; readonly to: number } | undefined
 }
 
@@ -57,7 +60,7 @@ export interface Series {
 export interface Incident {
   readonly service: Service
   readonly probe: string
-  /** The worst it came to. */
+  /** The worst state that it reached. */
   readonly state: 'degraded' | 'failing'
   readonly reason: string | undefined
   readonly beganAt: number
@@ -65,7 +68,7 @@ export interface Incident {
   readonly endedAt: number | undefined
 }
 
-/** An incident at its cause; what only followed from it is named in `feltBy`. */
+/** An incident at its cause. `feltBy` names what only followed from it. */
 export interface RootIncident extends Incident {
   readonly lengthMs: number
   /** Services whose probe of the failing one failed at the same time. */
@@ -73,9 +76,9 @@ export interface RootIncident extends Incident {
 }
 
 export interface Recorded {
-  /** The incidents of all replicas, where they share a store; in place of those that this one saw. */
+  /** The incidents of all replicas if they share a store, in place of those that this one saw. */
   readonly shared?: readonly RootIncident[]
-  /** What operators announced and is not over. */
+  /** Operators' announcements that are not over. */
   readonly announcements?: readonly Announcement[]
   readonly series: readonly Series[]
   /** Newest first. */
@@ -92,7 +95,7 @@ export interface Recorded {
 export interface History {
   /** False: it ends with the process. */
   readonly persistent: boolean
-  /** UTC milliseconds; what is recorded before is the sample data of a demo, and pages say so. */
+  /** Everything recorded before this is the sample data of a demo, and pages say so. UTC milliseconds. */
   readonly sampleUntil?: number
   /** One transaction: a killed process loses at most the round that was being written. */
   record(round: Round): Promise<void>
@@ -102,10 +105,12 @@ export interface History {
 
 /** A history that several machines record into. */
 export interface SharedHistory {
-  /** `now`, where the round is recorded later than it was looked at. */
+  /** `now` is when the round is recorded, if that is later than it was observed. */
   record(round: Round, options: { readonly recorder: string; readonly now?: number }): Promise<void>
   read(now: number): Promise<Recorded>
-  /** Takes over what one machine recorded by itself, unless there is a record already; true: it was taken. */
+  /**
+   * Takes over what one machine recorded on its own, unless there is a record already; true if it was taken.
+   */
   seed(past: () => Promise<Recorded>, now: number): Promise<boolean>
   close(): Promise<void>
 }

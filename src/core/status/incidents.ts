@@ -1,10 +1,16 @@
 import type { Service } from '../service.ts'
 import type { Incident, RootIncident } from './history.ts'
 
-/** Two looks of a minute and their own time: who notices a fault of its neighbour notices it within this. */
+/**
+ * A service notices trouble of its neighbor within this time: two rounds a minute apart, and the time they
+ * take.
+ */
 const NOTICE_MS = 3 * 60 * 1000
 
-/** Tells causes from followers: `agent: api` while the API itself was failing says nothing of its own. */
+/**
+ * Separates causes from what follows: `agent: api` while the API itself was failing is no incident of its
+ * own.
+ */
 export function rootIncidents(
   incidents: readonly Incident[],
   now: number,
@@ -20,7 +26,7 @@ export function rootIncidents(
             follower.beganAt <= end(cause) + NOTICE_MS,
         )
       : []
-  // A follower's cause can follow itself: web notices the agent, which notices the API.
+  // A cause can itself follow from another: web notices the agent, which notices the API.
   const rootsOf = (incident: Incident, seen: readonly Incident[] = []): Incident[] => {
     const causes = causesOf(incident).filter((cause) => !seen.includes(cause))
     return causes.length === 0 ? [incident] : causes.flatMap((cause) => rootsOf(cause, [...seen, incident]))
@@ -39,7 +45,10 @@ export function rootIncidents(
   return joinObservers(roots).map((one) => ({ ...one, lengthMs: Math.max(0, end(one) - one.beganAt) }))
 }
 
-/** One outage that several services saw in their probes of the same name is one incident: of the first that saw it. */
+/**
+ * Joins what several services saw in probes of the same name: one outage is one incident, of the first that
+ * saw it.
+ */
 function joinObservers(roots: readonly RootIncident[]): RootIncident[] {
   const joined: RootIncident[] = []
   for (const one of roots.toSorted((a, b) => a.beganAt - b.beganAt)) {

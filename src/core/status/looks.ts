@@ -4,19 +4,22 @@ import type { Observation } from './history.ts'
 
 const LENGTHS = [HOUR_MS, DAY_MS] as const
 const LONGEST_REASON = 200
-/** What another machine saw outweighs better news for this long: a look and its own time. */
+/**
+ * How long trouble that another machine saw outweighs better news: the time between two looks, and the time
+ * they take.
+ */
 const STANDS_MS = 75_000
-/** A mark further ahead than this was left by a clock that was wrong. */
+/** A mark further ahead than this was left by a wrong clock. */
 const AHEAD_MS = 150_000
 /** Bits of `seen`. */
 export const SEEN: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
 const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
 
-/** What is kept of a probe beside its hours and days. */
+/** What is kept about a probe besides its hours and days. */
 export interface SeriesMark {
   /** UTC milliseconds of the last look of any machine. */
   readonly at: number
-  /** The time up to here is counted. */
+  /** Time has been counted up to here. */
   readonly countedTo: number
   readonly state: ProbeState
   readonly reason: string | null
@@ -40,8 +43,8 @@ export function floor(at: number, length: number): number {
 }
 
 /**
- * What one look changes. Machines that share a record look at the same probe, each in its own minute: time is counted
- * once, by the first that comes, and in the worse state where they differ.
+ * What one look changes. Machines that share a record look at the same probe, each in its own minute: time is
+ * counted once, by the first machine to record it, and as the worse state if they differ.
  */
 export function followLook(
   { state, reason: said, latencyMs, credit }: Observation,
@@ -78,7 +81,7 @@ export function followLook(
       const current = floor(at, length)
       const deltas: PeriodDelta[] = []
       let begin = from ?? at
-      // What lies before the hour or the day that `at` is in.
+      // First the periods before the hour or the day that `at` is in.
       while (credit !== undefined && counted !== undefined && begin < Math.min(current, credit.to)) {
         const start = floor(begin, length)
         const until = Math.min(credit.to, start + length)

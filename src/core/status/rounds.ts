@@ -2,9 +2,9 @@ import type { HealthReport, ProbeState } from '../health/probe.ts'
 import type { Service } from '../service.ts'
 import { type Observation, type Round, WHOLE } from './history.ts'
 
-/** Between two looks further apart than this nobody looked: a gap, not a state that went on. */
+/** If two looks are further apart than this, the time between them is a gap, not a state that lasted. */
 const LONGEST_CREDIT_MS = 150_000
-/** Wall clock and monotonic clock disagree by more: the clock was set, or the machine slept. */
+/** If the wall clock and the monotonic clock differ by more, the clock was set or the machine slept. */
 const CLOCK_STEP_MS = 5000
 
 export interface RoundInput {

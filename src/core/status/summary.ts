@@ -6,7 +6,7 @@ import { count, type Histogram, merge, quantile } from './histogram.ts'
 import { DAYS_KEPT, type Period, type Recorded, type RootIncident, type Series, WHOLE } from './history.ts'
 import { rootIncidents } from './incidents.ts'
 
-/** Older than this, a look says nothing of now: two were missed. */
+/** A look older than this says nothing about now: two were missed. */
 const FRESH_MS = 3 * 60 * 1000
 
 /** `unknown`: nothing was recorded lately. */
@@ -19,7 +19,9 @@ export interface Window {
   readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
   /** Time without data, or while the probe was not configured. */
   readonly noDataMs: number
-  /** Degraded counts as up: it answers. By time, of the time with data; undefined without any. */
+  /**
+   * The part of the time with data in which it answered, so degraded counts as up; undefined without data.
+   */
   readonly uptime: number | undefined
   /** Milliseconds, of the checks that were answered. */
   readonly latency:
@@ -51,7 +53,9 @@ export interface Line {
 
 export interface ServiceStatus {
   readonly service: Service
-  /** The service whose probe of it is shown, because it does not run in a process that records. */
+  /**
+   * The service whose probe of this one is shown, because this one does not run in a process that records.
+   */
   readonly seenFrom: Service | undefined
   readonly whole: Line
   readonly probes: readonly Line[]
@@ -71,9 +75,9 @@ export interface Summary {
   readonly services: readonly ServiceStatus[]
   /** Newest first; one that follows from another is in the other's `feltBy`. */
   readonly incidents: readonly RootIncident[]
-  /** What operators announced and is not over: what goes on, then what is planned. */
+  /** Operators' announcements that are not over: current ones, then planned ones. */
   readonly announcements: readonly Announcement[]
-  /** More than one build serves at this moment. */
+  /** Whether more than one build is serving at this moment. */
   readonly skew: boolean
 }
 
@@ -134,7 +138,7 @@ function line(series: Series, now: number): Line {
   return {
     service: series.service,
     probe: series.probe,
-    // What is not configured is so whether anybody looks or not.
+    // A probe that is not configured stays so, whether anybody looks or not.
     state: fresh || series.last.state === 'skipped' ? series.last.state : 'unknown',
     reason: series.last.reason,
     checkedAt: series.last.at,

@@ -33,7 +33,7 @@ function short(names: readonly string[], more: (count: number) => string): strin
   return names.length <= NAMED + 1 ? [...names] : [...names.slice(0, NAMED), more(names.length - NAMED)]
 }
 
-/** A probe of another service that is itself in trouble: its own lines give the cause. */
+/** Whether a probe only follows another service in trouble, whose own lines give the cause. */
 function follows(probe: Line, summary: Summary, labels: Labels): boolean {
   const neighbour = labels.isService(probe.probe)
     ? summary.services.find(({ service }) => service === probe.probe)

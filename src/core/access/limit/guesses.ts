@@ -2,20 +2,21 @@ import type { RateLimitDecision } from './limiter.ts'
 import type { LocalLimiter } from './local.ts'
 import type { Policy } from './policy.ts'
 
-/** A request that brought a secret, until it is known whether the secret was right. */
+/** A request with a secret, until it is known whether the secret is right. */
 export interface Attempt {
   readonly allowed: true
-  /** Said once; what is said later changes nothing. */
+  /** Call it once the answer is known. Only the first call counts. */
   settle(wrong: boolean): void
 }
 
-/** Keeps wrong secrets within a quota, also those that are being looked at (docs/limits.md). */
+/** Keeps wrong secrets within a quota, including those still being checked (docs/limits.md). */
 export interface Guesses {
-  /** What would be said now, without a wait. */
+  /** The decision at this moment, without waiting. */
   look(client: string): RateLimitDecision
   /**
-   * Lets no more requests be looked at than may still be wrong; the others wait until one of these is known to be right
-   * or wrong. Without it every guess of a burst is looked at before the first one counts.
+   * Lets only as many requests be checked at once as may still be wrong. The others wait until one of these
+   * is known to be right or wrong. Otherwise a burst of guesses would all be checked before the first one
+   * counts.
    */
   admit(client: string): Promise<Attempt | RateLimitDecision>
   /** How many clients have attempts under way. */
@@ -58,7 +59,7 @@ export function createGuesses({
         const verdict = look(client)
         if (!verdict.allowed) return verdict
         const mine = underway.get(client)
-        // One more than remains after this one.
+        // One more than `remaining`, which does not include this attempt.
         if (mine === undefined || mine.count <= verdict.remaining) return begin(client)
         await new Promise<void>((resolve) => mine.waiting.push(resolve))
       }

@@ -1,7 +1,7 @@
 import type { GcraResult } from './gcra.ts'
 import type { Policy } from './policy.ts'
 
-/** A count, and the policy it was made under (half the asked one while a shared store is down). */
+/** A decision, and the policy it was made under (half the requested one while a shared store is down). */
 export interface RateLimitDecision extends GcraResult {
   readonly policy: Policy
 }

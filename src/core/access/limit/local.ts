@@ -4,7 +4,7 @@ import type { Policy } from './policy.ts'
 
 /** About 10 MB at the most; a client that is pushed out starts with a full quota. */
 const MOST_CLIENTS = 50_000
-/** A new client clears away this many of the oldest that have expired: no timer, no sweep, no pause. */
+/** Each new client removes this many of the oldest that have expired: no timer, no sweep, no pause. */
 const CLEARED_AT_ONCE = 2
 
 export interface LocalLimiter extends RateLimiter {

@@ -6,7 +6,7 @@ import { type LocalLimiter, localLimiter } from './local.ts'
 import type { Policy } from './policy.ts'
 import { type SharedCounter, sharedCounter } from './shared.ts'
 
-/** A visitor notices no more than this; then the count is made here. */
+/** A visitor does not notice a wait up to this. After it, this process counts. */
 const TIMEOUT_MS = 250
 const RETRY_MS = 2000
 
@@ -30,8 +30,8 @@ export function openLimiter({ sharedStore, clock, log }: LimiterOptions): RateLi
 }
 
 /**
- * The shared count while it can be had. When the store is slow or down, one warning, and this process counts at half
- * the quota (it does not know what the others let through) until the store answers again.
+ * Counts in the shared store while it answers. When it is slow or down, this process logs one warning and
+ * counts at half the quota (it does not know what the others let through) until the store answers again.
  */
 export function withFallback({
   shared,
@@ -50,7 +50,7 @@ export function withFallback({
   const closing = new AbortController()
   let down = false
 
-  /** Asks in the background, so that no visitor waits for a store that is down. */
+  /** Waits for the store in the background, so that no visitor waits for one that is down. */
   async function comeBack(): Promise<void> {
     for (;;) {
       await clock.sleep(RETRY_MS, closing.signal)
@@ -71,7 +71,7 @@ export function withFallback({
       'limiter_fallback',
       'the shared store does not answer: rate limits count in this process, at half the quota, until it does',
     )
-    // Ends without a word when the limiter is closed.
+    // Rejects only when the limiter is closed.
     comeBack().catch(() => {})
   }
 

@@ -29,7 +29,7 @@ export function policiesOf(perMinute: number | undefined): {
   readonly policyOf: (route: RouteName) => Policy | undefined
   /** Wrong secrets and tokens, always counted in this process. */
   readonly authFailure: Policy
-  /** The same for all clients together that come through a proxy which TRUST_PROXY does not name. */
+  /** The same, for all clients together behind a proxy that TRUST_PROXY does not name. */
   readonly authFailureOfProxy: Policy
 } {
   const most = perMinute ?? DEFAULT_PER_MINUTE

@@ -9,7 +9,7 @@ const LARGEST_ANSWER_BYTES = 4096
 const CONNECTIONS = 32
 const SCRIPT_HASH = createHash('sha1').update(SCRIPT).digest('hex')
 
-/** The shared store as the limiter needs it; every fault and every lateness is a rejection. */
+/** The shared store as the limiter needs it. Rejects for any fault and any late answer. */
 export interface SharedCounter {
   take(policy: Policy, client: string): Promise<RateLimitDecision>
   ping(): Promise<void>
@@ -56,7 +56,7 @@ export function sharedCounter({
     return answer
   }
 
-  /** Raced, not only aborted: name resolution does not listen to a signal. */
+  /** Raced against a timer, not only aborted, because name resolution ignores a signal. */
   async function command(words: readonly string[]): Promise<Answer> {
     const stop = new AbortController()
     return within(timeoutMs, exchange(words, stop.signal), () => {
@@ -68,7 +68,7 @@ export function sharedCounter({
   return {
     async take(policy, client) {
       const each = interval(policy)
-      // A client's address is nobody's business in a shared store: its hash counts as well.
+      // A client's address does not belong in a shared store, and its hash counts as well.
       const key = `platformctl:limit:${policy.name}:${createHash('sha256').update(client).digest('base64url').slice(0, 22)}`
       const rest = ['1', key, String(each), String(each * policy.quota)]
       let answer = await command(['EVALSHA', SCRIPT_HASH, ...rest])
