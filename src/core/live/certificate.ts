@@ -32,7 +32,7 @@ export async function certificateOf({ host, port, startTls, network, signal }: I
     if (startTls) await upgrade(tcp)
     const socket = connectTls({
       socket: tcp,
-      // Not verified here, so that its fault can be read and reported.
+      // Connect without verifying, so that a fault can be read and reported.
       rejectUnauthorized: false,
       ...(isIP(host) ? { host } : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
@@ -52,7 +52,10 @@ function read(socket: TLSSocket): Certificate {
   return { fault, validFrom: Date.parse(presented.valid_from), validTo: Date.parse(presented.valid_to) }
 }
 
-/** EHLO and STARTTLS (RFC 3207 §4); rejects with `no tls` when the server does not offer it. */
+/**
+ * Upgrades an SMTP connection (EHLO and STARTTLS, RFC 3207 §4); rejects with `no tls` when the server does
+ * not offer it.
+ */
 async function upgrade(socket: Socket): Promise<void> {
   await reply(socket)
   socket.write('EHLO platformctl.localhost\r\n')

@@ -11,7 +11,7 @@ export interface LiveDependencies {
   readonly network: LiveNetwork
   /** UTC milliseconds. */
   readonly now: number
-  /** Is a usable value set for this variable? */
+  /** Whether a usable value is set for this variable. */
   readonly isSet: (name: string) => boolean
   /** Connects and authenticates to the mail transport without sending. */
   readonly verifyMail: (signal: AbortSignal) => Promise<void>

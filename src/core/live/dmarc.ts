@@ -5,7 +5,7 @@ export type DmarcReading =
   | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
   | { readonly kind: 'broken'; readonly fault: string }
 
-/** Of each tag with a closed set of values, those values. */
+/** The values that each tag with a closed set of values allows. */
 const FORMS: Readonly<Record<string, RegExp>> = {
   p: /^(?:none|quarantine|reject)$/i,
   sp: /^(?:none|quarantine|reject)$/i,

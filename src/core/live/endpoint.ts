@@ -3,7 +3,7 @@ import type { Settings } from '../env/settings.ts'
 import type { LiveCheck, Step, StepOutcome } from './live.ts'
 import { isAddress, type LiveNetwork } from './network.ts'
 
-/** Renewal runs weeks ahead; a certificate this close to its end has missed it. */
+/** Certificates are renewed weeks ahead: one this close to its end has missed its renewal. */
 const WARN_DAYS = 14
 
 interface StepContext {
@@ -29,7 +29,7 @@ export function endpointSteps(
       check: 'reachability',
       variables: [variable],
       place: origin,
-      // No key goes along, so a bad certificate is left to the step that says what is wrong with it.
+      // No key is sent, so a bad certificate is left to the step that says what is wrong with it.
       run: async (signal) => {
         const { status } = await context.network.get({ url, anyCertificate: true }, signal)
         return status >= 500
@@ -43,7 +43,10 @@ export function endpointSteps(
   ]
 }
 
-/** An address that a key is sent to. On this machine itself it may be plain http, also in production. */
+/**
+ * The steps for an address that a key is sent to. On this machine itself it may be plain http, even in
+ * production.
+ */
 export function keyedEndpoint(
   context: StepContext & { readonly settings: Pick<Settings, 'site'> },
   url: string,
@@ -54,7 +57,7 @@ export function keyedEndpoint(
   return endpointSteps(context, url, variable, here ? 'allowed' : plainHttpIn(context.settings))
 }
 
-/** In production plain http is for addresses inside only. */
+/** Whether an address that visitors or keys use may be plain http: not in production. */
 export function plainHttpIn({ site }: Pick<Settings, 'site'>): PlainHttp {
   return site.environment === 'production' ? 'never' : 'allowed'
 }
@@ -109,7 +112,7 @@ export function certificateStep(
   }
 }
 
-/** What OpenSSL and Node call it, in words. */
+/** The words for a fault that OpenSSL or Node names. */
 function sentence(fault: string, left: number): string {
   if (fault === 'CERT_HAS_EXPIRED') return `expired ${days(Math.max(1, -left))} ago`
   if (fault === 'CERT_NOT_YET_VALID') return 'is not valid yet'
@@ -123,14 +126,16 @@ function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`
 }
 
-/** Sends a request with a key: refused, accepted, or undecidable from the answer. */
+/**
+ * A step that sends a request with a key: the key is refused, accepted, or cannot be judged by the answer.
+ */
 export function keyStep(input: {
   readonly network: LiveNetwork
   readonly check: Extract<LiveCheck, 'authorisation' | 'service role'>
   readonly variable: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Further statuses, beside 2xx, that only a key that is let in gets. */
+  /** Statuses besides 2xx that only an accepted key gets. */
   readonly accepts?: (status: number) => boolean
 }): Step {
   return {

@@ -36,7 +36,7 @@ const KINDS: Readonly<Partial<Record<CauseCode, FaultKind>>> = {
   too_large: 'unreadable',
 }
 
-/** The fault of a request that came to no answer. */
+/** The network fault for the cause of a failed request. */
 export function faultOf(cause: CauseCode): NetworkFault {
   const kind =
     KINDS[cause] ?? (cause.endsWith('_timeout') ? 'timeout' : cause.startsWith('tls_') ? 'tls' : 'broken')
@@ -63,7 +63,10 @@ const OUTCOMES: Readonly<Record<FaultKind, StepOutcome>> = {
   broken: { state: 'failed', id: 'live-unreachable', detail: 'cannot be reached: the connection breaks' },
 }
 
-/** A fault that is not of the network is reported without its own text, which could quote a value. */
+/**
+ * The outcome of a step that threw. Only a network fault is described: the text of any other error could
+ * quote a value.
+ */
 export function outcomeOfFault(error: unknown): StepOutcome {
   return error instanceof NetworkFault
     ? OUTCOMES[error.kind]

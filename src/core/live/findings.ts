@@ -3,7 +3,7 @@ import type { Origin } from '../env/validate.ts'
 import type { Finding } from '../finding.ts'
 import type { LiveCheck, LiveResult } from './live.ts'
 
-/** What a verdict's predicate is about. */
+/** The subject of a finding's sentence. The step's detail is its predicate. */
 const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
   configuration: (variable) => variable,
   'name resolution': (variable) => `The host of ${variable}`,
@@ -21,8 +21,8 @@ const SUBJECTS: Readonly<Record<LiveCheck, (variable: string) => string>> = {
 }
 
 /**
- * Failed checks are errors and doubtful ones warnings; what passed or was skipped is no finding. Checks that met the
- * same fault at the same place share one finding, which names the variables of all.
+ * Gives an error for each failed check and a warning for each doubtful one. Checks that met the same fault at
+ * the same place share one finding, which names the variables of all.
  */
 export function liveFindings(results: readonly LiveResult[], origin: Origin): Finding[] {
   const faults = results.filter((result) => 'id' in result)
@@ -48,13 +48,19 @@ export function liveFindings(results: readonly LiveResult[], origin: Origin): Fi
   })
 }
 
-/** A silent name server is one cause whatever was looked up; any other fault belongs to its place. */
+/**
+ * Groups faults that are one: a silent name server is one whatever was looked up; any other fault belongs to
+ * its place.
+ */
 function causeOf(result: LiveResult & { readonly id: LiveFindingId }): unknown {
   if (result.id === 'live-name-server') return result.id
   return result.place === undefined ? result : `${result.state} ${result.id} ${result.place} ${result.detail}`
 }
 
-/** Without an address of its own, payments go to the provider’s, which no variable names. */
+/**
+ * The subject of a finding about an address. If payments have no address of their own, they go to the
+ * provider's, which no variable names.
+ */
 function subjectOf({ target, check, variables }: LiveResult): string {
   return target === 'payments' && check !== 'authorisation' && variables[0] === 'PAYMENTS_SECRET_KEY'
     ? 'the payments provider'
@@ -68,7 +74,10 @@ const REMOTE: ReadonlySet<string> = new Set<LiveFindingId>([
   'live-unauthorised',
 ])
 
-/** The other side was not reached, or refused us: exit code 3 where nothing else is wrong (CONTRACT §7). */
+/**
+ * Whether a finding means that the other side was not reached, or refused us: exit code 3 if nothing else is
+ * wrong (CONTRACT §7).
+ */
 export function isRemoteFault(id: string): boolean {
   return REMOTE.has(id)
 }

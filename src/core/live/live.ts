@@ -2,8 +2,8 @@ import type { LiveFindingId } from '../env/explanations.ts'
 import type { Service } from '../service.ts'
 
 /**
- * What is looked at, under the names of the groups and services; `sender` is the domain that mail comes from. Of the
- * services all but the first, which asks the others.
+ * The names of the targets: groups, services, and `sender` for the domain that mail comes from. The first
+ * service is left out, because it is the one that asks the others.
  */
 export function liveTargetNames(services: readonly Service[]): readonly string[] {
   return ['datastore', 'payments', 'sharedstore', 'mail', 'sender', ...services.slice(1), 'store', 'site']
@@ -30,7 +30,10 @@ export type LiveCheck = (typeof LIVE_CHECKS)[number]
 export const LIVE_STATES = ['passed', 'warning', 'failed', 'skipped'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
-/** What one look at the outside gave. `detail` is a predicate ("does not resolve") and holds no value, host or address. */
+/**
+ * The result of one live check. `detail` is a predicate ("does not resolve") and holds no value, host or
+ * address.
+ */
 export type StepOutcome =
   | { readonly state: 'passed' | 'skipped'; readonly detail: string }
   | { readonly state: 'warning' | 'failed'; readonly id: LiveFindingId; readonly detail: string }
@@ -41,7 +44,7 @@ export type LiveResult = StepOutcome & {
   readonly services: readonly Service[]
   /** The variables that say what was checked. */
   readonly variables: readonly string[]
-  /** Of the step. It may name a host, so it is left out of every report. */
+  /** The step's place. It may name a host, so it is left out of every report. */
   readonly place?: string
   /** Milliseconds; absent when nothing was tried. */
   readonly latencyMs?: number
@@ -49,7 +52,10 @@ export type LiveResult = StepOutcome & {
 
 export interface Step {
   readonly check: LiveCheck
-  /** Names what it looks at, where other targets may look at the same: their faults become one finding. Never shown. */
+  /**
+   * Names what the step looks at. Other targets may look at the same, and their faults become one finding.
+   * Never shown.
+   */
   readonly place?: string
   readonly variables: readonly string[]
   /** Rejects with a NetworkFault when the other side cannot be asked. */
@@ -57,14 +63,14 @@ export interface Step {
 }
 
 /**
- * One integration. In a chain a step is tried only if those before it did not fail: one cause, one message. `fan` runs
- * the first step, then the others side by side.
+ * One integration. In a `chain`, a step is tried only if those before it did not fail, so that one cause
+ * gives one message. A `fan` runs the first step, then the others side by side.
  */
 export interface Target {
   readonly name: string
   readonly services: readonly Service[]
   readonly variables: readonly string[]
   readonly order: 'chain' | 'fan'
-  /** A sentence's end instead of steps: why there is nothing to check. */
+  /** The steps, or the end of a sentence that says why there is nothing to check. */
   readonly steps: readonly Step[] | string
 }

@@ -50,7 +50,10 @@ function authorisation(dependencies: LiveDependencies, variable: string, passed:
   }
 }
 
-/** The transports' reasons are sentences of ours: `… refused the key` and `… refused the credentials`. */
+/**
+ * What a transport refuses when it is verified; undefined if it accepts. Its reasons are sentences of ours:
+ * `… refused the key` and `… refused the credentials`.
+ */
 async function refusalOf(
   { verifyMail }: LiveDependencies,
   signal: AbortSignal,

@@ -33,7 +33,7 @@ interface GetInput {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly wantsBody?: boolean
-  /** Never with a key: an impostor could read it. */
+  /** Accepts an invalid certificate. Never use it with a key: an impostor could read it. */
   readonly anyCertificate?: boolean
 }
 
@@ -41,12 +41,12 @@ export interface NetworkOptions {
   readonly lookup?: Lookup
   /** Name servers for TXT records, as `127.0.0.1:5353`; the system's when absent. */
   readonly nameServers?: readonly string[]
-  /** PEM of further authorities; with it the system's own are not believed. */
+  /** Further authorities, in PEM. If set, the system's own are not trusted. */
   readonly ca?: string
 }
 
 const LARGEST_BODY_BYTES = 64 * 1024
-/** More than any check may take: its own limit arrives as its signal. */
+/** Longer than any check may take: the check's own limit arrives as its signal. */
 const LONG_MS = 60_000
 
 export function openNetwork({ lookup, nameServers, ca }: NetworkOptions = {}): LiveNetwork {
@@ -124,7 +124,7 @@ async function txtRecords(
   }
 }
 
-/** The same promise, which ends with the signal, whatever the work behind it listens to. */
+/** Ends a promise when the signal aborts, even if the work behind it ignores the signal. */
 function abortable<T>(signal: AbortSignal, phase: Phase, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(new NetworkFault('timeout'))

@@ -7,9 +7,9 @@ export interface RunInput {
   readonly limitMs: number
   readonly deadlineMs: number
   readonly monotonic: () => number
-  /** Aborted by the user: what runs is given up. */
+  /** Aborted by the user. Checks in progress are then given up. */
   readonly signal: AbortSignal
-  /** After each check: how many are done of how many, and the targets that are still at work. */
+  /** Called after each check with how many are done, how many there are, and the targets still at work. */
   readonly onProgress?: (done: number, all: number, waiting: readonly string[]) => void
 }
 
@@ -72,7 +72,7 @@ async function runTarget(
     return [{ target: name, check: 'configuration', state: 'skipped', detail: steps, services, variables }]
   }
   const run = async (step: Step): Promise<LiveResult> => {
-    // Not skipped: what was to be looked at and was not is no reason to pass with --strict.
+    // Failed, not skipped: a check that there was no time for must not pass with --strict.
     if (over.aborted) return report(OUT_OF_TIME, step)
     const began = monotonic()
     const verdict = await underLimit(step, limitMs, over)
@@ -92,7 +92,10 @@ async function runTarget(
   return results
 }
 
-/** Raced, not only aborted: name resolution and others do not listen to a signal. */
+/**
+ * Runs a step within its limit. Raced against a timer, not only aborted, because name resolution ignores a
+ * signal.
+ */
 async function underLimit(step: Step, limitMs: number, over: AbortSignal): Promise<StepOutcome> {
   const controller = new AbortController()
   const late: StepOutcome = { state: 'failed', id: 'live-unreachable', detail: 'gives no answer in time' }

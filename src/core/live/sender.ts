@@ -15,9 +15,9 @@ interface StepContext {
 
 /** What a message is sent as. */
 export interface SenderIdentity {
-  /** Of its From field. */
+  /** The address in the From field. */
   readonly address: string
-  /** Of its envelope, where that is another. */
+  /** The address in the envelope, if it is another one. */
   readonly bounceAddress?: string | undefined
   readonly dkim?: DkimSettings | undefined
 }
@@ -132,7 +132,7 @@ async function dkim(
     : { state: 'skipped', detail: 'there are keys under another selector; name it with --dkim-selector' }
 }
 
-/** The key that signs our mail, and the one that receivers read. */
+/** Compares the key that signs our mail with the one that receivers read. */
 async function ownDkim(
   network: LiveNetwork,
   { from, signing }: { readonly from: string; readonly signing: DkimSettings },
@@ -162,14 +162,17 @@ const GOOD_RSA_BITS = 2048
 
 const domainOf = (address: string) => domainToASCII(address.slice(address.lastIndexOf('@') + 1))
 
-/** The relaxed alignment of DMARC (RFC 7489 §3.1), where one domain is within the other. */
+/**
+ * Whether two domains are aligned for DMARC in its relaxed mode (RFC 7489 §3.1); here, one must be within the
+ * other.
+ */
 function isAligned(a: string, b: string): boolean {
   return a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`)
 }
 
 async function dmarc(network: LiveNetwork, domain: string, signal: AbortSignal): Promise<StepOutcome> {
   const labels = domain.split('.')
-  // A sub-domain without a record follows the one above it.
+  // A subdomain without a record uses that of the domain above it.
   for (let from = 0; from <= labels.length - 2; from += 1) {
     const texts = (await network.txt(`_dmarc.${labels.slice(from).join('.')}`, signal)) ?? []
     const [reading, ...more]: DmarcReading[] = texts.map(readDmarc).filter((one) => one !== undefined)

@@ -3,7 +3,7 @@ import type { LiveDependencies } from './dependencies.ts'
 import { nameStep } from './endpoint.ts'
 import type { Step, StepOutcome } from './live.ts'
 
-/** Can the store's server be found, and is its schema this build's? */
+/** Checks that the store's server can be found, and that the schema is this build's. */
 export function storeSteps(dependencies: LiveDependencies): Step[] {
   const { settings, storeSchema } = dependencies
   const { address } = settings.store
@@ -39,7 +39,10 @@ export function storeSteps(dependencies: LiveDependencies): Step[] {
   ]
 }
 
-/** The store's sentences about a server begin alike and hold no value; those about a file name it, and are left out. */
+/**
+ * Why the store cannot be opened. Its sentences about a server begin alike and hold no value. Those about a
+ * file name the file, so they are left out.
+ */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
   return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'

@@ -149,7 +149,8 @@ function paymentsSteps(dependencies: LiveDependencies, payments: NonNullable<Set
       variable: 'PAYMENTS_SECRET_KEY',
       url: `${payments.apiUrl}/v1/prices/${encodeURIComponent(price)}`,
       headers: bearer(payments.secretKey),
-      // The key was let in, whatever became of the price: `platformctl billing smoke` looks at those.
+      // With 404 the key was accepted, and only the price was not found. `platformctl billing smoke` looks at
+      // prices.
       accepts: (status) => status === 404,
     }),
   ]
@@ -169,7 +170,7 @@ function publishedKeysStep(network: LiveNetwork, url: string): Step {
   }
 }
 
-/** RFC 7517 §5. */
+/** How many keys a key set has (RFC 7517 §5). */
 function keysIn(body: string): number {
   try {
     const { keys } = JSON.parse(body) as { keys?: unknown }
@@ -179,7 +180,7 @@ function keysIn(body: string): number {
   }
 }
 
-/** What a service says of itself, read in its own format. */
+/** A step that asks a service for its health, in its own format. */
 function healthStep(network: LiveNetwork, service: ServiceDefinition, url: string, variable: string): Step {
   return {
     check: 'health',

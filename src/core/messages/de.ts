@@ -7,7 +7,7 @@ const hour = ['Stunde', 'Stunden'] as const
 const minute = ['Minute', 'Minuten'] as const
 const second = ['Sekunde', 'Sekunden'] as const
 const duration = lengths({ units: [['Tag', 'Tage'], hour, minute, second], none })
-/** After seit and vor. */
+/** Lengths of time in the dative, for `seit` and `vor`. */
 const dative = lengths({
   units: [['Tag', 'Tagen'], hour, minute, second],
   none: 'weniger als einer Sekunde',
@@ -25,7 +25,7 @@ const UNAVAILABLE = 'Etwas, das dafür gebraucht wird, ist gerade nicht erreichb
 
 const STATE = { ok: 'in Ordnung', degraded: 'eingeschränkt', failing: 'gestört', skipped: 'aus' } as const
 
-/** German. */
+/** Everything the engine says, in German. */
 export const de: Messages = {
   language: 'de',
   course: {

@@ -18,20 +18,20 @@ const START = '<a href="/">To the start page</a>'
 const LATER = `Wait a little and try again. ${START}.`
 const STAYS_GOOD = 'The link stays good: open it again in a few minutes.'
 
-/** What a page says of an error: `help` is what to do now, and may hold links of ours. */
+/** What a page says about an error. `help` says what to do now, and may hold links of ours. */
 export interface ErrorTexts {
   readonly heading: string
   readonly help: string
-  /** What happened; the error's own sentence, which is English, where it is left out. */
+  /** What happened. Default: the error's own sentence, which is in English. */
   readonly what?: string
 }
 
-/** What an incident can be in. */
+/** The states that the texts about incidents name. */
 export type State = 'degraded' | 'failing' | 'ok' | 'skipped'
 
 /** Everything the engine says to a visitor or a subscriber. Each language has the same keys. */
 export const en = {
-  /** Of these texts, as a language tag. */
+  /** The language of these texts, as a language tag. */
   language: 'en',
   course: {
     confirmedTitle: 'Confirmed',
@@ -99,7 +99,7 @@ export const en = {
     },
     openedTitle: (platform: string, what: string) => `${platform}: ${what} is not working`,
     opened: (what: string, means: string) => `${what} is not working at the moment. ${means}`,
-    /** What users miss while a probe of the engine fails. */
+    /** What users miss while one of the engine's probes fails. */
     means: {
       datastore: 'Signing in may fail.',
       payments: 'Buying may fail.',
@@ -117,11 +117,11 @@ export const en = {
   mail: {
     unsubscribe: 'Unsubscribe',
     readLesson: 'Read it in your browser',
-    /** Why a lesson or another mail came, where its template does not say. */
+    /** Why a lesson or another mail was sent, if its template does not say. */
     becauseLesson: 'You get these lessons because you confirmed this address.',
     because: 'You get this mail because you gave us this address.',
   },
-  /** What `init --course` begins a course with, in Markdown. */
+  /** The first lesson of a course that `init --course` makes, in Markdown. */
   firstLesson: {
     subject: 'Welcome to the course',
     body: `# Welcome
@@ -178,7 +178,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       heading: 'For operators',
       help: 'The <a href="/">status page</a> is open to everybody.',
     } as ErrorTexts,
-    /** The sentence of the error says that the link does not work; the heading what that means. */
+    /** The error's own sentence says that the link does not work; the heading says what that means. */
     linkInvalid: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
     linkExpired: { heading: 'Not confirmed', help: `${START}.` } as ErrorTexts,
     notConfirmedYet: { heading: 'Not confirmed yet', help: STAYS_GOOD } as ErrorTexts,
@@ -190,11 +190,11 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
   },
   status: {
     title: 'Status',
-    /** Names of the engine's own probes; the definition's have their labels. */
+    /** Names of the engine's own probes. Probes of a definition have labels. */
     probes: {} as Readonly<Record<string, string>>,
-    /** What it means that a group of the engine is not configured; the contract's own words where left out. */
+    /** What it means that one of the engine's groups is not configured. Default: the contract's own words. */
     absent: {} as Readonly<Record<string, string>>,
-    /** What visitors read while such a group is not configured; the contract's own words where left out. */
+    /** What visitors read while one of these groups is not configured. Default: the contract's own words. */
     visitors: {} as Readonly<Record<string, string>>,
     addressNotSet: 'not checked, as its address is not set',
     nothingDependsOnIt: 'nothing depends on it',
@@ -337,7 +337,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     confirmDelete: 'Delete',
     keep: 'Keep',
     start: 'Go to the start page',
-    /** What the page's script says: plain text, as it travels as JSON. */
+    /** What the page's script says: plain text, because it is sent as JSON. */
     script: {
       chart: 'Bar chart of {count} events per day',
       chartDays: ' from {first} to {last}',

@@ -4,7 +4,7 @@ import { en, type Messages } from './en.ts'
 /** The languages in which the engine speaks; English where a platform's own is not among them. */
 const LANGUAGES: readonly Messages[] = [en, de]
 
-/** What the engine says in this language: `de-AT` is German. `language` of the answer tells which it is. */
+/** The engine's texts in a language; `de-AT` gets German. `language` of the result tells which it is. */
 export function messagesOf(language: string): Messages {
   const [primary] = language.toLowerCase().split('-')
   return LANGUAGES.find((one) => one.language === primary) ?? en

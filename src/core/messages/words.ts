@@ -4,7 +4,10 @@ const SIZES = [DAY_MS, HOUR_MS, 60_000, 1000] as const
 
 type Forms = readonly [one: string, other: string]
 
-/** Makes a language's words for a length of time, in its largest units: `3 hours 12 minutes`; below an hour in one by default. */
+/**
+ * Makes a function that writes lengths of time in a language, in their largest units: `3 hours 12 minutes`.
+ * Below an hour, it writes one unit by default.
+ */
 export function lengths({
   units,
   none,
@@ -25,7 +28,7 @@ export function lengths({
   }
 }
 
-/** Makes a language's list: `web, API and agent`. */
+/** Makes a function that writes lists in a language: `web, API and agent`. */
 export function lists(and: string): (words: readonly string[]) => string {
   return (words) =>
     words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} ${and} ${words.at(-1)}`

@@ -176,10 +176,13 @@ const BY_PHASE: Readonly<Record<Phase, CauseCode>> = {
   body: 'connection_closed',
 }
 
-/** The cause of an error that Node gave in this phase. Its text is not used: it holds addresses. */
+/**
+ * The cause of an error that Node gave in this phase. The error's text is not used, because it holds
+ * addresses.
+ */
 export function causeOf(error: unknown, phase: Phase): CauseCode {
   const code = codeOf(error)
-  // Accepted and cut at once: something listens there.
+  // The connection was accepted and cut at once, so something listens there.
   if (code === 'ECONNRESET' && phase === 'tcp') return 'connection_closed'
   return BY_CODE[code] ?? (code.startsWith('HPE_') ? 'bad_http' : BY_PHASE[phase])
 }

@@ -12,8 +12,9 @@ export type Lookup = (host: string) => Promise<readonly Address[]>
 const STAGGER_MS = 250
 
 /**
- * One resolution a host at a time, shared by all who want it. A resolver that hangs cannot be cancelled and holds a
- * thread of a small pool; were each probe to start its own, an hour's outage would queue thousands of them.
+ * Shares one resolution per host among all callers that need it. A resolver that hangs cannot be cancelled
+ * and holds a thread of a small pool; if each probe started its own, an hour's outage would queue thousands
+ * of them.
  */
 export function sharedLookup(lookup: Lookup): Lookup {
   const running = new Map<string, Promise<readonly Address[]>>()
@@ -27,7 +28,7 @@ export function sharedLookup(lookup: Lookup): Lookup {
 }
 
 const systemLookup = sharedLookup(async (host) => {
-  // Loaded for names only: a HEALTHCHECK asks an address.
+  // Loaded only to resolve names: a HEALTHCHECK connects to an address.
   const { lookup } = await import('node:dns')
   return new Promise((resolve, reject) => {
     lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>
@@ -36,13 +37,16 @@ const systemLookup = sharedLookup(async (host) => {
   })
 })
 
-/** The addresses of a host in the order in which they are tried; an address is its own, without a resolver. */
+/**
+ * The addresses of a host in the order in which to try them. An IP address needs no resolver and is returned
+ * as it is.
+ */
 export async function addressesOf(host: string, resolve: Lookup = systemLookup): Promise<readonly Address[]> {
   const family = isIP(host)
   return family === 0 ? alternate(await resolve(host)) : [{ address: host, family }]
 }
 
-/** The families take turns, beginning with the resolver's first (RFC 8305 §4). */
+/** Takes turns between the two address families, beginning with the resolver's first (RFC 8305 §4). */
 function alternate(addresses: readonly Address[]): readonly Address[] {
   const first = addresses.filter(({ family }) => family === addresses[0]?.family)
   const other = addresses.filter(({ family }) => family !== addresses[0]?.family)
@@ -54,14 +58,14 @@ function alternate(addresses: readonly Address[]): readonly Address[] {
 export interface ConnectInput {
   readonly addresses: readonly Address[]
   readonly port: number
-  /** Aborted: every attempt ends, and the promise stays open. */
+  /** Aborting ends every attempt, and leaves the promise pending. */
   readonly signal: AbortSignal
 }
 
 /**
- * The first address that accepts (Happy Eyeballs, RFC 8305 §5): one that refuses gives way at once, one that is
- * silent gets company after a quarter of a second. Node's own attempt ends the silent one instead, so that a slow
- * line never connects.
+ * Connects to the first address that accepts (Happy Eyeballs, RFC 8305 §5). If one refuses, the next is tried
+ * at once; if one is silent for a quarter of a second, the next is tried beside it. Node's own implementation
+ * ends the silent attempt instead, so a slow connection never succeeds.
  */
 export function connectFirst({ addresses, port, signal }: ConnectInput): Promise<Socket> {
   return new Promise((resolve, reject) => {
@@ -90,10 +94,11 @@ export function connectFirst({ addresses, port, signal }: ConnectInput): Promise
         end()
         resolve(socket)
       })
-      // Stays on the winner too: between two listeners an error would end the process.
+      // The winner keeps this listener: without one, an error before its new owner listens would end the
+      // process.
       socket.on('error', (error) => {
         if (!open.delete(socket)) return
-        // A refusal says most: something is there, and nothing listens.
+        // A refusal says the most: the machine is there, and nothing listens.
         if (fault?.code !== 'ECONNREFUSED') fault = error
         next()
       })

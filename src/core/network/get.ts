@@ -17,7 +17,7 @@ export interface GetInput {
   /** Ends the request early, as its time-out does. */
   readonly signal?: AbortSignal
   readonly largestBytes: number
-  /** False: the answer's head is all that is wanted. */
+  /** False: only the head of the answer is needed. */
   readonly wantsBody: (status: number) => boolean
   /** Accepts an invalid certificate. Never with a key: an impostor could read it. */
   readonly anyCertificate?: boolean
@@ -66,7 +66,8 @@ export function get(input: GetInput): Promise<GetOutcome> {
       if (over.signal.aborted) return
       clearTimeout(timer)
       signal?.removeEventListener('abort', expire)
-      // Without a reason, each would be a DOMException with its stack: as dear as a tenth of the request.
+      // Give a reason: without one, each abort makes a DOMException with a stack, which costs a tenth of the
+      // request.
       over.abort('over')
       resolve({ ...outcome, phases: phasesOf(watch.took, monotonic() - began) })
     }
@@ -87,7 +88,7 @@ type Ended =
   | Omit<Extract<GetOutcome, { answered: true }>, 'phases'>
   | Omit<Extract<GetOutcome, { answered: false }>, 'phases'>
 
-/** An answer that was not read to its end because of what its beginning said. */
+/** Ends an answer before its end, because its beginning already decides the cause. */
 class Refusal extends Error {
   readonly reason: CauseCode
   constructor(reason: CauseCode) {
@@ -96,7 +97,7 @@ class Refusal extends Error {
   }
 }
 
-/** Ends the phase before; `tookPlace` false leaves its time out. */
+/** Starts a phase and ends the one before. `tookPlace` false leaves out the time of the phase that ends. */
 type Enter = (phase: Phase, tookPlace?: boolean) => void
 
 async function exchange(input: GetInput, over: AbortSignal, enter: Enter): Promise<Ended> {

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 
-/** Speaks TLS over a connected line; rejects when the certificate does not hold for `host`, unless any will do. Loaded for https only. */
+/**
+ * Speaks TLS over a connected socket. Rejects when the certificate does not hold for `host`, unless any
+ * certificate is accepted. Loaded for https only.
+ */
 export function secure({
   socket,
   host,

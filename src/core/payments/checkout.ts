@@ -24,7 +24,10 @@ export interface Checkout {
 
 const ANSWER_MS = 10_000
 const LARGEST_ANSWER_BYTES = 256 * 1024
-/** Two clicks within this are one session: the provider answers a repeated key with what it answered before. */
+/**
+ * Two clicks within this time get the same session, because the provider repeats its answer to a repeated
+ * key.
+ */
 const SAME_SESSION_MS = 10 * 60 * 1000
 
 /**
@@ -103,7 +106,7 @@ function sessionOf(answer: unknown): CheckoutSession {
   throw new AnswerError('the payments API answered no session')
 }
 
-/** Ours, with a sentence that may be logged; a stranger's message could quote the request. */
+/** An error of ours, whose sentence may be logged. Another error's message could quote the request. */
 class AnswerError extends Error {
   override readonly name = 'AnswerError'
 }

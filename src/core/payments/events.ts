@@ -3,8 +3,8 @@ import { DAY_MS } from '../durations.ts'
 export const PAYMENT_EVENTS_KEPT_MS = 90 * DAY_MS
 
 /**
- * Which events were handled, so that each is handled once however often it is delivered. A claim is a lease: what a
- * crash left behind is claimed again by a later delivery.
+ * Records which events were handled, so that each is handled once however often it is delivered. A claim is a
+ * lease: an event that a crash left behind is claimed again by a later delivery.
  */
 export interface PaymentEventStore {
   claim(input: {

@@ -8,17 +8,20 @@ import { signatureOf } from './sign.ts'
 type Payments = NonNullable<Settings['payments']>
 type Plan = keyof Payments['prices']
 
-/** One thing tried. `unreached`: the other side gave no answer, or refused the key, so nothing can be said of it. */
+/**
+ * The result of one check. `unreached`: the other side gave no answer or refused the key, so the check says
+ * nothing.
+ */
 export interface SmokeCheck {
   readonly name: string
   readonly state: 'passed' | 'failed' | 'unreached' | 'skipped'
-  /** What was found, as a sentence; with what to do about it unless it passed. */
+  /** What was found, as a sentence; unless the check passed, also what to do about it. */
   readonly finding: string
 }
 
 export interface SmokeInput {
   readonly payments: Payments
-  /** Where the running web service is asked; undefined leaves the webhook out. */
+  /** The address of the running web service; undefined leaves out the webhook. */
   readonly webUrl: string | undefined
   readonly siteUrl: string
   readonly mode: KeyMode
@@ -191,7 +194,7 @@ type Answer =
   | { readonly kind: 'answer'; readonly status: number; readonly body: Readonly<Record<string, unknown>> }
   | { readonly kind: 'problem'; readonly problem: Omit<SmokeCheck, 'name'> }
 
-/** A request to the payments API; a refused key is no answer to what was asked. */
+/** Sends a request to the payments API. A refused key is reported as a problem, not as an answer. */
 async function ask(
   input: SmokeInput,
   method: 'GET' | 'POST',
@@ -201,7 +204,7 @@ async function ask(
   const answer = await send(input, {
     method,
     url: `${input.payments.apiUrl}${path}`,
-    // A value of the environment is not shown: the variable is named.
+    // Names the variable, because a value of the environment is not shown.
     silence: 'the payments API gave no answer: check PAYMENTS_API_URL, and that it is reached from here.',
     headers: {
       authorization: `Bearer ${input.payments.secretKey.reveal()}`,
@@ -223,7 +226,7 @@ async function send(
   }: {
     method: 'GET' | 'POST'
     url: string
-    /** What is said when nothing comes back. */
+    /** The message if no answer comes. */
     silence: string
     headers: Record<string, string>
     body?: string

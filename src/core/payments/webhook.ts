@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import type { SecretPair } from '../secret.ts'
 import type { PaymentEventStore } from './events.ts'
 
-/** An event of the payments provider, verified: what it says beyond this is the host's to read. */
+/** A verified event of the payments provider. What its `data` means is for the host to decide. */
 export interface PaymentEvent {
   /** The provider's id: the same for every delivery of the event. */
   readonly id: string
@@ -17,17 +17,24 @@ export interface PaymentEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** The host's part. Called once for each event that it handled without throwing; a throw asks for another delivery. */
+/**
+ * The host's handler. It is called until it has handled an event once without throwing; a throw asks for
+ * another delivery.
+ */
 export type OnPaymentEvent = (event: PaymentEvent) => void | Promise<void>
 
-/** Replays are refused after this; the provider's own libraries use the same. */
+/**
+ * A signature whose time is further away than this is refused as a replay. The provider's own libraries use
+ * the same limit.
+ */
 const WINDOW_SECONDS = 300
 const LEASE_MS = 60_000
 const MOST_SIGNATURES = 8
 
 /**
- * Is this body signed? The header is `t=UNIX_SECONDS,v1=HEX[,v1=HEX]`, the signature HMAC-SHA256 over `t.body`;
- * several are there while the provider rolls its secret, and two secrets are accepted while we roll ours. Every one is compared in constant time.
+ * Whether a body is signed. The header is `t=UNIX_SECONDS,v1=HEX[,v1=HEX]`, the signature HMAC-SHA256 over
+ * `t.body`. The header has several signatures while the provider rotates its secret, and two secrets are
+ * accepted while we rotate ours. All are compared in constant time.
  */
 export function isSigned({
   body,

@@ -12,8 +12,8 @@ type Fields = Record<string, unknown>
 const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction'])
 
 /**
- * The last gate before the wire. Everything the SDK sends passes here: errors, transactions, spans and breadcrumbs
- * alike, also those that its own hooks do not see. Undefined: nothing is left to send.
+ * The last filter before the network. Everything that the SDK sends passes here: errors, transactions, spans
+ * and breadcrumbs alike, even those that its own hooks do not see. Undefined: nothing is left to send.
  */
 export function scrubEnvelope([headers, items]: Envelope, scrub: Scrub): Envelope | undefined {
   const kept = items.flatMap(([header, payload]) =>
@@ -54,7 +54,10 @@ function scrubPayload(payload: Fields, scrub: Scrub): Fields {
   })
 }
 
-/** The trace's ids are needed as they are; its data are free-form, as are contexts that a program made. */
+/**
+ * Scrubs contexts. The trace keeps its ids, which are needed; its data is free-form, as are contexts that a
+ * program made.
+ */
 function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
   const { trace, runtime, os, browser, ...others } = contexts
   return defined({
@@ -62,7 +65,7 @@ function scrubContexts(contexts: Fields, scrub: Scrub): Fields {
     runtime: deepTexts(runtime, scrub),
     os: deepTexts(os, scrub),
     browser: deepTexts(browser, scrub),
-    // What describes the device in detail tells devices apart.
+    // Details of the device are dropped, because they tell devices apart.
     ...(scrub.value(without(others, ['device', 'app', 'culture', 'cloud_resource'])) as Fields),
   })
 }
@@ -76,7 +79,7 @@ function withData(value: unknown, scrub: Scrub): unknown {
   })
 }
 
-/** Structure stays, every text in it is scrubbed; local variables of stack frames go. */
+/** Scrubs every text in a value and keeps its structure. Local variables of stack frames are dropped. */
 function deepTexts(value: unknown, scrub: Scrub, depth = 0): unknown {
   if (typeof value === 'string') return scrub.text(value)
   if (depth > 12) return undefined

@@ -5,13 +5,13 @@ import { createScrub, scrubbing } from './scrub.ts'
 import { dataCollection, sdkReporter, traceSampleRate } from './sdk.ts'
 
 export interface ReportingOptions {
-  /** Without one nothing is loaded and every operation stays a no-op. */
+  /** Without a DSN, nothing is loaded and every operation is a no-op. */
   readonly dsn: string | undefined
   /** The build stamp: the release that every report carries. */
   readonly build?: string | undefined
   /** `production`, `staging` … */
   readonly environment?: string | undefined
-  /** On the edge 2 % of traces are kept instead of 10 %. */
+  /** On the edge, 2% of traces are kept instead of 10%. */
   readonly edge?: boolean
   /** Values that must never be sent, in any field. */
   readonly secrets?: readonly string[]
@@ -22,7 +22,7 @@ export type ReportingOutcome = 'off' | 'on' | 'missing' | 'refused'
 
 export interface Reporting {
   readonly outcome: ReportingOutcome
-  /** Waits at most this long until the reports are sent; then takes no more. */
+  /** Waits at most this long until the reports are sent, then accepts no more. */
   close(withinMs: number): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export async function openErrortrack(options: ReportingOptions): Promise<Reporti
     // A transaction with its spans, which every server understands.
     traceLifecycle: 'static',
     dataCollection: dataCollection(),
-    // Module hooks slow every later import; what Node itself announces is enough.
+    // Module hooks slow every later import; what Node itself reports is enough.
     enableRuntimeChannelInjection: false,
     sendClientReports: false,
     integrations: [

@@ -31,7 +31,7 @@ function send(input: ReporterInput): void {
   try {
     reporter?.report(input)
   } catch {
-    // A broken reporter costs a report and nothing else.
+    // A broken reporter loses a report and nothing else.
   }
 }
 
@@ -51,8 +51,8 @@ export function setUserContext(user: ReportedUser): void {
 }
 
 /**
- * The same function, but an error that it throws (or that its promise rejects with) is also reported. The error reaches
- * the caller as it would without this; reporting adds none of its own.
+ * Wraps a function so that an error that it throws, or that its promise rejects with, is also reported. The
+ * caller gets the error as it would without this; reporting adds none of its own.
  */
 export function withErrorReporting<This, Args extends unknown[], Result>(
   work: (this: This, ...args: Args) => Result,
@@ -66,7 +66,7 @@ export function withErrorReporting<This, Args extends unknown[], Result>(
       reportError(error, context)
       throw error
     }
-    // Beside the caller's own promise, which still rejects.
+    // Report beside the caller's own promise, which still rejects.
     if (result instanceof Promise)
       Promise.prototype.then.call(result, undefined, (error) => reportError(error, context))
     return result

@@ -4,7 +4,9 @@ import type { Reporter, ReporterInput } from './facade.ts'
 const DEEPEST = 6
 const WIDEST = 50
 const LONGEST = 2000
-/** Rules see more than is kept, so that none of them meets half of what it looks for. */
+/**
+ * How much of a text the rules see: more than is kept, so that no rule meets only half of what it looks for.
+ */
 const LOOKED_AT = 2 * LONGEST
 const LONGEST_WORD = 1000
 
@@ -15,12 +17,12 @@ export interface Scrub {
   value(value: unknown): unknown
 }
 
-/** Names whose values are left out, beyond personal data: what a request carried, and keys to anything. */
+/** Keys whose values are removed, besides personal data: what a request carried, and keys to anything. */
 const CARRIED =
   /cookie|header|query|body|payload|params|search|fragment|credential|signature|dsn|(?:private|access|api|link)[._-]?key/i
 
 const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
-  // Credentials in an address, then everything behind its path: what visitors share stands there, and tokens do.
+  // Credentials in an address, then everything after its path, which may hold tokens and what visitors share.
   [/([a-z][a-z\d+.-]*:\/\/)[^/\s@?#]*@/gi, '$1'],
   [/([a-z][a-z\d+.-]*:\/\/[^\s?#"'<>)]*)[?#][^\s"'<>)]*/gi, '$1'],
   // A fragment behind a path: `/play#token=…`.
@@ -36,7 +38,7 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   ],
   // Not `npm:@scope/name`, and not `/@name` in a path.
   [/[^\s@＠<>"(),;=]*[^\s@＠:/](?:@|＠|%40)[^\s@＠<>"'(),:;=/]+/gi, '[address]'],
-  // The machine itself tells nothing about anybody.
+  // The machine's own address (127.0.0.1) stays: it says nothing about anybody.
   [/\b(?!127\.0\.0\.1\b)(?:\d{1,3}\.){3}\d{1,3}\b/g, '[address]'],
   [
     /(?<![\w:])(?:[\da-f]{1,4}:){3,7}(?::?[\da-f]{1,4})(?![\w:])|(?<![\w:])[\da-f]{1,4}(?::[\da-f]{1,4})*::(?:[\da-f]{1,4}(?::[\da-f]{1,4})*)?(?![\w:])|(?<![\w:])::[\da-f]{1,4}(?::[\da-f]{1,4})*(?![\w:])/gi,
@@ -44,9 +46,9 @@ const TEXT_RULES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** `secrets`: values that are known to be secret, masked in every field. */
+/** Makes a scrubber. `secrets` are values known to be secret, which are masked in every field. */
 export function createScrub({ secrets = [] }: { readonly secrets?: readonly string[] } = {}): Scrub {
-  // The longest first: one may be a part of another.
+  // Longest first, because one secret may be part of another.
   const known = secrets.filter((secret) => secret.length >= 6).sort((a, b) => b.length - a.length)
   const text = (given: string): string => {
     let clean = given
@@ -90,16 +92,16 @@ function guarded(work: () => unknown): unknown {
   }
 }
 
-/** The beginning of a text, without a last word that was cut: it could be the first part of a secret. */
+/** The beginning of a text, without a last word that was cut: that could be the first part of a secret. */
 function wholeWords(text: string): string {
   const start = text.slice(0, LOOKED_AT)
   return start.slice(0, Math.max(start.search(/\s\S*$/), LOOKED_AT - LONGEST_WORD))
 }
 
-/** The reporter behind this one sees scrubbed contexts, messages and users only (CONTRACT §6). */
+/** A reporter that passes on only scrubbed contexts, messages and users (CONTRACT §6). */
 export function scrubbing(reporter: Reporter, scrub: Scrub): Reporter {
   const context = (given: ReporterInput & { kind: 'error' | 'message' }) =>
-    // An object in gives an object out; anything else is no context.
+    // Scrubbing an object gives an object. Anything else is not a context.
     (typeof given.context === 'object' ? scrub.value(given.context) : undefined) as typeof given.context
   return {
     report(report) {
