@@ -39,7 +39,7 @@ test('a ratio is the median of the ratios round by round, and the warm-up counts
   })
 })
 
-test('where the spread is too wide neither a median nor a verdict is told', async () => {
+test('with too wide a spread, neither a median nor a verdict is given', async () => {
   const result = await run(benchmark({}, [0, 10, 20, 30, 40], [0, 10, 10, 10, 10]))
   expect(result.ratios[0]).toMatchObject({ tooWide: true, kept: undefined })
   expect(told(result)).toEqual([

@@ -226,7 +226,7 @@ test('a malformed STORE_URL is refused by every command that acts on a store, an
     }
 })
 
-test('a server of STORE_URL that is not there is exit code 3', async () => {
+test('an unreachable server in STORE_URL is exit code 3', async () => {
   for (const args of [
     ['db', 'status'],
     ['course', 'status'],
@@ -243,7 +243,7 @@ test('a server of STORE_URL that is not there is exit code 3', async () => {
   }
 })
 
-test('a copy to a server that is not there names --to, which the operator gave', async () => {
+test('a copy to an unreachable server names --to, which the operator gave', async () => {
   const { db } = await operator()
   await db('migrate')
   const { code, stderr } = await db('copy', '--to', 'postgres://user:canary@127.0.0.1:1/none')

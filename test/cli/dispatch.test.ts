@@ -166,7 +166,7 @@ test('an interrupted drain ends after the messages in flight, and the next goes 
   expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(400)
 }, 30_000)
 
-test('a service that answers otherwise than a dispatch endpoint is said to, with its own reason where it has one', async () => {
+test('an answer that is not a dispatch endpoint’s is reported, with the service’s own reason if it gives one', async () => {
   const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
   const answer = async (status: number, body: string) => {
     const url = await serve((_, response) => void response.writeHead(status).end(body))

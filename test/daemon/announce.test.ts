@@ -24,7 +24,7 @@ const SHARED = {
   SHAREDSTORE_REST_TOKEN: 'token-of-the-store',
 }
 
-test('a start warns that CORS is at localhost and that limits are not shared, while they are', () => {
+test('a start warns while CORS is limited to localhost and while rate limits are not shared', () => {
   expect(announced({})).toEqual([CORS, LIMITER])
   expect(announced({ CORS_ALLOWED_ORIGINS: 'https://www.example.com' })).toEqual([LIMITER])
   expect(announced(SHARED)).toEqual([CORS])

@@ -84,7 +84,7 @@ test.each([
   ['pottery', 'A lesson comes every day at 09:00 (in your time zone; UTC if you gave none).'],
   ['chess', 'A lesson comes every Monday and Thursday at 07:30 (Europe/Berlin).'],
   ['astronomy', 'A lesson comes every 1 day 12 hours,'],
-])('who confirms the course %s reads when its lessons come', async (course, when) => {
+])('the confirmation page of the course %s says when its lessons come', async (course, when) => {
   const it = await opened()
   await it.post({ email: 'ada@example.com', ...(course && { course }) })
   await new Promise((resolve) => setImmediate(resolve))

@@ -165,7 +165,7 @@ test('the temporary files of a part go with it, and all that it printed is kept 
   expect(await readFile(path.join(folder, 'group-one.log'), 'utf8')).toBe(`${lines.join('\n')}\n`)
 })
 
-test('a result that cannot be read is none', async () => {
+test('an unreadable result counts as missing', async () => {
   const { run, ran, folder } = await place()
   await run([part('one', '')])
   await writeFile(path.join(folder, 'one.json'), '{"part":"one"')
@@ -224,7 +224,7 @@ test('a benchmark that leaves no result has failed', async () => {
   expect(await readResult(folder, 'bench/none')).toMatchObject({ reason: 'it left no result in none.json' })
 })
 
-test('all well is said in a sentence; what was not run is no proof', async () => {
+test('the report says in a sentence that all is proven, and lists parts that did not run', async () => {
   const { run, reported } = await place()
   const parts = [part('one', ''), part('two', '')]
   await run(parts.slice(0, 1))

@@ -116,7 +116,7 @@ test('with a key set its own keys are taken, and fetched once for many tokens', 
   expect(set.asked()).toBe(1)
 })
 
-test('with a key set an HMAC made from the public key is nobody, and so is an unknown key', async () => {
+test('with a key set an HMAC made from the public key identifies nobody, nor does an unknown key', async () => {
   const set = await keySet()
   const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
   const confused = await set.sign('HS256').sign(new TextEncoder().encode(JSON.stringify(set.jwk)))
@@ -161,7 +161,7 @@ test('with a key set every algorithm of public keys is taken', async () => {
     }
 })
 
-test('a token that two keys of the set could have signed is nobody', async () => {
+test('a token that two keys of the set could have signed identifies nobody', async () => {
   const set = await keySet()
   const url = await keyServer((_, response) =>
     response.end(JSON.stringify({ keys: [set.jwk, { ...set.jwk, kid: 'second' }] })),
@@ -271,7 +271,7 @@ test.each(['false', 'true', 0, 1, null, {}])(
   },
 )
 
-test('the role anon is nobody, with every other claim in order', async () => {
+test('the role anon identifies nobody, even if every other claim is valid', async () => {
   expect(await bySecret(ask(`Bearer ${await token({ role: 'anon', email_verified: true })}`))).toBeUndefined()
   expect(await bySecret(ask(`Bearer ${await token({ role: 'Service_Role' })}`))).toEqual(ADA)
 })

@@ -28,7 +28,7 @@ test('a requirement applies when any of its variables is set, or only when all a
   expect(breach(all, 'A', 'B', 'D')).toEqual({ present: ['A', 'B'], missing: ['C'] })
 })
 
-test('one of several is enough, and none is missed until all that ask for it are set', () => {
+test('an at-least-one rule needs one of its variables, and only once all variables that trigger it are set', () => {
   const one: RuleDefinition = { when: ['A', 'B'], atLeastOne: ['C', 'D'] }
   expect([missing(one), missing(one, 'A'), missing(one, 'A', 'B', 'D')]).toEqual([
     undefined,

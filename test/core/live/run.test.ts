@@ -64,7 +64,7 @@ test('a step that never ends costs its own limit, whether it listens to its sign
   expect(aborted).toBe(true)
 })
 
-test('at the deadline what runs has failed, and what has not begun is a warning and never passed', async () => {
+test('at the deadline, running checks have failed, and checks that have not begun are warnings and never pass', async () => {
   const results = await run(
     [
       target('api', [

@@ -345,7 +345,7 @@ test('a mail that was given up while it waited for a connection passes its turn 
   await Promise.all(out)
 })
 
-test('closed, nothing is sent any more, and what is said is that it was not', async () => {
+test('a closed transport sends nothing, and reports each mail as not sent', async () => {
   const { mailer, received } = await provider(status(200))
   await mailer.send(WELCOME)
   await mailer.close()
@@ -353,7 +353,7 @@ test('closed, nothing is sent any more, and what is said is that it was not', as
   expect(received).toHaveLength(1)
 })
 
-test('aborted before it began, a mail was not sent; while it waits for its answer, nobody knows', async () => {
+test('a mail aborted before it began was not sent; aborted while it waits for the answer, its outcome is unknown', async () => {
   const stopped = new AbortController()
   stopped.abort()
   const { mailer, received } = await provider(() => running.abort())

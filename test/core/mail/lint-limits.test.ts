@@ -445,7 +445,7 @@ describe('support', () => {
     expect(found.filter(({ cause }) => cause.includes('only partly support'))).toHaveLength(3)
   })
 
-  test('is silent about what a mail does without, and about what only MJML wrote', () => {
+  test('is silent about features that a mail does not need, and about code that only MJML wrote', () => {
     const graceful =
       '<p style="border-radius:3px;cursor:pointer;outline:0;opacity:.5;word-break:break-all;font-weight:bold;text-decoration:none;letter-spacing:1px;text-transform:uppercase" dir="ltr" role="x" aria-label="x">x</p><a target="_blank">x</a>'
     expect(of({ body: graceful })).toEqual([])

@@ -426,7 +426,7 @@ test('a message that was given up while it waited for a line passes its turn on'
   expect(new Set((await Promise.all(out)).map(({ kind }) => kind))).toEqual(new Set(['sent']))
 })
 
-test('aborted before the message was handed over it was never sent; afterwards nobody knows', async () => {
+test('a send aborted before the message was handed over is not sent; aborted afterwards, its outcome is unknown', async () => {
   for (const [word, kind] of [
     ['MAIL', 'transient'],
     ['END', 'unknown'],

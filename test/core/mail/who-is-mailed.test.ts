@@ -339,7 +339,7 @@ test.each([
     () => ({ ...resolved, to: 'nobody' }),
     { kind: 'not_sent', reason: 'the record holds no address that can be mailed' },
   ],
-])('what a definition resolves to is the answer: %s', async (resolve, answer) => {
+])('a request is answered by what the definition resolves: %s', async (resolve, answer) => {
   const { ask, messages } = await transactional(resolve)
   expect(await ask()).toEqual(answer)
   expect(messages).toEqual([])

@@ -44,7 +44,7 @@ test('a reporter gets errors, messages and users with scrubbed context, and of a
   ])
 })
 
-test('withErrorReporting reports what is thrown and what is rejected, and hands it on as it is', async () => {
+test('withErrorReporting reports errors and rejections, and passes them on unchanged', async () => {
   const reports = listening()
   const thrown = new Error('thrown')
   const rejected = new Error('rejected')

@@ -227,7 +227,7 @@ test.each([
   ['began earlier than that', { beganAt: NOW - HOUR_MS - 3 * MINUTE - 1 }, false],
   ['began three minutes after its cause ended', { beganAt: NOW - 27 * MINUTE }, true],
   ['began later than that', { beganAt: NOW - 27 * MINUTE + 1 }, false],
-])('what failed of a neighbour that failed itself, and %s, follows from it: %#', (_, parts, follows) => {
+])('whether a neighbour’s incident that %s follows from the cause: %#', (_, parts, follows) => {
   const cause = incident('api', 'job_store', { endedAt: NOW - 30 * MINUTE })
   const found = told(cause, incident('web', 'api', parts))
   const root = { is: 'api/job_store', lengthMs: 30 * MINUTE, feltBy: follows ? ['web'] : [] }
