@@ -1,0 +1,161 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { PlatformDefinition } from '../../src/platform/definition.ts'
+import { readDefinitionFiles } from '../../src/platform/files.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+/** A folder with these files, and what a definition in it finds. */
+async function folderOf(files: Readonly<Record<string, string | Buffer>>) {
+  const folder = await emptyFolder()
+  for (const [file, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, file)), { recursive: true })
+    await writeFile(path.join(folder, file), text)
+  }
+  const read = (definition: PlatformDefinition, language = 'en') =>
+    readDefinitionFiles(definition, folder, language)
+  return { folder, read }
+}
+
+const faultsIn = ({ faults }: ReturnType<typeof readDefinitionFiles>) =>
+  faults.map(({ path: at, cause }) => `${at}: ${cause}`)
+
+const KB = 1024
+
+test('a logo is given as a data URL of its type, up to 256 KB', async () => {
+  const types = {
+    png: 'png',
+    svg: 'svg+xml',
+    jpg: 'jpeg',
+    jpeg: 'jpeg',
+    webp: 'webp',
+    PNG: 'png',
+    JPG: 'jpeg',
+  }
+  const { read } = await folderOf({
+    ...Object.fromEntries(Object.keys(types).map((end) => [`logo.${end}`, 'a logo'])),
+    'folder.png/a': '',
+    'largest.png': Buffer.alloc(256 * KB),
+    'larger.png': Buffer.alloc(256 * KB + 1),
+  })
+  const logo = (file: string) => read({ brand: { logo: file } })
+  for (const [end, type] of Object.entries(types))
+    expect(logo(`./logo.${end}`).logo).toBe(`data:image/${type};base64,${btoa('a logo')}`)
+  expect(logo('largest.png').faults).toEqual([])
+  expect(faultsIn(logo('larger.png'))).toEqual([
+    'brand.logo: The logo is larger than 256 KB, and every page carries it.',
+  ])
+  expect(faultsIn(logo('none.png'))).toEqual(['brand.logo: There is no file "none.png".'])
+  expect(faultsIn(logo('folder.png'))).toEqual(['brand.logo: There is no file "folder.png".'])
+  expect(read({}).logo).toBeUndefined()
+})
+
+test('lessons are in the order in which people count, whatever the width of their numbers', async () => {
+  const ordered = [
+    '01-again',
+    '1-again',
+    '2-clay',
+    '2-Glaze',
+    '2-kiln',
+    '10-fire',
+    '10-fire2',
+    '10-fire10',
+    '20261122-late',
+    '99999999999-later',
+    '100000000000-last',
+    'appendix',
+    'Appendix-b',
+    'appendix-c',
+  ]
+  const { read } = await folderOf(
+    Object.fromEntries(ordered.toReversed().map((name) => [`all/${name}.md`, ''])),
+  )
+  expect(read({ courses: { all: { lessons: 'all' } } }).lessons.get('all')).toEqual(ordered)
+})
+
+test('templates are Markdown and MJML files, and the layout is none', async () => {
+  const files = ['a.md', 'b.mjml', 'layout.mjml', 'layout.md', 'c.txt', 'd.md.bak', 'e.mjml~', 'md']
+  const { folder, read } = await folderOf(Object.fromEntries(files.map((name) => [`mails/${name}`, ''])))
+  const { mails, templates, faults } = read({ mails: './mails' })
+  expect({ mails, templates, faults }).toEqual({
+    mails: path.join(folder, 'mails'),
+    templates: ['a', 'b', 'layout'],
+    faults: [],
+  })
+  expect(read({})).toMatchObject({ mails: undefined, templates: [] })
+})
+
+test('a course has at least one lesson and at most 365', async () => {
+  const days = (count: number, folder: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`${folder}/${n}.md`, '']))
+  const { read } = await folderOf({ ...days(366, 'long'), ...days(365, 'year'), 'empty/a.txt': '' })
+  const of = (lessons: string) => faultsIn(read({ courses: { firing: { lessons } } }))
+  expect(of('year')).toEqual([])
+  expect(of('long')).toEqual(['courses.firing.lessons: The course has 366 lessons, and 365 are the most.'])
+  expect(of('empty')).toEqual(['courses.firing.lessons: The folder "empty" holds no lessons.'])
+  expect(of('none')).toEqual(['courses.firing.lessons: There is no folder "none".'])
+  expect(of('empty/a.txt')).toEqual(['courses.firing.lessons: There is no folder "empty/a.txt".'])
+})
+
+test('every missing folder is named at once', async () => {
+  const { read } = await folderOf({ 'firing/1.md': '' })
+  const courses = { firing: { lessons: 'firing' }, glazing: { lessons: 'glazing' } }
+  const found = read({ mails: 'mails', courses })
+  expect(faultsIn(found)).toEqual([
+    'mails: There is no folder "mails".',
+    'courses.glazing.lessons: There is no folder "glazing".',
+  ])
+  expect(found.lessons.get('firing')).toEqual(['1'])
+})
+
+test('mails in the language of the platform are in the folder itself, or in one beside their translations', async () => {
+  const { folder, read } = await folderOf({
+    'beside/en/1.md': '',
+    'beside/de/1.md': '',
+    'beside/de/2.md': '',
+    'within/1.md': '',
+    'within/de/1.md': '',
+    'within/pt-BR/1.md': '',
+    'within/img/1.md': '',
+    'within/notes/1.md': '',
+    'within/fr/readme.txt': '',
+    'within/es': 'a file',
+    'both/1.md': '',
+    'both/en/1.md': '',
+  })
+  const of = (lessons: string, language?: string) => {
+    const found = read({ courses: { firing: { lessons } } }, language)
+    const at = found.lessonFolders.get('firing') ?? ''
+    return {
+      at: path.relative(folder, at),
+      translations: found.translations
+        .get(at)
+        ?.map(({ language: one, folder: place, names }) => [one, path.relative(folder, place), ...names])
+        .sort(),
+    }
+  }
+  expect(of('beside')).toEqual({ at: 'beside/en', translations: [['de', 'beside/de', '1', '2']] })
+  expect(of('beside', 'de')).toEqual({ at: 'beside/de', translations: [['en', 'beside/en', '1']] })
+  expect(of('within')).toEqual({
+    at: 'within',
+    translations: [
+      ['de', 'within/de', '1'],
+      ['pt-BR', 'within/pt-BR', '1'],
+    ],
+  })
+  expect(of('both').at).toBe('both')
+})
+
+test('translations of mails and of lessons are found, each under its own folder', async () => {
+  const { folder, read } = await folderOf({
+    'mails/welcome.md': '',
+    'mails/de/welcome.md': '',
+    'firing/1.md': '',
+    'firing/ar/1.md': '',
+  })
+  const { translations } = read({ mails: 'mails', courses: { firing: { lessons: 'firing' } } })
+  expect([...translations].map(([at, found]) => [path.relative(folder, at), found[0]?.language])).toEqual([
+    ['mails', 'de'],
+    ['firing', 'ar'],
+  ])
+})
