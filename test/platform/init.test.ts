@@ -2,8 +2,9 @@ import { stripTypeScriptTypes } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkDefinition } from '../../src/platform/check/check.ts'
+import { readExample } from '../../src/platform/init/read-example.ts'
 import { sketchDefinition } from '../../src/platform/init/sketch.ts'
-import { definitionText } from '../../src/platform/init/write.ts'
+import { definitionText, firstLesson } from '../../src/platform/init/write.ts'
 import { PRESET_PARTS } from '../../src/platform/presets.ts'
 import { baseGroups } from '../../src/presets/base/groups.ts'
 
@@ -64,8 +65,166 @@ test.each([
   ['# eu | us\nA_PLACE=eu', 'enum'],
   ['A_WORD=hello', 'text'],
   ['A_MAIL_TO=a@b.example', 'email'],
+  ['A_PASSWORD=', 'secret'],
+  ['A_PRIVATE_KEY_PEM=', 'secret'],
+  ['A_KEY=12', 'integer'],
+  ['A_KEY=hello', 'secret'],
+  ['A_KEY_ID=', 'text'],
+  ['A_TOKEN_TTL=', 'duration'],
+  ['A_TOKEN_URL=', 'url'],
+  ['A_KEYBOARD=', 'text'],
+  ['NEXT_PUBLIC_A_TOKEN=hello', 'text'],
+  ['A_QUEUE=amqp://queue.internal', 'secret'],
+  ['A_PAGE=https://me:canary@a.example', 'secret'],
+  ['# @sensitive=false\nA_TOKEN=hello', 'text'],
+  ['# @public\nA_TOKEN=hello', 'text'],
+  ['# @type=enum(eu)\nA_PLACE=eu', 'text'],
+  ['# @type=port @required\nA_PLACE=', 'port'],
+  ['# one of eu, us or asia\nA_PLACE=asia', 'enum'],
+  ['# one of eu, us\nA_PLACE=mars', 'text'],
+  ['A_PORT=70000', 'integer'],
+  ['A_DIR=', 'path'],
+  ['A_SIZE=10MB', 'bytes'],
+  ['A_RATIO=0.5', 'number'],
+  ['A_ON=FALSE', 'boolean'],
 ])('%j looks like a value of the kind %s', (text, kind) => {
   expect(sketch(text).groups[0]?.variables[0]?.variable.kind).toBe(kind)
+})
+
+test('a file is read line by line: values without quotes and notes, comments up to a blank line, headings', () => {
+  const text = [
+    '\uFEFF# --- Payments: ours ---',
+    '# Where they live,',
+    '# all of them.',
+    'A_URL="https://a.example/#b" # a note',
+    "export A_WORD = 'it # is' # a note",
+    'A_HASH=a#b',
+    'A_PLAIN=one two # a note',
+    '#A_OFF=5',
+    '# A_NAME = is said of it',
+    'A_NAME=',
+    '# about nothing',
+    '',
+    'B_FIRST=1\rB_FIRST=2',
+    '# ------',
+    '# said of the heading',
+    '## Mail. More',
+    'C_LAST=#all a note',
+  ].join('\r\n')
+  expect(readExample(text).map(({ marks: _, ...sketch }) => sketch)).toEqual([
+    {
+      name: 'A_URL',
+      value: 'https://a.example/#b',
+      comments: ['Where they live,', 'all of them.'],
+      heading: 'Payments',
+    },
+    { name: 'A_WORD', value: 'it # is', comments: [], heading: 'Payments' },
+    { name: 'A_HASH', value: 'a#b', comments: [], heading: 'Payments' },
+    { name: 'A_PLAIN', value: 'one two', comments: [], heading: 'Payments' },
+    { name: 'A_OFF', value: '5', comments: [], heading: 'Payments' },
+    { name: 'A_NAME', value: '', comments: ['A_NAME = is said of it'], heading: 'Payments' },
+    { name: 'B_FIRST', value: '1', comments: [], heading: 'Payments' },
+    { name: 'C_LAST', value: '', comments: [], heading: 'Mail' },
+  ])
+})
+
+test('the decorators of a schema are kept with their values', () => {
+  const [sketched] = readExample('# @type=enum(a, b) @sensitive @docs="a @b c" @public=false\nA_B=')
+  expect([...(sketched?.marks ?? [])]).toEqual([
+    ['type', 'enum(a, b)'],
+    ['sensitive', ''],
+    ['docs', 'a @b c'],
+    ['public', 'false'],
+  ])
+})
+
+test('variables are grouped by their heading, else by a first word that several share', () => {
+  const names = (text: string) =>
+    sketch(text).groups.map(({ name, variables }) => [name, ...variables.map((one) => one.name)])
+  expect(names('KILN_A=\nNEXT_PUBLIC_KILN_B=\nOVEN_A=\nGLAZE=')).toEqual([
+    ['kiln', 'KILN_A', 'NEXT_PUBLIC_KILN_B'],
+    ['app', 'OVEN_A', 'GLAZE'],
+  ])
+  expect(names('# --- Our 2 kilns! ---\nKILN_A=\nOVEN_A=')).toEqual([['our-2-kilns', 'KILN_A', 'OVEN_A']])
+  expect(names('# --- 123 ---\nKILN_A=')).toEqual([['app', 'KILN_A']])
+  expect(names('# --- Store ---\nKILN_A=')).toEqual([['own-store', 'KILN_A']])
+  expect(names(`# --- ${'kiln '.repeat(20)} ---\nKILN_A=`)).toEqual([
+    ['kiln-kiln-kiln-kiln-kiln-kiln', 'KILN_A'],
+  ])
+})
+
+test('what the preset has, and what the runtime reads, is left out and said', () => {
+  const long = `A_${'X'.repeat(98)}`
+  const { groups, known, skipped } = sketch(`STORE_URL=\nNODE_ENV=\n__NEXT_A=\nNODES_A=\n${long}=\n${long}X=`)
+  expect({ known, skipped }).toEqual({ known: ['STORE_URL'], skipped: ['NODE_ENV'] })
+  expect(groups.flatMap(({ variables }) => variables.map(({ name }) => name))).toEqual(['NODES_A', long])
+})
+
+test('names that are of no use without each other are a rule', () => {
+  const pairs = (...names: string[]) => sketch(names.map((name) => `${name}=`).join('\n')).groups[0]?.pairs
+  expect(pairs('KILN_API_KEY', 'KILN_API_SECRET', 'KILN_USER')).toEqual([['KILN_API_KEY', 'KILN_API_SECRET']])
+  expect(pairs('KILN_API_KEY', 'KILN_USER')).toEqual([])
+  expect(pairs('KILN_A_USER', 'KILN_A_PASSWORD', 'KILN_B_USERNAME', 'KILN_B_PASSWORD')).toEqual([
+    ['KILN_B_USERNAME', 'KILN_B_PASSWORD'],
+    ['KILN_A_USER', 'KILN_A_PASSWORD'],
+  ])
+})
+
+test('values and comments are taken over only where they show no secret', () => {
+  const of = (text: string) => sketch(text).groups[0]?.variables[0]?.variable
+  expect(of('# Which kiln.\nA_WORD=hello')).toEqual({
+    kind: 'text',
+    summary: 'Which kiln.',
+    example: 'hello',
+  })
+  expect(of('# See https://a.example\nA_WORD=')).toEqual({ kind: 'text', summary: 'See https://a.example' })
+  expect(of('# formerly A=canary\nA_WORD=')).toEqual({ kind: 'text' })
+  expect(of('# token:canary\nA_WORD=')).toEqual({ kind: 'text' })
+  expect(of(`# ${'x'.repeat(201)}\nA_WORD=`)).toEqual({ kind: 'text', summary: 'x'.repeat(200) })
+  expect(of('# Which kiln.\nA_KEY=canary')).toEqual({ kind: 'secret', summary: 'Which kiln.' })
+  expect(of('NEXT_PUBLIC_WORD=hello')).toEqual({ kind: 'text' })
+  expect(of('# @required\nA_WORD=hello')).toEqual({ kind: 'text', default: 'hello' })
+})
+
+test('a definition begins with its name, its language and its course', () => {
+  const none = { groups: [], known: [], skipped: [] }
+  const written = (beginning: Parameters<typeof definitionText>[1]) =>
+    exportedBy(definitionText(none, beginning))
+  const name = 'Kiln\'s "\\" \u2028 hall'
+  expect(written({ name })).toEqual({ preset: 'base', name, services: { web: {} } })
+  expect(written({ name, language: 'de', course: 'first-firing' })).toEqual({
+    preset: 'base',
+    name,
+    brand: { language: 'de' },
+    services: { web: {} },
+    courses: { 'first-firing': { lessons: './courses/first-firing', every: '1d' } },
+  })
+  const groups = sketch('KILN_API_KEY=\nKILN_API_SECRET=').groups
+  expect(exportedBy(definitionText({ ...none, groups }, { name }))).toMatchObject({
+    groups: {
+      kiln: {
+        unlocks: 'kiln',
+        absent: 'kiln is off',
+        variables: { KILN_API_KEY: { kind: 'secret' }, KILN_API_SECRET: { kind: 'secret' } },
+        rules: [{ allOrNone: ['KILN_API_KEY', 'KILN_API_SECRET'] }],
+      },
+    },
+  })
+})
+
+test('the first lesson is in the language of the course, or says that it has to be translated', () => {
+  const [english, german, austrian, french] = ['en', 'de', 'de-AT', 'fr'].map((tag) =>
+    firstLesson('clay', tag),
+  )
+  expect(english?.file).toBe('./courses/clay/1-welcome.md')
+  expect(firstLesson('clay')).toEqual(english)
+  expect([english, german, austrian, french].map((one) => one?.inLanguage)).toEqual([true, true, true, false])
+  expect(austrian?.text).toBe(german?.text)
+  expect(german?.text).not.toBe(english?.text)
+  expect(english?.text).toMatch(/^---\nsubject: .+\n---\n\n.+\n$/s)
+  expect(french?.text).toBe(
+    english?.text.replace('---\n', '---\n# platformctl does not speak fr: translate this lesson.\n'),
+  )
 })
 
 test('whatever is in an example, the definition made of it loads and has no faults', () => {
