@@ -26,7 +26,9 @@ const DOT_ATOM =
   /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+(\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\u{10ffff}]+)*$/u
 /** Quoted local part (RFC 5321 §4.1.2): printable ASCII, quotes and backslashes escaped. */
 const QUOTED = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/
-/** What a domain may be written with: the parser of URLs below would stop at a `/`, `?`, `#` or `\\`, and decode a `%`. */
+/**
+ * The characters of a domain. The URL parser below would stop at a `/`, `?`, `#` or `\\`, and decode a `%`.
+ */
 const DOMAIN = /^[A-Za-z0-9.\-\u0080-\u{10ffff}]+$/u
 const HOST = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
@@ -81,7 +83,7 @@ function composed(text: string): string {
  */
 export function formsOf(identity: string): readonly string[] {
   const decomposed = identity.normalize('NFD')
-  // What does not come back as it was is another address (the Kelvin sign becomes K).
+  // A form that does not compose back to the same text is another address (the Kelvin sign becomes K).
   return decomposed !== identity && decomposed.normalize('NFC') === identity
     ? [identity, decomposed]
     : [identity]
@@ -96,12 +98,15 @@ export function mailboxKey(identity: string): string {
   const local = identity.slice(0, at)
   const bare = /^".*"$/s.test(local) ? local.slice(1, -1).replace(/\\(.)/gs, '$1') : local
   const fold = (text: string) => text.normalize('NFKC').toLowerCase()
-  // Twice, because folding can lay bare what folds again.
+  // Twice, because folding can reveal characters that fold again.
   const folded = fold(fold(bare).replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\s]/gu, ''))
   return `${folded === '' ? local : folded}${identity.slice(at)}`
 }
 
-/** A to z only: beyond ASCII, lower-casing merges letters that mail servers tell apart (the Kelvin sign becomes k). */
+/**
+ * Lower-cases A to Z only: beyond ASCII, it would merge letters that mail servers tell apart (the Kelvin sign
+ * becomes k).
+ */
 function foldAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

@@ -6,7 +6,7 @@ export interface Operator {
   readonly place: string
 }
 
-/** An embedding program acts for itself. */
+/** The operator named when an embedding program acts for itself. */
 export const PROGRAM: Operator = { name: 'program', place: 'openPlatform' }
 
 export type AuditAction =
@@ -32,9 +32,12 @@ export interface AuditEntry {
   readonly details: string | undefined
 }
 
-/** What operators did to a store. Entries are only ever added: both stores refuse to change or delete one. */
+/**
+ * The log of operators' actions on a store. Entries are only ever added: both stores refuse to change or
+ * delete one.
+ */
 export interface AuditLog {
-  /** For an action that has no transaction of its own; the others write their entry in theirs. */
+  /** Records an action that has no transaction of its own. All others write their entry in theirs. */
   record(entry: AuditEntry): Promise<void>
   /** The newest first. */
   list(limit: number): Promise<readonly AuditEntry[]>
@@ -63,7 +66,7 @@ export function auditEntry(input: {
   }
 }
 
-/** Whatever has the form of an address, in quotes or not, also percent-encoded as in a link. */
+/** Masks whatever has the form of an address, quoted or not, even percent-encoded as in a link. */
 function masked(text: string): string {
   return text.replace(/(?:"[^"]*"|[^\s"<>]+)(?:@|%40)[^\s"<>]*/gi, '[address]')
 }

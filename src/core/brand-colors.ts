@@ -20,7 +20,7 @@ const LIGHT: Colour = [0xf2, 0xf1, 0xee, 1]
 const DARK: Colour = [0x1d, 0x21, 0x2a, 1]
 const WHITE: Colour = [255, 255, 255, 1]
 const INK: Colour = [0x14, 0x17, 0x1d, 1]
-/** Of text at its usual size (WCAG 2.2, 1.4.3). */
+/** The least contrast of text at its usual size (WCAG 2.2, 1.4.3). */
 const LEGIBLE = 4.5
 
 /** Keeps the hue of a brand, and makes it darker on light ground or lighter on dark until it can be read there. */

@@ -8,7 +8,10 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** What waits for the network or the disk, and so for real time, also when a program brings its own clock. */
+/**
+ * The part of a clock that waits for the network or the disk. It runs in real time, even when a program
+ * brings its own clock.
+ */
 export type Timer = Pick<Clock, 'sleep' | 'monotonic'>
 
 export const systemClock: Clock = {

@@ -5,13 +5,16 @@ import type { StoreAddress } from './env/settings.ts'
 import { codeOf } from './error-code.ts'
 import type { Service } from './service.ts'
 
-/** What a daemon says of itself in its data folder, without a secret, for the commands that act on the same store. */
+/**
+ * What a daemon writes about itself into its data folder, without any secret, for the commands that act on
+ * the same store.
+ */
 export interface DaemonRecord {
   readonly version: 1
   readonly pid: number
   readonly host: string
   readonly startedAt: string
-  /** Set when it stopped in order. */
+  /** When it stopped in an orderly way. */
   readonly stoppedAt?: string
   readonly build: string | null
   readonly store: RecordedStore
@@ -45,7 +48,7 @@ export function writeRecord(folder: string, record: DaemonRecord): void {
   renameSync(scratch, file)
 }
 
-/** What the daemon that owns a folder said last; undefined when none did, or it cannot be read. */
+/** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */
 export function readRecord(folder: string): DaemonRecord | undefined {
   try {
     const record = JSON.parse(readFileSync(path.join(folder, NAME), 'utf8')) as DaemonRecord
@@ -55,7 +58,7 @@ export function readRecord(folder: string): DaemonRecord | undefined {
   }
 }
 
-/** Does the recorded daemon run on this machine? */
+/** Whether the recorded daemon is running on this machine. */
 export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
   if (stoppedAt !== undefined || hasEnded(pid)) return false
   try {
@@ -67,7 +70,7 @@ export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
   }
 }
 
-/** Linux keeps the number of a process that has ended until its parent has looked. */
+/** Whether a process has ended. Linux keeps its number until its parent has looked. */
 function hasEnded(pid: number): boolean {
   try {
     return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

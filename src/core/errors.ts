@@ -53,7 +53,7 @@ export class PlatformError extends Error {
   readonly issues: readonly Issue[] | undefined
   /** When it is worth trying again. */
   readonly retryAfterSeconds: number | undefined
-  /** This process will get no other answer: a store that was closed stays closed. */
+  /** Retrying in this process is pointless: a store that was closed stays closed. */
   readonly final: boolean
 
   constructor(

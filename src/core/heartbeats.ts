@@ -1,4 +1,4 @@
-/** A job that has to report in, as the definition says it. */
+/** A job that has to report in, as a definition describes it. */
 export interface HeartbeatDefinition {
   readonly name: string
   readonly everyMs: number
@@ -27,14 +27,14 @@ export interface Beat {
   readonly failed: { readonly exitCode: number | undefined } | undefined
 }
 
-/** Where jobs report in, shared by everything that shares the store. */
+/** Where jobs report in. Everything that shares the store shares it. */
 export interface HeartbeatStore {
-  /** What is known of a heartbeat, which is expected from now on if nothing is. */
+  /** The record of a heartbeat. If there is none, it is expected from now on. */
   expect(input: { readonly name: string; readonly now: number }): Promise<HeartbeatRecord>
   beat(beat: Beat): Promise<HeartbeatRecord>
 }
 
-/** Whether a heartbeat is in time; `dueBy` is when the next one has to be there, its grace included. */
+/** Whether a heartbeat is on time. `dueBy` is when the next one must arrive, including the grace period. */
 export function heartbeatState(
   { everyMs, graceMs }: Pick<HeartbeatDefinition, 'everyMs' | 'graceMs'>,
   record: HeartbeatRecord,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** Could this package be imported here? Nothing of it is loaded. */
+/** Whether this package could be imported here. Loads none of it. */
 export function isInstalled(name: string): boolean {
   try {
     return createRequire(import.meta.url).resolve(name) !== ''

@@ -1,6 +1,9 @@
 import { closestMatch } from 'leven'
 
-/** The known name that was probably meant: at most a third is mistyped; two slips in a short one are a swap (`deom`). */
+/**
+ * The known name that was probably meant. At most a third of it is mistyped; in a short name, two slips must
+ * be a swap (`deom`).
+ */
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   const folded = name.toLowerCase()
   const byFolded = new Map(known.map((one) => [one.toLowerCase(), one]))

@@ -1,4 +1,4 @@
-/** `opened` gives what was opened already, and opens nothing. */
+/** A function made by `once`. Its `opened` gives what is open already, and opens nothing. */
 export type Once<T> = (() => Promise<T>) & { readonly opened: () => Promise<T | undefined> }
 
 /** Opens at the first call and shares the result; a failed attempt is forgotten, so that the next tries again. */

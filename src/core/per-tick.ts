@@ -1,4 +1,4 @@
-/** All who call in one turn of the event loop share a run, which begins after the last of them called. */
+/** Lets all calls in one turn of the event loop share a run, which begins after the last of them. */
 export function perTick<T>(run: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined
   return () => {
@@ -10,7 +10,7 @@ export function perTick<T>(run: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** Questions of one turn of the event loop are asked together, by one call and not by one for each. */
+/** Answers all questions of one turn of the event loop with one call. */
 export function batchPerTick<Q, A>(
   ask: (questions: readonly Q[]) => Promise<readonly A[]>,
 ): (question: Q) => Promise<A> {

@@ -9,7 +9,10 @@ import type { MailSet } from './mail/definition.ts'
 import type { ServiceDefinition } from './service.ts'
 import type { SampleHealth } from './status/sample-health.ts'
 
-/** What a definition says of its looks: pages and mails then bear the platform's name. `logo` is the file's content as a data URL. */
+/**
+ * The color and logo that a definition gives its platform. With them, pages and mails show the name of the
+ * platform. `logo` is the content of the file as a data URL.
+ */
 export interface Brand {
   readonly color?: string
   readonly logo?: string
@@ -53,6 +56,6 @@ export interface Platform {
   readonly confirmation?: 'link' | 'button'
   readonly challenge?: Challenge
   readonly security?: SecurityContact
-  /** Without it the demo's status page begins empty. */
+  /** Sample days for the demo's status page, which is empty without them. */
   readonly sampleHealth?: SampleHealth
 }

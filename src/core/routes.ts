@@ -41,7 +41,7 @@ export type WebRoute = keyof typeof ROUTES
 /** The other services have one route each: their health, at the path of their definition. */
 export type RouteName = WebRoute | 'serviceHealth'
 
-/** The routes of the web service that a platform has something to serve with. */
+/** The routes of the web service that a platform has any use for. */
 export function routesOf({
   contract,
   courses,

@@ -47,7 +47,10 @@ const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['08', 'not_reached'],
 ]
 
-/** Which fault an error of a store tells of; its causes are read too, because the outer ones speak to visitors. */
+/**
+ * The fault behind an error of a store. Its causes are read too, because the outer errors are written for
+ * visitors.
+ */
 export function storeFault(error: unknown): StoreFault {
   for (let each = error; each instanceof Error; each = each.cause) {
     const code = 'code' in each ? String(each.code) : ''
@@ -57,7 +60,7 @@ export function storeFault(error: unknown): StoreFault {
   return 'unknown'
 }
 
-/** The same as a predicate: "its disk is full". It names no file and no host, so anybody may read it. */
+/** The fault as a predicate: "its disk is full". It names no file and no host, so anybody may read it. */
 export function storeFaultReason(error: unknown): string {
   return REASONS[storeFault(error)]
 }

@@ -1,4 +1,7 @@
-/** What `work` gives, or what `late` gives (or throws) when `work` takes longer than `ms`; `work` itself goes on. */
+/**
+ * Gives the result of `work`; if that takes longer than `ms`, the result (or exception) of `late`, while
+ * `work` goes on.
+ */
 export async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<void>((resolve) => {

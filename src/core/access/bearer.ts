@@ -2,8 +2,8 @@ import { isAcceptedSecret } from '../accepted-secret.ts'
 import type { SecretPair } from '../secret.ts'
 
 /**
- * Whether the request carries this secret (either value while it is being rotated) as `Authorization:
- * Bearer`. Without a secret, nothing can authenticate.
+ * Whether the request's Authorization header carries this secret (either value while it is being rotated) as
+ * a bearer token. Without a secret, nothing can authenticate.
  */
 export function hasBearer(request: Request, secret: SecretPair | undefined): boolean {
   const given = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(request.headers.get('authorization') ?? '')?.[1]

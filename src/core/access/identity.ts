@@ -44,7 +44,7 @@ export function jwtIdentify({
   readonly clock: Clock
   /** The audience and issuer that every token must name if they are set, even one of the service role. */
   readonly claims?: { readonly audience?: string | undefined; readonly issuer?: string | undefined }
-  /** How long a key set is used before it is asked for anew. */
+  /** How long a key set is used before it is fetched again. */
   readonly keyLifeMs?: number
 }): Identify {
   if (tokens === undefined) return async () => undefined

@@ -31,16 +31,16 @@ export interface HoursOptions {
   readonly log: Log
   /** One hour's work; `stopped`: the signal ended it before all was done. */
   readonly run: (signal: AbortSignal) => Promise<'done' | 'stopped'>
-  /** What must not wait for the next hour: asked each minute in which no hour begins. */
+  /** Work that must not wait for the next hour: called each minute in which no hour begins. */
   readonly retry?: (signal: AbortSignal) => Promise<void>
-  /** Told of each hour whose work this process has done. */
+  /** Called with each hour whose work this process has done. */
   readonly onDone?: (hour: string) => void
-  /** An hour failed, and is tried again at the next look. */
+  /** Called when an hour failed. It is tried again at the next tick. */
   readonly onFault: (error: unknown, hour: string) => void
 }
 
 export interface Hours {
-  /** Looks now. To be called every minute. */
+  /** Looks whether there is work. Call it every minute. */
   tick(): void
   /** Aborts the run in progress and waits for it. */
   stop(): Promise<void>

@@ -129,8 +129,9 @@ export function parseEnvFile(contract: Contract, text: string, file: string): En
 }
 
 /**
- * Whether a line that reads as an assignment of nothing is rather the last of a wrapped key, whose padding looks like an
- * equals sign. Its "name" would be a part of the secret; an empty value sets nothing, so that nothing is lost.
+ * Whether a line that looks like an empty assignment is really the end of a wrapped key, whose padding looks
+ * like an equals sign. Its "name" would be part of the secret. Skipping it loses nothing, because an empty
+ * value sets nothing.
  */
 function endsWrapped(rest: string, afterSecret: boolean): boolean {
   const [, name = '', padding = ''] = /^([\w.-]+)(=+)\s*$/.exec(rest) ?? []
@@ -138,7 +139,7 @@ function endsWrapped(rest: string, afterSecret: boolean): boolean {
   return afterSecret || padding.length > 1 || (/[a-z]/.test(name) && /[A-Z0-9]/.test(name))
 }
 
-/** Where a key in PEM (RFC 7468) that begins here ends; the line itself when it does not. */
+/** The line on which a PEM key (RFC 7468) that begins here ends; the line itself if it does not end. */
 function endOfKey(lines: readonly string[], first: number): number {
   for (let index = first; index < lines.length; index += 1) {
     const line = lines[index] ?? ''

@@ -44,7 +44,7 @@ import { ROWS_A_STEP, statements } from './statements.ts'
 /** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const TABLE = 'platformctl.subscription'
-/** A row that a hand has damaged counts as one without lessons. */
+/** The number of lessons sent; none for a row damaged by hand. */
 const LESSONS_SENT = `CASE jsonb_typeof(sent_days) WHEN 'array' THEN jsonb_array_length(sent_days) ELSE 0 END`
 /** The predicates of the two partial indexes, word for word: the planner takes an index only for its own words. */
 const HALVES = ['failures = 0', 'failures > 0']

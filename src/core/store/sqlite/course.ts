@@ -49,7 +49,7 @@ const ROWS_A_STEP = 500
 /** Where a list of problems starts: before every problem. */
 const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const DUE = 'next_attempt_at IS NOT NULL AND next_attempt_at'
-/** A row that a hand has damaged counts as one without lessons. */
+/** The number of lessons sent; none for a row damaged by hand. */
 const LESSONS_SENT = 'CASE WHEN json_valid(sent_days) THEN json_array_length(sent_days) ELSE 0 END'
 /** When the lesson in hand became due, as `recordOf` reads it. */
 const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * ${LESSONS_SENT})`
