@@ -11,8 +11,8 @@ export interface AlertText {
 export interface Advice {
   readonly label: string
   /**
-   * How a message describes the cause when it begins, while it lasts and when it has ended; default: `is
-   * failing`.
+   * How a message describes the cause when it begins, while it lasts and when it has ended; the default is
+   * `is failing`.
    */
   readonly words?: { readonly is: string; readonly still: string; readonly ended: string }
   readonly means: string
