@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { getEventListeners, once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { certificateStep, endpointSteps } from '../../../src/core/live/endpoint.ts'
@@ -115,4 +117,95 @@ test('a redirect is not followed, so that a key never travels on', async () => {
   )
   expect(status).toBe(302)
   expect(other.requests).toEqual([])
+})
+
+test('a body is read up to 64 KB, and only where it is wanted', async () => {
+  const { port, requests } = await serve((request, response) => {
+    const [, size] = /(\d+)$/.exec(request.url ?? '') ?? []
+    response.end('x'.repeat(Number(size)))
+  })
+  const { signal } = new AbortController()
+  const body = (size: number, more: object) =>
+    network.get({ url: `http://127.0.0.1:${port}/${size}`, ...more }, signal).then(
+      ({ body: text }) => text.length,
+      ({ kind }: { kind?: string }) => kind,
+    )
+  expect(await body(65_536, { wantsBody: true })).toBe(65_536)
+  expect(await body(65_537, { wantsBody: true })).toBe('unreadable')
+  expect(await body(65_537, {})).toBe(0)
+  expect(await body(1, { headers: { accept: 'text/plain', apikey: 'key' } })).toBe(0)
+  expect(requests.map(({ headers }) => [headers.accept, headers.apikey])).toEqual([
+    ...Array(3).fill(['application/json', undefined]),
+    ['text/plain', 'key'],
+  ])
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test('a service is asked for its shallow health, without a key', async () => {
+  const { port, requests } = await serve(answers({ '/health': [200, { status: 'UP' }] }))
+  const service = { name: 'shop', health: '/health', format: 'spring' } as const
+  const health = await network.health(service, `http://127.0.0.1:${port}`, AbortSignal.timeout(5000))
+  expect(health).toMatchObject({ reached: true, report: { state: 'ok' } })
+  expect(requests.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/health', undefined]])
+})
+
+test('a connection is opened, closed again, and told with its fault', async () => {
+  const accepted = Promise.withResolvers<Socket>()
+  const server = createServer((socket) => accepted.resolve(socket.on('error', () => {}).resume()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as { port: number }
+  const { signal } = new AbortController()
+  await network.connect('service.example', port, signal)
+  await once(await accepted.promise, 'close')
+  await expect(network.connect('127.0.0.1', 1, signal)).rejects.toMatchObject({ kind: 'refused' })
+  await expect(network.connect('a.invalid', port, signal)).rejects.toMatchObject({ kind: 'no such name' })
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test('a resolver that hangs is left when time is up, and its other faults are told apart', async () => {
+  const { signal } = new AbortController()
+  expect(await network.addresses('[::1]', signal)).toBe(1)
+  const failing = (code: string) =>
+    openNetwork({ lookup: () => Promise.reject(Object.assign(new Error(code), { code })) })
+  for (const [code, kind] of [
+    ['ENOTFOUND', 'no such name'],
+    ['EAI_AGAIN', 'name server'],
+  ] as const)
+    await expect(failing(code).addresses('a.example', signal)).rejects.toMatchObject({ kind })
+  const hanging = openNetwork({ lookup: () => new Promise(() => {}) })
+  const control = new AbortController()
+  const waits = [
+    hanging.addresses('a.example', control.signal),
+    hanging.connect('a.example', 1, control.signal),
+    hanging.certificate({ host: 'a.example', port: 1, startTls: false }, control.signal),
+    hanging.get({ url: 'http://a.example' }, control.signal),
+    hanging.addresses('a.example', AbortSignal.abort()),
+  ].map((wait) => wait.catch((error: unknown) => error))
+  control.abort()
+  expect((await Promise.all(waits)).map((fault) => (fault as { kind?: string }).kind)).toEqual([
+    'timeout',
+    'timeout',
+    'timeout',
+    // What is known by then: no name server has answered.
+    'name server',
+    'timeout',
+  ])
+})
+
+test('TXT records that nobody answers for are given up when time is up', async () => {
+  const silent = createSocket('udp4')
+  silent.bind(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const control = new AbortController()
+  const asked = once(silent, 'message')
+  const records = openNetwork({ nameServers: [`127.0.0.1:${silent.address().port}`] })
+    .txt('a.example', control.signal)
+    .catch((error: unknown) => error)
+  await asked
+  const again = once(silent, 'message').then(() => 'asked again')
+  control.abort()
+  expect(await Promise.race([records, again])).toMatchObject({ kind: 'name server' })
+  expect(getEventListeners(control.signal, 'abort')).toEqual([])
 })

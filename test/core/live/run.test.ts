@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { getEventListeners } from 'node:events'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LiveResult, Step, StepOutcome, Target } from '../../../src/core/live/live.ts'
 import { runLive } from '../../../src/core/live/run.ts'
 
@@ -149,5 +150,76 @@ test('when the first step of a fan fails, the others are skipped: one cause, one
     'sender domain: failed, does not exist in DNS',
     'sender SPF: skipped, not tried, as domain failed',
     'sender DMARC: skipped, not tried, as domain failed',
+  ])
+})
+
+test('when all is done no timer runs on, and nothing listens to the signal', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { signal } = new AbortController()
+  await run([target('api', [step('health', async () => PASSED)])], { signal })
+  await run([target('api', [step('health', () => Promise.reject(new Error('canary')))])], { signal })
+  expect(vi.getTimerCount()).toBe(0)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test('a user who gives up ends what runs, and what has not begun is not tried', async () => {
+  const control = new AbortController()
+  const results = await run(
+    [
+      target('api', [
+        step('health', async () => {
+          control.abort()
+          return new Promise(() => {})
+        }),
+      ]),
+      target('mail', [
+        step('certificate', async () => ({ state: 'warning', id: 'live-plain-text', detail: 'is absent' })),
+        step('authorisation', async () => PASSED),
+      ]),
+    ],
+    { signal: control.signal },
+  )
+  expect(told(results)).toEqual([
+    'api health: failed, gives no answer in time',
+    'mail certificate: failed, gives no answer in time',
+    'mail authorisation: skipped, not tried, as certificate failed',
+  ])
+})
+
+test('a result has its place and its time in tenths of a millisecond; what was not tried has no time', async () => {
+  const times = [10, 22.3456]
+  const results = await run(
+    [
+      target('api', [
+        {
+          ...step('name resolution', async () => ({ state: 'failed', id: 'live-name', detail: 'is not' })),
+          place: 'a',
+        },
+        step('health', async () => PASSED),
+      ]),
+    ],
+    { monotonic: () => times.shift() ?? 0 },
+  )
+  expect(results).toEqual([
+    {
+      target: 'api',
+      check: 'name resolution',
+      state: 'failed',
+      id: 'live-name',
+      detail: 'is not',
+      services: ['web'],
+      variables: ['X_URL'],
+      place: 'a',
+      latencyMs: 12.3,
+    },
+    {
+      target: 'api',
+      check: 'health',
+      state: 'skipped',
+      detail: 'not tried, as name resolution failed',
+      services: ['web'],
+      variables: ['X_URL'],
+    },
   ])
 })

@@ -231,3 +231,49 @@ test('SPF is looked up at the domain of the envelope, which DMARC must be able t
     /^warning: has no part in other/,
   )
 })
+
+test.each([
+  ['b@bounces.example.com', 'course@example.com', true],
+  ['b@example.com', 'course@mail.example.com', true],
+  ['b@notexample.com', 'course@example.com', false],
+  ['b@example.com', 'course@notexample.com', false],
+  ['b@example.com.evil.example', 'course@example.com', false],
+])('bounces to %s count for mail from %s: %s', async (bounceAddress, address, counts) => {
+  const { SPF } = await look(SOUND, { bounceAddress, address })
+  expect(SPF?.includes('DMARC does not count its SPF')).toBe(!counts)
+})
+
+test('the domain of an address is behind its last @', async () => {
+  expect((await look(SOUND, { address: '"a@b"@example.com' })).domain).toBe('passed: exists')
+})
+
+test('a top-level domain is never asked for DMARC, and every level below it is', async () => {
+  const of = async (name: string) =>
+    (await look({ [name]: 'v=DMARC1; p=reject' }, { address: 'a@x.mail.example.com' })).DMARC
+  expect(await of('_dmarc.com')).toBe('warning: has no DMARC record')
+  for (const name of ['_dmarc.example.com', '_dmarc.mail.example.com', '_dmarc.x.mail.example.com'])
+    expect(await of(name)).toBe('passed: policy reject')
+})
+
+test('every selector that was named needs a key, and keys are counted', async () => {
+  const records = {
+    's1._domainkey.example.com': `v=DKIM1; p=${KEY}`,
+    's2._domainkey.example.com': ['unrelated', `v=DKIM1; p=${KEY}`],
+    's3._domainkey.example.com': 'v=DKIM1; p=',
+  }
+  expect((await look(records)).DKIM).toBe('passed: 2 keys found')
+  expect((await look(records, { dkimSelectors: ['s1', 's2'] })).DKIM).toBe('passed: 2 keys found')
+  for (const more of ['s3', 's4'])
+    expect((await look(records, { dkimSelectors: ['s1', more] })).DKIM).toMatch(/^warning: lacks/)
+})
+
+test('a key of ours that is published as something else fails', async () => {
+  const dkim = { domain: 'bücher.example', selector: 's7', key: OURS.key }
+  const at = 's7._domainkey.xn--bcher-kva.example'
+  const of = async (record: string) =>
+    (await look({ [at]: record }, { address: 'a@bücher.example', dkim })).DKIM
+  expect(await of('v=DKIM1; k=dsa; p=AAAA')).toBe(
+    `failed: has an unusable DKIM key at ${at}: its kind of key (k=) is unknown`,
+  )
+  expect(await of(OURS.record)).toBe(`passed: ${at} publishes the key of MAILER_DKIM_KEY`)
+})

@@ -299,6 +299,29 @@ describe('targets', () => {
       expect(await certificate(elsewhere)).toBe('failed')
   })
 
+  test('in production visitors reach a neighbor over https, and this platform may reach it inside', async () => {
+    const certificate = async (variable: string) =>
+      (
+        (await targets({ [variable]: 'http://api.example.com', DEPLOY_ENVIRONMENT: 'production' }).run(
+          'api',
+        )) as string[]
+      )[2]
+    expect(await certificate('NEXT_PUBLIC_API_URL')).toMatch(/NEXT_PUBLIC_API_URL failed live-plain-text/)
+    expect(await certificate('API_URL')).toMatch(/API_URL skipped/)
+  })
+
+  test('an address of payments belongs to the variable that says it, and the site to its port', async () => {
+    expect((await targets(WHOLE).run('payments'))[0]).toMatch(/^name resolution PAYMENTS_SECRET_KEY /)
+    const own = targets({ ...WHOLE, PAYMENTS_API_URL: 'https://payments.example.com' })
+    expect((await own.run('payments'))[0]).toMatch(/^name resolution PAYMENTS_API_URL /)
+    const place = (url: string) => {
+      const steps = targets({ NEXT_PUBLIC_SITE_URL: url }).find('site')?.steps
+      return typeof steps === 'string' ? steps : steps?.[1]?.place
+    }
+    expect(place('https://www.example.com')).toBe('www.example.com:443')
+    expect(place('https://www.example.com:8443')).toBe('www.example.com:8443')
+  })
+
   test('mail over SMTP is connected to on its port, and its key tried', async () => {
     const mail = async (env: Environment, verifyMail = async () => {}) => {
       const connected: unknown[] = []
