@@ -1,0 +1,200 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { contractOf } from '../../src/platform/contract.ts'
+import type { CourseInput, PlatformDefinition } from '../../src/platform/definition.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+const base = (definition: Omit<PlatformDefinition, 'preset'> = {}) =>
+  resolvePlatform({ preset: 'base', ...definition }, { folder: '/' })
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/** A folder with two lessons, and the courses made of it. */
+async function coursesOf(courses: Readonly<Record<string, Omit<CourseInput, 'lessons'>>>) {
+  const folder = await emptyFolder()
+  for (const name of ['1-clay.md', '2-fire.md']) await writeFile(path.join(folder, name), '')
+  const all = Object.entries(courses).map(([id, course]) => [id, { ...course, lessons: '.' }] as const)
+  return resolvePlatform({ preset: 'base', courses: Object.fromEntries(all) }, { folder }).courses
+}
+
+test('a course is due as its definition says, once a day and in UTC unless it says otherwise', async () => {
+  const courses = await coursesOf({
+    plain: {},
+    paced: { every: '2d', spacing: '12h', title: 'A course', follow: 'latest' },
+    early: { at: '02:30' },
+    own: { at: '23:59', zone: 'subscriber', on: ['sun', 'mon', 'wed'] },
+    berlin: { at: '00:00', zone: 'Europe/Berlin' },
+  })
+  expect(courses.map(({ id, cadence }) => [id, cadence])).toEqual([
+    ['plain', { kind: 'every', ms: DAY }],
+    ['paced', { kind: 'every', ms: 2 * DAY }],
+    ['early', { kind: 'at', minute: 150, zone: 'UTC', weekdays: [] }],
+    ['own', { kind: 'at', minute: 1439, zone: undefined, weekdays: [1, 3, 7] }],
+    ['berlin', { kind: 'at', minute: 0, zone: 'Europe/Berlin', weekdays: [] }],
+  ])
+  const [plain, paced] = courses
+  expect(plain).toMatchObject({ title: 'plain', spacingMs: 0, follow: 'start' })
+  expect(paced).toMatchObject({ title: 'A course', spacingMs: DAY / 2, follow: 'latest' })
+  expect(paced?.lessons).toEqual(['paced-1-clay', 'paced-2-fire'])
+})
+
+test('a heartbeat may be late by a tenth of its time unless its grace says more', () => {
+  const { heartbeats, probes } = base({
+    heartbeats: { backup: { every: '10m' }, report: { every: '1d', grace: '1h', label: 'The report' } },
+  })
+  expect(heartbeats).toEqual([
+    { name: 'backup', everyMs: 10 * MINUTE, graceMs: MINUTE },
+    { name: 'report', everyMs: DAY, graceMs: 60 * MINUTE, label: 'The report' },
+  ])
+  expect(probes.filter(({ name }) => /backup|report/.test(name))).toHaveLength(2)
+})
+
+test('a platform shows a brand once its definition says a name, a color or a logo', () => {
+  expect(base()).toMatchObject({ name: 'Platform', language: 'en', brand: undefined })
+  expect(base({ brand: { language: 'de' } })).toMatchObject({ language: 'de', brand: undefined })
+  expect(base({ name: 'Kiln School' })).toMatchObject({ name: 'Kiln School', brand: {} })
+  expect(base({ brand: { color: '#9a3412' } }).brand).toEqual({ color: '#9a3412' })
+})
+
+test('what a definition does not say is not there, and one contact is a list', () => {
+  const keys = Object.keys(base())
+  for (const key of ['confirmation', 'challenge', 'security']) expect(keys).not.toContain(key)
+  const challenge = async () => true
+  expect(base({ confirmation: 'button', challenge })).toMatchObject({ confirmation: 'button', challenge })
+  expect(base({ security: { contact: 'tel:1', policy: 'https://a.example' } }).security).toEqual({
+    contact: ['tel:1'],
+    policy: 'https://a.example',
+  })
+  expect(base({ security: { contact: ['tel:1', 'tel:2'] } }).security?.contact).toEqual(['tel:1', 'tel:2'])
+})
+
+test('probes of what is left out are gone, and services with an address are asked', () => {
+  const group = {
+    unlocks: 'a',
+    absent: 'b',
+    variables: { SHOP_URL: { kind: 'url' }, A_B: { kind: 'text' } },
+  } as const
+  const namesOf = (definition: Omit<PlatformDefinition, 'preset'>) =>
+    base(definition).probes.map(({ name }) => name)
+  const usual = namesOf({})
+  expect(usual).toContain('payments')
+  expect(namesOf({ without: ['payments'] })).toEqual(usual.filter((name) => name !== 'payments'))
+  expect(
+    namesOf({
+      groups: { shop: group },
+      services: {
+        web: {},
+        shop: { address: 'SHOP_URL', format: 'status' },
+        inner: { port: 4100 },
+      },
+      probes: { kiln: { service: 'web', tcp: 'a:1' } },
+    }),
+  ).toEqual([...usual, 'shop', 'kiln'])
+  const learning = (services: PlatformDefinition['services']) =>
+    resolvePlatform({ preset: 'learning', ...(services && { services }) }, { folder: '/' }).probes
+  const without = learning({ web: {}, api: {} })
+  expect(learning(undefined).some(({ name, service }) => [name, service].includes('agent'))).toBe(true)
+  expect(without.some(({ name, service }) => [name, service].includes('agent'))).toBe(false)
+  expect(without.filter(({ name, service }) => service === 'web' && name === 'api')).toHaveLength(1)
+})
+
+test('services keep what their preset says of them, and have a path for each format', () => {
+  const [web] = base().services
+  const services = (definition: PlatformDefinition['services']) =>
+    base(definition && { services: definition }).services
+  expect(services({ web: {} })).toEqual([web])
+  expect(services({ web: { port: 0, label: 'Site', health: '/up' } })).toEqual([
+    { ...web, port: 0, label: 'Site', health: '/up' },
+  ])
+  const pathOf = (format: 'platformctl' | 'health+json' | 'spring' | 'aspnet' | 'status') =>
+    services({ web: {}, shop: { format, address: 'NEXT_PUBLIC_SITE_URL' } })[1]
+  expect(pathOf('spring')).toEqual({
+    name: 'shop',
+    health: '/actuator/health',
+    format: 'spring',
+    address: ['NEXT_PUBLIC_SITE_URL'],
+  })
+  expect(pathOf('platformctl')?.health).toBe('/api/health')
+  for (const format of ['health+json', 'aspnet', 'status'] as const)
+    expect(pathOf(format)?.health).toBe('/health')
+})
+
+test('events and sections of a definition come after those of its preset, each kind with its label', () => {
+  const section = {
+    id: 'firings',
+    heading: 'Firings',
+    caption: 'Firings',
+    empty: 'None.',
+    rowHead: 'Kiln',
+    columns: [{ head: 'Firings', kind: 'kiln.booked', compute: 'count' }],
+  } as const
+  const { events, insights } = base({
+    events: { 'kiln.booked': { cones: 'number' } },
+    insights: { labels: { 'kiln.booked': 'Booked' }, sections: [section] },
+  })
+  expect(events).toEqual([
+    ...base().events,
+    { name: 'kiln.booked', properties: { cones: 'number' }, label: 'Booked' },
+  ])
+  expect(insights.sections).toEqual([section])
+})
+
+test('groups of the preset are read by the services that this process serves, and own ones by all', () => {
+  const variables = {
+    KILN_A: { default: 'x' },
+    KILN_B: {},
+    KILN_C: { default: 'x', adjusts: false },
+  } as const
+  const contract = contractOf({
+    preset: 'base',
+    services: {
+      web: {},
+      worker: { port: 4100 },
+      shop: { format: 'status', address: 'NEXT_PUBLIC_SITE_URL' },
+    },
+    without: ['payments'],
+    groups: { kiln: { unlocks: 'a', absent: 'b', variables } },
+  })
+  expect(contract.find('STORE_URL')?.services).toEqual(['web', 'worker'])
+  expect(contract.find('KILN_A')?.services).toEqual(['web', 'worker', 'shop'])
+  expect(contract.group('payments')).toBeUndefined()
+  expect(contract.group('kiln')?.variables.map(({ kind, adjusts }) => [kind, adjusts])).toEqual([
+    ['text', true],
+    ['text', false],
+    ['text', false],
+  ])
+})
+
+test('a mail of a definition is known by its name, with the request that may ask for it', () => {
+  const resolve = () => undefined
+  const { mails } = base({
+    templates: { booked: { by: 'person', inputs: ['id'], resolve, slots: { at: 'text' } }, quiet: {} },
+  })
+  expect(mails.definitions.slice(-2)).toEqual([
+    { name: 'booked', slots: { at: 'text' }, ask: { by: 'person', inputs: ['id'], resolve } },
+    { name: 'quiet' },
+  ])
+})
+
+test('faults of the files are one error that names the file and all of them', () => {
+  const definition = { preset: 'base', mails: 'none', courses: { firing: { lessons: 'nothing' } } }
+  expect(() => resolvePlatform(definition, { folder: '/', file: 'kiln.ts' })).toThrow(
+    [
+      'kiln.ts has 2 faults.',
+      '  mails: There is no folder "none". Check the path: it starts at the folder of the definition.',
+      '  courses.firing.lessons: There is no folder "nothing". Check the path: it starts at the folder of the definition.',
+    ].join('\n'),
+  )
+  expect(() => resolvePlatform({ preset: 'base', mails: 'none' }, { folder: '/' })).toThrow(
+    /^the platform definition: mails: There is no folder/,
+  )
+})
+
+test('paths start at the folder that the definition names, when it names one', async () => {
+  const folder = await emptyFolder()
+  await writeFile(path.join(folder, '1.md'), '')
+  const definition = { preset: 'base', folder, courses: { firing: { lessons: '.' } } }
+  expect(resolvePlatform(definition, { folder: '/nowhere' }).courses[0]?.lessons).toEqual(['firing-1'])
+})
