@@ -165,3 +165,21 @@ test('output that a definition prints does not reach standard output', async () 
   await write('platform.config.ts', `export default { same: console.log === console.error }`)
   expect((await load())?.exported).toEqual({ same: true })
 })
+
+test.each([
+  ['loads', `console.log('a note')\nexport default {}`],
+  ['throws', `throw new Error('a fault')`],
+  ['awaits', `await 1\nexport default {}`],
+  ['never ends', `while (true);`],
+])('a definition that %s leaves the process as it was', async (_, text) => {
+  const state = () => ({
+    ...console,
+    emitWarning: process.emitWarning,
+    exits: process.listenerCount('exit'),
+  })
+  const before = state()
+  await write('platform.config.mts', text)
+  await load({ deadlineMs: 100 }).catch(() => undefined)
+  expect(state()).toEqual(before)
+  expect(Symbol.for('platformctl.definition') in globalThis).toBe(false)
+})
