@@ -5,6 +5,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { DEFINITION_FILES, findDefinition } from '../../src/platform/find.ts'
 import { loadDefinition } from '../../src/platform/load.ts'
 
+const state = () => ({
+  ...console,
+  emitWarning: process.emitWarning,
+  exits: process.listenerCount('exit'),
+})
+/** Before any definition was loaded. */
+const before = state()
+
 let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'definition-'))
@@ -172,12 +180,6 @@ test.each([
   ['awaits', `await 1\nexport default {}`],
   ['never ends', `while (true);`],
 ])('a definition that %s leaves the process as it was', async (_, text) => {
-  const state = () => ({
-    ...console,
-    emitWarning: process.emitWarning,
-    exits: process.listenerCount('exit'),
-  })
-  const before = state()
   await write('platform.config.mts', text)
   await load({ deadlineMs: 100 }).catch(() => undefined)
   expect(state()).toEqual(before)

@@ -119,7 +119,7 @@ test.each([
 })
 
 test('STARTTLS is asked for after EHLO, when it is offered', async () => {
-  const { lines } = await upgraded([HELLO, OFFER, ['220 go\r\n'], []])
+  const { lines } = await upgraded([HELLO, OFFER, ['220 go\r\n']])
   expect(lines.slice(0, 2)).toEqual(['EHLO platformctl.localhost', 'STARTTLS'])
   expect(lines).toHaveLength(3)
 })
