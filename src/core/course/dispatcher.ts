@@ -350,7 +350,8 @@ const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
 /**
- * The mail of a lesson, with a key that all its attempts share, even if the template is renamed meanwhile.
+ * The mail of a lesson, with a key that all its attempts share. The key holds the number of the lesson; in the first
+ * course, whose keys came before there were others, the name of its template instead.
  */
 export function lessonOf(
   { lessons }: Pick<Plan, 'lessons'>,
