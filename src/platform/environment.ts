@@ -1,5 +1,5 @@
 import type { Mailbox } from '../core/address.ts'
-import type { Kind } from '../core/env/definition.ts'
+import type { Kind, SECRET_KINDS } from '../core/env/definition.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Preset } from './checked.ts'
 import type { PresetGroups } from './preset-names.ts'
@@ -10,8 +10,8 @@ export interface ValueOfKind {
   secret: Secret
   url: string
   dsn: string
-  'store-url': string
-  'smtp-url': string
+  'store-url': Secret
+  'smtp-url': Secret
   integer: number
   number: number
   boolean: boolean
@@ -33,7 +33,9 @@ export interface ValueOfKind {
   price: string
 }
 
-type ValueOf<Variable> = Variable extends { readonly kind: 'secret' } | { readonly secret: true }
+type ValueOf<Variable> = Variable extends
+  | { readonly kind: (typeof SECRET_KINDS)[number] }
+  | { readonly secret: true }
   ? Secret
   : Variable extends { readonly schema: infer Schema }
     ? OutputOf<Schema>

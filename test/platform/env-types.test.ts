@@ -51,9 +51,6 @@ function isOf(type: string, value: unknown): boolean {
     : typeof value === type
 }
 
-/** Addresses that may hold a password: a platform marks them as secret. */
-const SECRET_KINDS: readonly Kind[] = ['store-url', 'smtp-url']
-
 test.each(VALUE_KINDS)('a value of the kind %s is of the type that is declared for it', (kind) => {
   const contract = contractWith({
     kiln: {
@@ -62,7 +59,6 @@ test.each(VALUE_KINDS)('a value of the kind %s is of the type that is declared f
         A_B: {
           kind,
           ...(kind === 'enum' && { of: ['eu', 'us'] }),
-          ...(SECRET_KINDS.includes(kind) && { secret: true }),
         },
       },
     },

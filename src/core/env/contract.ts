@@ -1,4 +1,11 @@
-import type { GroupDefinition, Kind, Readers, StandardSchema, VariableDefinition } from './definition.ts'
+import {
+  type GroupDefinition,
+  type Kind,
+  type Readers,
+  SECRET_KINDS,
+  type StandardSchema,
+  type VariableDefinition,
+} from './definition.ts'
 import { type Rule, resolveRule } from './rule.ts'
 
 /** A variable with everything that its definition left out filled in. */
@@ -124,7 +131,7 @@ function resolveVariable(
     group: from.group,
     services:
       readers === 'all' ? from.services : from.services.filter((service) => readers.includes(service)),
-    secret: rest.secret ?? rest.kind === 'secret',
+    secret: rest.secret === true || SECRET_KINDS.some((kind) => kind === rest.kind),
     chosen: rest.chosen ?? false,
     adjusts: rest.adjusts ?? false,
     rotates: rest.rotates ?? false,

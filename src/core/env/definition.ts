@@ -27,6 +27,9 @@ export type Kind =
   | 'table'
   | 'price'
 
+/** Values of these kinds are secret, whatever the variable says: such an address may hold a password. */
+export const SECRET_KINDS = ['secret', 'store-url', 'smtp-url'] as const satisfies readonly Kind[]
+
 /** A validator that follows Standard Schema (standardschema.dev); only its synchronous answer is used. */
 export interface StandardSchema {
   readonly '~standard': {
@@ -49,7 +52,7 @@ export interface VariableDefinition {
   readonly default?: string | number | boolean
   /** Which services read it; those of its group when left out. */
   readonly services?: Readers
-  /** Never shown; kinds `secret` are secret anyhow. */
+  /** Never shown; `SECRET_KINDS` are secret in any case. */
   readonly secret?: boolean
   /** A secret that operators make themselves: its strength is checked. */
   readonly chosen?: boolean
