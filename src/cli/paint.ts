@@ -15,20 +15,23 @@ export interface Paint {
 const same: Style = (text) => text
 const PLAIN: Paint = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same }
 
-const styled =
-  (open: number, close: number): Style =>
-  (text) =>
-    ours(`\u001b[${open}m`) + text + ours(`\u001b[${close}m`)
-
-/** Colours when there are any to write (SGR of ECMA-48), else the text as it is. */
+/** Colours when there are any to write, else the text as it is. */
 export async function loadPaint(colour: boolean): Promise<Paint> {
   if (!colour) return PLAIN
+  const { Chalk } = await import('chalk')
+  const chalk = new Chalk({ level: 1 })
   return {
-    bold: styled(1, 22),
-    dim: styled(2, 22),
-    red: styled(31, 39),
-    green: styled(32, 39),
-    yellow: styled(33, 39),
-    cyan: styled(36, 39),
+    bold: guarded(chalk.bold),
+    dim: guarded(chalk.dim),
+    red: guarded(chalk.red),
+    green: guarded(chalk.green),
+    yellow: guarded(chalk.yellow),
+    cyan: guarded(chalk.cyan),
   }
+}
+
+/** A style whose own sequences pass the guard of the output; a sequence in the text does not become one of ours. */
+function guarded(style: Style): Style {
+  const [open = '', close = ''] = style('|').split('|').map(ours)
+  return (text) => open + text + close
 }
