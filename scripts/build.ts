@@ -49,8 +49,8 @@ const ascii = {
   },
 }
 
-/** What a command that is started often loads: preflight with and without a definition, and a HEALTHCHECK. */
-const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health)-[\w-]{8})\.js$/
+/** What a command that is started often loads: preflight with and without a definition, a HEALTHCHECK, and the daemon. */
+const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health|daemon)-[\w-]{8})\.js$/
 const eager = {
   name: 'functions of a cold start in the compile cache',
   // After minifying, which takes the brackets away. Their maps no longer fit.
@@ -108,6 +108,17 @@ const build = await rolldown({
         /^(?:htmlnano|cssnano-preset-lite|js-beautify|web-resource-inliner|encoding-sniffer)$/.test(id)
           ? '\0nothing'
           : null,
+    },
+    {
+      name: 'prom-client without pushing',
+      // Its push gateway loads https and zlib at every start, for what nothing here does.
+      resolveId: (id, importer) =>
+        id.endsWith('lib/pushgateway') && importer?.includes('node_modules/prom-client/')
+          ? '\0nothing'
+          : null,
+    },
+    {
+      name: 'what is left out',
       load: (id) => (id === '\0nothing' ? 'module.exports = {}' : null),
     },
     {
@@ -130,7 +141,8 @@ const { output } = await build.write({
   sourcemap: 'hidden',
   minify,
   entryFileNames: '[name].js',
-  chunkFileNames: 'chunks/[name]-[hash].js',
+  // A chunk that several commands share would have all their names.
+  chunkFileNames: ({ name }) => `chunks/${name.split('~')[0]}-[hash].js`,
   // Each file costs a cold start about half a millisecond: what always loads together is one.
   codeSplitting: {
     groups: [
@@ -159,6 +171,14 @@ const { output } = await build.write({
         name: 'health',
         priority: 1,
         test: /src\/cli\/(?:commands\/health|health\/(?:run|targets|token))\.ts$/,
+      },
+      // What other commands load too is apart from the rest, where it is large enough to be worth a file.
+      {
+        name: 'daemon',
+        priority: 0,
+        entriesAware: true,
+        entriesAwareMergeThreshold: 15_000,
+        test: /src\/cli\/commands\/daemon\.ts$|src\/daemon\/(?:start|log|reporting)\.ts$|src\/core\/store\/(?:open|sqlite\/open)\.ts$/,
       },
     ],
   },
