@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { readSettings } from '../../src/core/env/read-settings.ts'
 import type { ProbeParts } from '../../src/core/health/definition.ts'
@@ -59,6 +61,20 @@ const speaks = ({ greeting, answer }: { greeting?: string; answer?: string }) =>
   })
 const hostOf = (url: string) => new URL(url).host
 
+/** As `speaks`, over TLS from the first byte. Gives its host and its connections. */
+async function speaksTls({ greeting, answer = '' }: { greeting?: string; answer?: string }) {
+  const server = createTlsServer(CERTIFICATE, (socket) => {
+    socket.on('error', () => {})
+    if (greeting !== undefined) socket.write(greeting)
+    socket.once('data', () => socket.write(answer))
+  })
+  const sockets: Socket[] = []
+  server.on('tlsClientError', () => {}).on('connection', (socket: Socket) => sockets.push(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
+}
+
 describe('a server that answers as it should is ok', () => {
   test.each<[string, () => Promise<Target>]>([
     ['http', async () => ({ http: await serve((_, response) => response.end('hello')) })],
@@ -73,6 +89,19 @@ describe('a server that answers as it should is ok', () => {
     ],
     ['postgres with TLS', async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'S' }))}` })],
     ['redis', async () => ({ redis: `redis://${hostOf(await speaks({ answer: '+PONG\r\n' }))}` })],
+    [
+      'smtps',
+      async () => ({ smtp: `smtps://${(await speaksTls({ greeting: '220 mail ESMTP\r\n' })).host}` }),
+    ],
+    ['rediss', async () => ({ redis: `rediss://${(await speaksTls({ answer: '+PONG\r\n' })).host}` })],
+    [
+      'redis without the right to ask',
+      async () => ({ redis: `redis://${hostOf(await speaks({ answer: '-NOPERM no\r\n' }))}` }),
+    ],
+    [
+      'postgres with an error of its own',
+      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: 'E' }))}` }),
+    ],
     [
       'redis with a password',
       async () => ({
@@ -103,6 +132,23 @@ describe('a server that does not is failing', () => {
       'redis that is another protocol',
       async () => ({ redis: `redis://${hostOf(await speaks({ answer: 'HTTP/1.1 400' }))}` }),
     ],
+    [
+      'smtp that says 220 later',
+      async () => ({ smtp: `smtp://${hostOf(await speaks({ greeting: 'x220 \r\n' }))}` }),
+    ],
+    [
+      'postgres that says S later',
+      async () => ({ postgres: `postgres://${hostOf(await speaks({ answer: '-S' }))}` }),
+    ],
+    [
+      'redis that says PONG later',
+      async () => ({ redis: `redis://${hostOf(await speaks({ answer: '-ERR +PONG -NOAUTH' }))}` }),
+    ],
+    [
+      'smtps without TLS',
+      async () => ({ smtp: `smtps://${hostOf(await speaks({ greeting: '220 mail ESMTP\r\n' }))}` }),
+    ],
+    ['redis without TLS that has it', async () => ({ redis: `redis://${(await speaksTls({})).host}` })],
     ['redis that hangs up', async () => ({ redis: `redis://${hostOf(await speaks({}))}` })],
   ])('%s', async (_, target) => {
     const result = await probed({ ...(await target()), deadline: '500ms' })
@@ -119,12 +165,57 @@ describe('a server that does not is failing', () => {
   test('a name without an address', async () => {
     const network = { lookup: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })) }
     expect(await probed({ dns: 'kiln.example' }, { network })).toMatchObject({ state: 'failing' })
+    expect(await probed({ dns: 'kiln.example' }, { network: { lookup: async () => [] } })).toMatchObject({
+      state: 'failing',
+      reason: 'has no address',
+    })
   })
 
   test('silence, when its deadline passes', async () => {
     const smtp = `smtp://${hostOf(await serveTcp(() => {}))}`
     expect(await probed({ smtp, deadline: '50ms' })).toMatchObject({ state: 'failing' })
   })
+})
+
+test('a name is looked up without the dot at its end, and an address in brackets is connected to', async () => {
+  const asked: string[] = []
+  const lookup = async (host: string) => {
+    asked.push(host)
+    return [{ address: '127.0.0.1', family: 4 }]
+  }
+  for (const dns of ['kiln.example.', 'kiln.example'])
+    expect(await probed({ dns }, { network: { lookup } })).toMatchObject({ state: 'ok', checked: true })
+  expect(asked).toEqual(['kiln.example', 'kiln.example'])
+  const url = new URL(await serveTcp((socket) => void socket.write('220 mail\r\n'), '::1'))
+  expect(await probed({ tcp: url.host })).toMatchObject({ state: 'ok' })
+  expect(await probed({ smtp: `smtp://${url.host}` })).toMatchObject({ state: 'ok' })
+  const port = hostOf(await serveTls(CERTIFICATE, () => {})).split(':')[1]
+  const network = { ca: CERTIFICATE.cert, lookup }
+  // The certificate is for 127.0.0.1 alone.
+  expect(await probed({ tls: `kiln.example:${port}` }, { network })).toMatchObject({ state: 'failing' })
+})
+
+test('the connection of a target is closed once it has answered, and when its time is up', async () => {
+  const closed = async (target: (host: string) => Target & { readonly deadline?: string }, says = '') => {
+    const connected = Promise.withResolvers<Socket>()
+    const url = await serveTcp((socket) => {
+      if (says !== '') socket.write(says)
+      socket.resume()
+      connected.resolve(socket)
+    })
+    await probed(target(hostOf(url)))
+    const socket = await connected.promise
+    if (!socket.closed) await once(socket, 'close')
+  }
+  await closed((host) => ({ tcp: host }))
+  await closed((host) => ({ smtp: `smtp://${host}` }), '220 mail\r\n')
+  await closed((host) => ({ smtp: `smtp://${host}` }), '554 no\r\n')
+  await closed((host) => ({ smtp: `smtp://${host}`, deadline: '50ms' }))
+  const { host, sockets } = await speaksTls({ greeting: '220 mail\r\n' })
+  await probed({ tls: host })
+  await probed({ smtp: `smtps://${host}` })
+  expect(sockets).toHaveLength(2)
+  await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
 })
 
 test('an optional target is degraded where it would be failing, also when it is late', async () => {

@@ -34,8 +34,20 @@ async function look(
       async (step) => [step.check, await step.run(signal)] as const,
     ),
   )
+  for (const [check, outcome] of results) {
+    const isFault = outcome.state === 'failed' || outcome.state === 'warning'
+    expect('id' in outcome ? outcome.id : undefined).toBe(isFault ? IDS.get(check) : undefined)
+  }
   return Object.fromEntries(results.map(([check, { state, detail }]) => [check, `${state}: ${detail}`]))
 }
+
+/** The finding that a fault of each check is. */
+const IDS: ReadonlyMap<string, string> = new Map([
+  ['domain', 'live-name'],
+  ['SPF', 'sender-spf'],
+  ['DKIM', 'sender-dkim'],
+  ['DMARC', 'sender-dmarc'],
+])
 
 test('a domain with all three records passes, its key read from several strings', async () => {
   expect(await look(SOUND)).toEqual({

@@ -599,6 +599,23 @@ test.each<[string, string | undefined]>([
   expect(read && (read.kind === 'sound' ? read.policy : read.fault)).toBe(expected)
 })
 
+test.each([
+  ['p', 'Quarantine'],
+  ['sp', 'None'],
+  ['np', 'Reject'],
+  ['adkim', 'R'],
+  ['aspf', 'S'],
+  ['pct', '100'],
+  ['pct', '7'],
+  ['fo', '0:D'],
+  ['ri', '1234567890'],
+  ['rua', 'MAILTO:a@b.example , mailto:c@d.example'],
+  ['ruf', 'MAILTO:a@b.example , mailto:c@d.example'],
+])('the DMARC tag %s may be %s, and nothing may stand around it', (tag, value) => {
+  const kind = (text: string) => readDmarc(`v=DMARC1; ${tag === 'p' ? '' : 'p=none; '}${tag}=${text}`)?.kind
+  expect([value, `x ${value}`, `${value} x`].map(kind)).toEqual(['sound', 'broken', 'broken'])
+})
+
 test('an SPF record may need ten look-ups and not eleven, and its networks have the width of their family', async () => {
   const read = (record: string) => readSpf({ txt: async () => [] }, [record], signal)
   const many = (count: number) => `v=spf1 ${'a '.repeat(count)}-all`

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectFirst } from '../../../src/core/network/connect.ts'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
 import { blackhole } from '../../support/blackhole.ts'
@@ -225,4 +225,35 @@ test('an address that refuses gives way at once; of none left, a refusal is told
     code: 'ECONNREFUSED',
   })
   await expect(connectFirst(to())).rejects.toMatchObject({ code: 'ENOTFOUND' })
+})
+
+test.each(['http:', 'https:'])(
+  'a %s request that is ended while it waits closes its connection',
+  async (scheme) => {
+    const over = new AbortController()
+    const { url, sockets } = await saying(() => over.abort())
+    expect(await of(url.replace('http:', scheme), { signal: over.signal })).toMatchObject({ answered: false })
+    expect(sockets).toHaveLength(1)
+    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')))
+  },
+)
+
+test('a connection leaves no timer and no listener behind, whether it succeeds or not', async () => {
+  const { url, sockets } = await saying(ok(''))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { signal } = new AbortController()
+  const to = (port: number) => ({
+    addresses: ['127.0.0.1', '127.0.0.1'].map((address) => ({ address, family: 4 })),
+    port,
+    signal,
+  })
+  const socket = await connectFirst(to(Number(new URL(url).port)))
+  expect(vi.getTimerCount()).toBe(0)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  socket.destroy()
+  await expect(connectFirst(to(1))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect(vi.getTimerCount()).toBe(0)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  expect(sockets).toHaveLength(1)
 })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { type GetInput, get } from '../../../src/core/network/get.ts'
 
@@ -70,4 +71,24 @@ test('over TLS the certificate must hold for the host, unless any will do, and i
     answered: false,
     cause: 'tls_failed',
   })
+})
+
+test('a server is told the name that is asked for, never an address, and that HTTP/1.1 is spoken', async () => {
+  const told: unknown[] = []
+  const server = createHttpsServer(
+    { key: fixture('loopback.key'), cert: fixture('loopback.crt'), ALPNProtocols: ['h2', 'http/1.1'] },
+    (_, response) => response.end('x'),
+  )
+  server.on('secureConnection', (socket: TLSSocket & { servername?: string | false }) =>
+    told.push([socket.servername, socket.alpnProtocol]),
+  )
+  const url = await listening(server, 'https')
+  const network = { lookup: async () => [{ address: '127.0.0.1', family: 4 }] }
+  for (const name of ['kiln.example', '1.kiln.example', '127.0.0.1'])
+    await ask(url.replace('127.0.0.1', name), { network, anyCertificate: true })
+  expect(told).toEqual([
+    ['kiln.example', 'http/1.1'],
+    ['1.kiln.example', 'http/1.1'],
+    [false, 'http/1.1'],
+  ])
 })
