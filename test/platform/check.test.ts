@@ -279,7 +279,7 @@ const FAULTS: readonly SpoiledRow[] = [
     /not a regular expression/,
     /backslash/,
   ],
-  [RULES, {}, 'groups.kiln.rules', /an object, not a list/, /\[/],
+  [RULES, {}, 'groups.kiln.rules', /an object, not a list/, /a list of rules: \[/],
   [RULES, ['KILN_API_KEY'], 'groups.kiln.rules[0]', /text, not an object/, /\{/],
   [RULES, [{}], 'groups.kiln.rules[0]', /says nothing/, /allOrNone, requires/],
   [

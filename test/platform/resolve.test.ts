@@ -108,6 +108,7 @@ test('services keep what their preset says of them, and have a path for each for
   expect(services({ web: { port: 0, label: 'Site', health: '/up' } })).toEqual([
     { ...web, port: 0, label: 'Site', health: '/up' },
   ])
+  expect(services({ web: {}, shop: { address: 'NEXT_PUBLIC_SITE_URL' } })[1]?.health).toBe('/api/health')
   const pathOf = (format: 'platformctl' | 'health+json' | 'spring' | 'aspnet' | 'status') =>
     services({ web: {}, shop: { format, address: 'NEXT_PUBLIC_SITE_URL' } })[1]
   expect(pathOf('spring')).toEqual({

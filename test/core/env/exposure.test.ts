@@ -7,29 +7,45 @@ const warned = (env: Record<string, string>) =>
     .map(({ id, present }) => `${id} ${present.join(' ')}`)
 const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production' }
 
-test.each(['0.0.0.0/0', '::/0', '10.0.0.0/8, 0.0.0.0/0', '0.0.0.0/1,128.0.0.0/1', '::/1'])(
-  'trusting the proxies %s trusts everybody',
-  (value) => {
-    expect(warned({ TRUST_PROXY: value })).toEqual(['trusts-everybody TRUST_PROXY'])
-  },
-)
+test.each([
+  '0.0.0.0/0',
+  '::/0',
+  '10.0.0.0/8, 0.0.0.0/0',
+  '0.0.0.0/1,128.0.0.0/1',
+  '::/1',
+  '64.0.0.0/2',
+  '2000::/3',
+])('trusting the proxies %s trusts everybody', (value) => {
+  expect(warned({ TRUST_PROXY: value })).toEqual(['trusts-everybody TRUST_PROXY'])
+})
 
-test.each(['10.0.0.0/8', '127.0.0.1', '2001:db8::/32', '172.16.0.0/12, fd00::/8'])(
+test.each(['10.0.0.0/8', '127.0.0.1', '2001:db8::/32', '172.16.0.0/12, fd00::/8', '64.0.0.0/3', '2000::/4'])(
   '%s may be proxies',
   (value) => {
     expect(warned({ TRUST_PROXY: value })).toEqual([])
   },
 )
 
-test.each(['http://www.example.com', 'HTTP://203.0.113.9', 'http://[2001:db8::1]/'])(
-  'in production the public address %s is a finding, and only there',
-  (value) => {
-    expect(warned({ ...PRODUCTION, NEXT_PUBLIC_SITE_URL: value })).toEqual([
-      'plain-http NEXT_PUBLIC_SITE_URL',
-    ])
-    expect(warned({ NEXT_PUBLIC_SITE_URL: value })).toEqual([])
-  },
-)
+test.each([
+  'http://www.example.com',
+  'HTTP://203.0.113.9',
+  'http://[2001:db8::1]/',
+  'http://11.0.0.1',
+  'http://1.10.0.1',
+  'http://128.0.0.1',
+  'http://1.192.168.1',
+  'http://192.169.0.1',
+  'http://172.15.0.1',
+  'http://172.32.0.1',
+  'http://[fe80::1]',
+  'http://[2001:db8::fd00]',
+  'http://localhost.example.com',
+  'http://api.svc.example.com',
+  'http://notlocal.xlocal',
+])('in production the public address %s is a finding, and only there', (value) => {
+  expect(warned({ ...PRODUCTION, NEXT_PUBLIC_SITE_URL: value })).toEqual(['plain-http NEXT_PUBLIC_SITE_URL'])
+  expect(warned({ NEXT_PUBLIC_SITE_URL: value })).toEqual([])
+})
 
 test.each([
   'https://www.example.com',
@@ -41,6 +57,16 @@ test.each([
   'http://api.default.svc.cluster.local',
   'http://[::1]:8000',
   'http://[fd00::1]:8000',
+  'http://[fc00::1]',
+  'http://192.168.0.1',
+  'http://172.16.0.1',
+  'http://172.29.0.1',
+  'http://172.31.0.1',
+  'http://printer.LAN',
+  'http://a.home.arpa',
+  'http://a.local',
+  'http://a.localhost',
+  'http://a.test',
 ])('in production the address %s is none', (value) => {
   expect(warned({ ...PRODUCTION, API_URL: value })).toEqual([])
 })
@@ -49,6 +75,11 @@ test.each([
   'postgres://u:password-of-it@db.example/p',
   'postgresql://u:password-of-it@db.internal/p?sslmode=disable',
   'postgres://u:password-of-it@db.internal/p?sslmode=prefer',
+  'postgres://u:password-of-it@db.internal/p?sslmode=xrequire',
+  'postgres://u:password-of-it@db.internal/p?sslmode=requires',
+  'postgres://u:password-of-it@127.example/p',
+  'postgres://u:password-of-it@localhost.example/p',
+  'postgres://u:password-of-it@db.example/p?host=other.example/run',
 ])('in production the store %s without TLS is a finding', (value) => {
   expect(warned({ ...PRODUCTION, STORE_URL: value })).toEqual(['store-without-tls STORE_URL'])
   expect(warned({ STORE_URL: value })).toEqual([])
@@ -60,6 +91,10 @@ test.each([
   'postgres://u:password-of-it@db.example/p?sslmode=verify-full',
   'postgres://u:password-of-it@127.0.0.1/p',
   'postgres://u:password-of-it@localhost/p',
+  'postgres://u:password-of-it@[::1]/p',
+  'postgres://u:password-of-it@127.1.2.3/p',
+  'postgresql://u:password-of-it@db.example/p?sslmode=verify-ca',
+  'postgres://u:password-of-it@db.example/p?host=/run/postgresql',
 ])('in production the store %s is none', (value) => {
   expect(warned({ ...PRODUCTION, STORE_URL: value })).toEqual([])
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createContract } from '../../../src/core/env/contract.ts'
 import { nearestName } from '../../../src/core/env/similar.ts'
 import foreign from '../../fixtures/foreign-variables.json' with { type: 'json' }
 import { contract, VARIABLES } from '../../support/learning.ts'
@@ -37,6 +38,46 @@ test('at least 95 % of all single slips in the names are answered with the right
 test('a name in another case or with other separators is recognised', () => {
   expect(nearestName(contract, 'mailer_from')).toBe('MAILER_FROM')
   expect(nearestName(contract, 'MAILER-FROM')).toBe('MAILER_FROM')
+})
+
+test.each([
+  ['MAILER_FOXM', 'two letters of which one has changed places'],
+  ['MAILER_FXRM', 'two letters of which the other has'],
+  ['MAILER_FXYM', 'two other letters'],
+  ['MAILER_FRXYM', 'two letters in the place of one'],
+  ['MAILER_FXM', 'one letter in the place of two'],
+  ['MAILER_FROXYM', 'two letters more'],
+  ['MAILER_FM', 'two letters fewer'],
+])('%s is no slip of MAILER_FROM: %s', (name) => {
+  expect(nearestName(contract, name)).toBeUndefined()
+})
+
+const kiln = createContract({
+  services: ['web'],
+  groups: {
+    kiln: {
+      services: 'all',
+      unlocks: 'a',
+      absent: 'b',
+      variables: {
+        A_KEY: { kind: 'secret' },
+        AKEY_FILE: { kind: 'path' },
+        KILN: { kind: 'text' },
+        OVENS: { kind: 'text' },
+      },
+    },
+  },
+})
+
+test('a name of four letters is too short to tell a slip', () => {
+  expect(nearestName(kiln, 'KILM')).toBeUndefined()
+  expect(nearestName(kiln, 'OVENZ')).toBe('OVENS')
+})
+
+test('a name that is meant for a variable or for the file of a secret is meant for the variable', () => {
+  expect(nearestName(kiln, 'a-key-file')).toBe('AKEY_FILE')
+  expect(nearestName(kiln, 'a-key')).toBe('A_KEY')
+  expect(nearestName(kiln, 'A_KEY_FLIE')).toBe('A_KEY_FILE')
 })
 
 test('no variable that CI systems, shells and frameworks set is taken for a slip', () => {

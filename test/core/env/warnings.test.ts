@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { looksSecret } from '../../../src/core/env/warnings.ts'
 import { validateAll } from '../../../src/env.ts'
 
 const warned = (env: Record<string, string>) =>
@@ -50,6 +51,77 @@ test('a secret too short to resist guessing is told, whoever made it', () => {
   expect(warned({ MODEL_A_API_KEY: 'k3y' })).toEqual(['weak-secret MODEL_A_API_KEY'])
   expect(warned({ MODEL_A_API_KEY: 'k3y-4711' })).toEqual([])
   expect(warned({ HEALTH_DEEP_TOKEN: 'k3y-4711' })).toEqual(['weak-secret HEALTH_DEEP_TOKEN'])
+})
+
+test.each([
+  ['HEALTH_DEEP_TOKEN', 'abcdef-hijklmno', true],
+  ['HEALTH_DEEP_TOKEN', 'abcdef-hijklmnop', false],
+  ['HEALTH_DEEP_TOKEN', 'abcdeabcdeabcdeabcde', true],
+  ['HEALTH_DEEP_TOKEN', 'abcdefabcdefabcdefab', false],
+  ['MODEL_A_API_KEY', 'abcdefg', true],
+  ['MODEL_A_API_KEY', 'aaaaaaaa', false],
+] as const)('%s=%s is weak: %s', (name, value, weak) => {
+  expect(warned({ [name]: value })).toEqual(weak ? [`weak-secret ${name}`] : [])
+})
+
+test.each([
+  'sk_live_4711',
+  'sk-test-4711',
+  'sk-ant-4711',
+  'sk-proj-4711',
+  'rk_live_4711',
+  'rk_test_4711',
+  'whsec_4711',
+  'ghp_4711',
+  'gho_4711',
+  'ghs_4711',
+  'xoxa-4711',
+  'xoxb-4711',
+  'xoxp-4711',
+  'xoxr-4711',
+  '-----BEGIN PRIVATE KEY-----',
+  '-----BEGIN RSA PRIVATE KEY-----',
+])('%s is secret wherever it is', (value) => {
+  expect(looksSecret(value)).toBe(true)
+  expect(looksSecret(`a ${value}`)).toBe(false)
+})
+
+test.each(['sk-4711', 'pk_live_4711', 'ghx_4711', 'xoxz-4711', 'SK_LIVE_4711', '-----BEGIN PUBLIC KEY-----'])(
+  '%s may be public',
+  (value) => {
+    expect(looksSecret(value)).toBe(false)
+  },
+)
+
+test('a token is secret by its role alone, and only as a whole', () => {
+  expect(looksSecret(token({ role: 'service_role' }))).toBe(true)
+  expect(looksSecret(token({ iat: 1, role: 'service_role', exp: 2 }))).toBe(true)
+  expect(looksSecret(token({ role: 'service_roles' }))).toBe(false)
+  expect(looksSecret(token({ name: 'service_role' }))).toBe(false)
+  expect(looksSecret(`x${token({ role: 'service_role' })}`)).toBe(false)
+  expect(looksSecret(`${token({ role: 'service_role' })}.x`)).toBe(false)
+})
+
+test.each([
+  ['change-me-12345', false],
+  ['change-me-1234', true],
+  ['not-changeme', false],
+  ['xx', false],
+  ['sk_test_xx', false],
+  ['pk_live_xxx', true],
+  ['verylong_xxx', false],
+  ['..', false],
+  ['...', true],
+  ['replace-with-your-own', true],
+  ['enter_the_key_here', true],
+  ['enter_the_key_hereafter', false],
+  ['a <key>', false],
+  ['<key> a', false],
+  ['%key%', true],
+  ['nan', true],
+  ['banana', false],
+] as const)('of %j it is said that it is a placeholder: %s', (value, is) => {
+  expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['placeholder-value DEPLOY_ENVIRONMENT'] : [])
 })
 
 test('a # that is not escaped in a password is malformed: what stands before it would be the host', () => {
