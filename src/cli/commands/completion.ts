@@ -7,7 +7,9 @@ import { choiceArgument } from '../suggest.ts'
 export const configure: Configure = (command, context, settle, whole) => {
   command
     .description('Print a completion script for a shell; it completes without starting platformctl.')
-    .addArgument(choiceArgument('<shell>', 'which shell', { kind: 'shell', choices: SHELLS }))
+    .addArgument(
+      choiceArgument('<shell>', 'which shell', { kind: 'shell', choices: SHELLS, listAlways: true }),
+    )
     .addHelpText(
       'after',
       `
