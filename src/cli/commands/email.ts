@@ -46,7 +46,7 @@ export const configure: Configure = (command, context, settle) => {
     .addOption(envFileOption())
     .addHelpText(
       'after',
-      '\nExamples:\n  platformctl email preview\n  platformctl email preview course-day-1 --templates ./templates',
+      '\nExamples:\n  platformctl email preview\n  platformctl email preview welcome --templates ./templates',
     )
     .action(async (name: string | undefined, options: PreviewOptions) =>
       settle(await preview(context, name, options)),
@@ -67,7 +67,7 @@ export const configure: Configure = (command, context, settle) => {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  platformctl email render welcome --format text\n  platformctl email render course-day-1 --format eml > day-1.eml',
+      '\nExamples:\n  platformctl email render welcome --format text\n  platformctl email render welcome --format eml > welcome.eml',
     )
     .action(async (name: string, options: RenderOptions) => settle(await render(context, name, options)))
   command
