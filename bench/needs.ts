@@ -6,7 +6,7 @@ const PEERS = new URL('./peers/', import.meta.url)
 export function missing(names: readonly string[], peers: URL = PEERS): string | undefined {
   const needing = names.filter((name) => usesPeers(new URL(`./${name}.bench.ts`, import.meta.url)))
   if (needing.length === 0 || peerVersions(peers) !== undefined) return undefined
-  return `what ${needing.join(', ')} ${needing.length === 1 ? 'stands' : 'stand'} beside is not installed: npm run bench:peers`
+  return `the packages that ${needing.join(', ')} ${needing.length === 1 ? 'compares' : 'compare'} with are not installed. Run: npm run bench:peers`
 }
 
 /** Name and installed version of each package in the folder of peers; undefined when one is not installed. */

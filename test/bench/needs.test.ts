@@ -21,7 +21,7 @@ test('a benchmark that needs missing peers says so with the command to install t
   const peers = pathToFileURL(`${folder}/`)
   await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"fastify":"^5.0.0"}}')
   expect(missing(['cold-version', 'ingest', 'drip'], peers)).toBe(
-    'what ingest, drip stand beside is not installed: npm run bench:peers',
+    'the packages that ingest, drip compare with are not installed. Run: npm run bench:peers',
   )
   expect(missing(['cold-version'], peers)).toBeUndefined()
   await mkdir(path.join(folder, 'node_modules/fastify'), { recursive: true })
