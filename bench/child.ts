@@ -14,7 +14,7 @@ export function owned<Child extends ChildProcess>(child: Child): Child {
   return child
 }
 
-/** What a child says first; a child that ends before it has said it is a fault and not a wait. */
+/** Resolves with the child's first message. Rejects if the child ends before it, so that a crash is not waited for. */
 export async function first<Value>(child: ChildProcess, said: Promise<Value>): Promise<Value> {
   // Its own complaint is on standard error already.
   const ended = once(child, 'exit').then(([code, signal]) =>

@@ -40,7 +40,7 @@ async function claimAndRecord(file: string, together: number): Promise<number> {
   return recorded / seconds
 }
 
-/** What SQLite itself takes for two durable commits of a hundred changed rows each. */
+/** Time for two durable SQLite commits of a hundred changed rows each, without our code. */
 function bare(file: string): number {
   const database = new Database(file)
   database.pragma('synchronous = FULL')

@@ -201,7 +201,7 @@ async function commandMemory(input: {
   readonly api: string
   readonly collect?: true
   readonly flags?: readonly string[]
-  /** Of a platform of its own, in two languages; left out, the default platform's one. */
+  /** The courses of a platform of its own, in two languages; left out, the default platform's one. */
   readonly courses?: number
 }): Promise<Memory> {
   const { lessons, api, collect, flags = [], courses } = input

@@ -5,7 +5,7 @@ import { escapeXml, figure, STYLE } from './report.ts'
 export interface Growth {
   readonly name: string
   readonly title: string
-  /** What the size counts: `events stored already`. */
+  /** The things that the size counts: `events stored already`. */
   readonly size: string
   readonly unit: string
   readonly lines: readonly Line[]

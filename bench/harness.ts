@@ -8,10 +8,10 @@ export interface Benchmark {
   /** File-name form: `cold-start`. */
   readonly name: string
   readonly title: string
-  /** What one measurement gives: `ms`, `mails/s` … */
+  /** Unit of the measured values: `ms`, `mails/s` … */
   readonly unit: string
   readonly better: 'lower' | 'higher'
-  /** What the issue or the docs promise: ours divided by the named contender. */
+  /** Promised ratios: ours divided by the named contender. */
   readonly promises: readonly { readonly against: string; readonly ratio: number }[]
   /** A promise about the figure itself, in its unit: the median of ours is not worse. */
   readonly bound?: number

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Benchmark, Contender } from './harness.ts'
 import { packedPackage, peerVersion, run } from './packed.ts'
 
-/** What one would put together instead: an environment, a server, a queue, mails. React is what the last is written in. */
+/** The usual alternative: an environment reader, a server, a queue and mails. The mails are written in React. */
 const TOGETHER = ['varlock', 'fastify', 'bullmq', '@react-email/components', 'react', 'react-dom']
 const pinned = async (name: string) => `${name}@${await peerVersion(name)}`
 

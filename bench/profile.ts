@@ -19,7 +19,10 @@ export interface Sample {
   readonly ms: number
 }
 
-/** Of the CPU profile that V8 writes (`--cpu-prof`): a tree of calls, and how long each was the innermost. */
+/**
+ * The CPU profile that V8 writes (`--cpu-prof`), as far as it is read here: a tree of calls, and how long each was the
+ * innermost.
+ */
 interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number
@@ -79,7 +82,7 @@ function frameOf(call: CpuProfile['nodes'][number]['callFrame']): Frame {
   if (url === '' || url.startsWith('node:')) return { name, source: url || undefined }
   const file = url.startsWith('file:') ? fileURLToPath(url) : url
   const entry = mapOf(file)?.findEntry(lineNumber, columnNumber)
-  // What the bundler wrote itself has no source.
+  // Code that the bundler added has no source.
   const original: string | undefined = entry && 'originalSource' in entry ? entry.originalSource : undefined
   const source = original === undefined ? file : path.resolve(path.dirname(file), original)
   return { name, source: source.startsWith(root) ? source.slice(root.length) : source }

@@ -103,7 +103,7 @@ function oursText({ series, unit }: Result): string {
   return ours === undefined ? '' : medianText(ours, unit)
 }
 
-/** What `npm run bench` prints of a result, a line each. */
+/** The lines that `npm run bench` prints for a result. */
 export function told(result: Result): string[] {
   return [
     ...result.series.map((series) => `${series.name}: ${medianText(series, result.unit)}`),
@@ -136,7 +136,7 @@ function ratioWithVerdict(ratio: Ratio, better: Result['better']): string {
   return ratio.tooWide ? promised : `${promised}: ${ratio.kept ? 'kept' : 'not kept'}`
 }
 
-/** Of every chart: colours that read in light and dark. */
+/** The style of every chart: colors that are readable in light and dark. */
 export const STYLE =
   '<style>text{font:13px system-ui,sans-serif;fill:#333}.ours{fill:#3451b2}.floor{fill:#8a8f98}.peer{fill:#c4c8cf}.drawn,.step,.grid{fill:none;stroke:#8a8f98}.drawn{stroke:#3451b2;stroke-width:2}.grid{stroke-opacity:.3}@media(prefers-color-scheme:dark){text{fill:#ddd}.ours{fill:#9db2ff}.peer{fill:#555b66}.drawn{stroke:#9db2ff}}</style>'
 

@@ -68,7 +68,7 @@ const LOOKS: Part = {
   ours: true,
 }
 
-/** Which part of a drain a sample belongs to. */
+/** The part of a drain that a sample belongs to. */
 export function lessonPart(stack: readonly Frame[]): Part {
   const early = runtimePart(stack, 'waiting for the mail API or a group of marks')
   if (early) return early
@@ -106,7 +106,7 @@ const PREFLIGHT_PLACES: readonly (readonly [Place, Part])[] = [
   ],
 ]
 
-/** Which part of a cold preflight a sample belongs to. */
+/** The part of a cold preflight that a sample belongs to. */
 export function preflightPart(stack: readonly Frame[]): Part {
   const early = runtimePart(stack, 'waiting')
   if (early) return early

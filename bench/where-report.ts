@@ -1,7 +1,7 @@
 import { figure } from './report.ts'
 import type { Share } from './where-parts.ts'
 
-/** What `npm run bench:where` measured, as bench/results/where.json keeps it. */
+/** The figures of `npm run bench:where`, as bench/results/where.json keeps them. */
 export interface Where {
   readonly cold: { readonly ours: readonly Share[]; readonly bare: readonly Share[] }
   readonly drain: readonly Share[]

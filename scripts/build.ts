@@ -49,7 +49,9 @@ const ascii = {
   },
 }
 
-/** What a command that is started often loads: preflight with and without a definition, a HEALTHCHECK, and the daemon. */
+/**
+ * Chunks loaded by frequently started commands: preflight with and without a definition, a HEALTHCHECK, and the daemon.
+ */
 const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health|daemon)-[\w-]{8})\.js$/
 const eager = {
   name: 'functions of a cold start in the compile cache',
@@ -172,7 +174,7 @@ const { output } = await build.write({
         priority: 1,
         test: /src\/cli\/(?:commands\/health|health\/(?:run|targets|token))\.ts$/,
       },
-      // What other commands load too is apart from the rest, where it is large enough to be worth a file.
+      // Code that other commands load too gets a file of its own if it is large enough.
       {
         name: 'daemon',
         priority: 0,

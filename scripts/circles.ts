@@ -4,7 +4,7 @@ export interface Circles {
   readonly folders: readonly (readonly string[])[]
 }
 
-/** Which file imports which; a path outside the map is left out. */
+/** The imports of each file; a path outside the map is left out. */
 type Graph = ReadonlyMap<string, Iterable<string>>
 
 /**

@@ -18,7 +18,7 @@ export interface DocumentedCommand {
     readonly words: readonly string[]
   }[]
   readonly options: readonly DocumentedOption[]
-  /** What its help says after the options: exit codes, examples. */
+  /** Help text after the options: exit codes, examples. */
   readonly after: string
   readonly commands: readonly DocumentedCommand[]
 }

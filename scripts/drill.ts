@@ -13,7 +13,7 @@ for (const { name, page, make, look, fix, closed } of [...FAULTS, ...ALARM_FAULT
   if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue
   const said = [...look, ...fix, closed]
   const steps = said.map(({ command }, index) => ({ line: index + 1, command, output: [], exitCode: 0 }))
-  // What the fault started ends with it: the processes are in files, because they outlive the shell that made them.
+  // Ends the processes that the fault started. Their ids are in files, because they outlive the shell that made them.
   const end = {
     line: 0,
     command: 'for file in pid api.pid; do [ -f $file ] && kill -9 $(cat $file); done; true',

@@ -5,8 +5,8 @@ import { baseMails } from '../src/presets/base/mails.ts'
 import { learningMails } from '../src/presets/learning/mails.ts'
 
 /**
- * What the templates of each preset compile to: committed, so that a package that is only installed sends without
- * MJML. A template that is broken ends the program with one line that names its file and line.
+ * Compiles the templates of each preset. The results are committed, so that an installed package sends without MJML. A
+ * broken template ends the program with one line that names its file and line.
  */
 export const COMPILED_MAILS: Readonly<Record<string, () => Promise<string>>> = {
   'templates/compiled/mails.json': () => compiledFile('templates', learningMails),

@@ -111,7 +111,7 @@ async function writeReport(): Promise<boolean> {
   return proven(known)
 }
 
-/** What the proof itself writes is no change of what it proves. */
+/** The commit being proved. Files that the proof itself writes do not count as changes. */
 function commit(): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
   try {

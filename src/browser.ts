@@ -1,4 +1,4 @@
-/** What `platformctl/browser` exports: the browser part, with the event kinds of the default platform. */
+/** Exports of `platformctl/browser`: the browser part, with the event kinds of the default platform. */
 import { setEvents, type Track, track as trackAny } from './browser/browser.ts'
 import { type LearningEvent, learningEvents } from './presets/learning/events.ts'
 

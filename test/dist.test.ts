@@ -12,7 +12,7 @@ test('the browser part is one file of at most 6 KB compressed, without the SDK o
   const code = bytes.toString()
   expect(code).not.toMatch(/^\s*import\s*[\w{*'"`]|[;}]import\s*[\w{*'"`]/m)
   expect(code.toLowerCase()).not.toContain('sentry')
-  // What it loads when it is asked to: the sender with an endpoint, the SDK with a DSN.
+  // Modules loaded on demand: the sender with an endpoint, the SDK with a DSN.
   expect(
     [...code.matchAll(/import\(`\.\/chunks\/browser-(\w+)\.js`/g)].map((match) => match[1]).sort(),
   ).toEqual(['errortrack', 'sender'])

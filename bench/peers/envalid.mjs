@@ -1,4 +1,4 @@
-// What a project with envalid runs before a deploy: reads the file named, checks every variable of it.
+// The check before a deploy in a project with envalid: reads the named file and checks every variable of it.
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { cleanEnv, str, url } from 'envalid'

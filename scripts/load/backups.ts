@@ -14,7 +14,7 @@ const NOW = Date.UTC(2026, 10, 21)
 const OURS = new Set(['StoreMaintenanceError', 'StoreOpenError'])
 
 export interface BackupFuzz {
-  /** What goes wrong when the spoiled backup of a number is restored over a store; undefined when nothing does. */
+  /** Restores the spoiled backup with this number over a store. Gives the fault found, or undefined. */
   readonly faultOf: (seed: number, index: number) => Promise<string | undefined>
   readonly close: () => Promise<void>
 }

@@ -29,7 +29,7 @@ export interface BadRequest {
 export interface Credentials {
   readonly dispatch: string
   readonly identity: string
-  /** What payment events and tokens are signed with, so that some of them are. */
+  /** Key for payment events and tokens, so that some of them have a valid signature. */
   readonly webhook: string
   readonly jwt: string
   /** UTC milliseconds, for what must be of this time. */

@@ -243,7 +243,7 @@ export const PATHS: readonly string[] = [
   '/insights',
 ]
 
-/** What never becomes a request. */
+/** Bytes that no HTTP server may take for a request. */
 export const RAW: readonly string[] = [
   '\xef\xbb\xbfGET / HTTP/1.1\r\nHost: x\r\n\r\n',
   'GET //evil.example HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -360,7 +360,7 @@ export const SLOT_VALUES: readonly string[] = [
   '',
 ]
 
-/** What a stranger may have put into a backup. */
+/** SQL that an attacker may have put into a backup. */
 export const HOSTILE_SQL: readonly string[] = [
   'DROP TABLE subscription; CREATE VIEW subscription AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n',
   'CREATE TRIGGER later AFTER INSERT ON subscription BEGIN DELETE FROM suppression; END',

@@ -194,7 +194,7 @@ const isError = new Ajv().compile({
   },
 })
 
-/** What is wrong with an answer, by the contract's letter; undefined when nothing is. */
+/** How an answer breaks the contract; undefined if it does not. */
 export function faultOf(
   { status, headers, body }: Answer,
   { method, maySeePage }: Pick<BadRequest, 'method' | 'maySeePage'>,

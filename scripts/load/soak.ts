@@ -27,7 +27,7 @@ export interface SoakResult {
   readonly statuses: Readonly<Record<string, number>>
   readonly mails: number
   readonly samples: readonly Sample[]
-  /** What was promised and not kept; empty when all was. */
+  /** Broken promises; empty if all were kept. */
   readonly faults: readonly string[]
 }
 

@@ -8,7 +8,7 @@ import { type Dice, dice } from './random.ts'
 const SITE = 'https://www.example.com'
 const CANARY = 'canary-of-a-secret'
 
-/** What goes wrong with the env file, or the mail, of a number; undefined when nothing does. */
+/** Reads the env file, or the mail, with this number. Gives the fault found, or undefined. */
 export function textFault(seed: number, index: number): string | undefined {
   const random = dice((seed ^ Math.imul(index + 1, 0x85ebca6b)) >>> 0)
   try {

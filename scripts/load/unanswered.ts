@@ -8,13 +8,13 @@ export interface AloneOptions {
   readonly faultOf: (answer: Answer) => string | undefined
 }
 
-/** A machine that gives the daemon no time for all of these is no fault of the request. */
+/** Rounds of a retry and a health check. If the daemon gets no time in any of them, the machine is at fault. */
 const MOST_TRIES = 3
 
 /**
- * What is wrong with a request that got no answer, now that it is sent again with nothing beside it.
- * On a busy machine a request can wait longer than the run's patience: only a request that stays unanswered
- * while the service answers for its health is a fault. So is a service that no longer answers for its health.
+ * Sends a request that got no answer again, alone, and gives the fault found, or undefined. On a busy machine a request
+ * can wait longer than the run's timeout, so it is a fault only if the request stays unanswered while the service
+ * answers for its health, or if the service no longer answers for its health at all.
  */
 export async function faultAlone({ send, askHealth, faultOf }: AloneOptions): Promise<string | undefined> {
   let kind: Outcome['kind'] = 'silent'

@@ -37,7 +37,7 @@ function branchPoint(git: ReturnType<typeof gitIn>): string | undefined {
   return undefined
 }
 
-/** What a git command says in this folder; undefined if it fails. */
+/** Runs git in this folder and gives its output; undefined if it fails. */
 function gitIn(folder: string): (...args: readonly string[]) => string | undefined {
   return (...args) => {
     try {

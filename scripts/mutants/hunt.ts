@@ -46,7 +46,10 @@ export function openHunt({
   const broken = new Set<string>()
   let count = 0
 
-  /** Those that noticed another mutant of the file, the latest first; then those named like it; then the quickest. */
+  /**
+   * Test files most likely to catch a mutant of this file: first those that caught others, the latest first; then those
+   * named like it; then the fastest.
+   */
   function inOrder(file: string, room: Room): { readonly test: string; readonly costMs: number }[] {
     const cost = new Map(
       [...importersOf(file)]

@@ -67,7 +67,7 @@ export async function openTests(places: readonly string[]): Promise<OpenTests> {
         const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
           files.flatMap((file) => all.get(file) ?? []),
         )
-        // What earlier runs found is in the result as well.
+        // The result also holds modules from earlier runs.
         const ran = testModules.filter((one) => files.includes(nameOf(one)))
         const failed = ran.filter((one) => one.state() === 'failed').map(nameOf)[0]
         return {

@@ -1,6 +1,6 @@
 import { type OpenTests, openTests, type Planted, type Ran } from './tests.ts'
 
-/** What the runner asks of this process: to open the tests in these places, then to run some of them. */
+/** Requests from the runner to this process: open the tests in these places, then run some of them. */
 export type Ask =
   | { readonly kind: 'open'; readonly places: readonly string[] }
   | { readonly kind: 'run'; readonly tests: readonly string[]; readonly planted?: Planted }

@@ -5,7 +5,7 @@ import path from 'node:path'
 export interface Part {
   /** `torture/sqlite-api`: what stands before the slash is its group. */
   readonly name: string
-  /** What it shows when it passes, as a sentence. */
+  /** The claim that it proves when it passes, as a sentence. */
   readonly shows: string
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ export function typed({ command, env = {} }: Part): string {
   return [...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command].join(' ')
 }
 
-/** What every part runs: the package, and what it is built with. */
+/** Files that every part depends on: the package and its build. */
 const PACKAGE = ['package-lock.json', 'bin', 'src', 'templates', 'scripts/build.ts']
 const SIMULATION = [...PACKAGE, 'test/simulation']
 const TORTURE = [...PACKAGE, 'test/torture', 'test/simulation/seeded.ts', 'test/support/postgres.ts']
@@ -192,7 +192,7 @@ function benchmarks(root: string, trial: string | undefined): Part[] {
   ]
 }
 
-/** Those of `files` that these name, by import or to start them, and what those name in turn. */
+/** The `files` that `from` imports or starts, directly or through others. */
 function reachedFrom(from: readonly string[], files: readonly string[], root: string): string[] {
   const reached = new Set<string>()
   const reach = (file: string) => {

@@ -7,7 +7,7 @@ import type { Part } from './parts.ts'
 
 const figure = z.number().nullable()
 
-/** What a benchmark leaves behind, as far as the report tells it. */
+/** The fields of a benchmark's result file that the report uses. */
 export const measuredSchema = z.object({
   title: z.string(),
   unit: z.string(),

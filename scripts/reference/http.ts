@@ -187,7 +187,7 @@ function json(value: Json | undefined): string {
 }
 
 function node(value: Json | undefined): Node {
-  // Whatever is no object has no members: the document's form is held by its own test.
+  // A value that is not an object has no members. A test of its own checks the document's form.
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Node) : {}
 }
 

@@ -12,7 +12,7 @@ const PROGRESS = /^waiting, \d+ s left/
 
 /** A command of a runbook's console blocks, and what it wrote when it was run. */
 export interface Step {
-  /** Of the line with the prompt, from 1. */
+  /** Line number of the prompt, from 1. */
   readonly line: number
   readonly command: string
   readonly output: readonly string[]

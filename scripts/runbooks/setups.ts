@@ -16,7 +16,7 @@ export const PAGES: readonly string[] = [
     .map((name) => `runbooks/${name}`),
 ]
 
-/** What must be on the machine before a runbook's commands mean something: bash, by the page's name. */
+/** Bash that prepares the machine for a runbook's commands, by the page's name. */
 export const SETUPS: Readonly<Record<string, string>> = {
   'runbooks/cloud.md': `cat > production.env <<END
 DEPLOY_ENVIRONMENT=production

@@ -6,7 +6,7 @@ const REFRESH_MS = 60_000
 const DAYS = 90
 const T = pageData<Messages['status']['script']>()
 
-/** What this script reads of `/status.json`. */
+/** The fields of `/status.json` that this script reads. */
 interface Days {
   readonly days: {
     readonly first: string

@@ -6,7 +6,7 @@ import { analyticsFile, openAnalyticsStore } from '../core/store/open.ts'
 import type { Context } from './context.ts'
 import { storeAddress, storeFaultError } from './local.ts'
 
-/** What ingest stored on this machine or its server; or where it would be, but nothing is there yet. */
+/** The store that ingest writes to, on this machine or a server; or its location, if nothing is stored there yet. */
 export type FoundAnalytics =
   | { readonly kind: 'open'; readonly store: AnalyticsStore; readonly location: string }
   | { readonly kind: 'off' }

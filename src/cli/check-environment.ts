@@ -107,7 +107,7 @@ function namesNotRead(input: {
   ]
 }
 
-/** Which of the requested services read the variables that a finding names; if none does, all of them. */
+/** The requested services that read the variables of a finding; all of them if none does. */
 function concerned(
   contract: Contract,
   { present }: Finding,

@@ -3,7 +3,7 @@ import type { Platform } from '../core/platform.ts'
 import { findDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
 
-/** What a command line says about the definition. */
+/** Command-line options that select the definition. */
 export interface ConfigWords {
   /** `--config FILE`; empty text is a fault. */
   readonly file: string | undefined

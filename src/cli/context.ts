@@ -28,7 +28,7 @@ export function listColumns(output: Output): number {
   return output.columns || Number.POSITIVE_INFINITY
 }
 
-/** Who runs the command, for the audit log; a context of a test may not say. */
+/** The user who runs the command, for the audit log; a placeholder if the context does not say, as in a test. */
 export function operatorOf(context: Context): Operator {
   return context.operator?.() ?? { name: 'unknown', place: 'unknown' }
 }
@@ -38,7 +38,7 @@ export function operatorOf(context: Context): Operator {
  * environment and clock. Only the asked-for document goes to `stdout`; all else to `stderr` (CONTRACT §7).
  */
 export interface Context {
-  /** Which platform this is: the definition, or the default one. */
+  /** The platform: the definition's, or the default one. */
   readonly platform: Platform
   readonly env: Environment
   readonly cwd: string
@@ -49,7 +49,7 @@ export interface Context {
   readonly colour: { readonly stdout: boolean; readonly stderr: boolean }
   readonly clock: Clock
   readonly random: Random
-  /** Who runs the command, for the audit log. */
+  /** The user who runs the command, for the audit log. */
   readonly operator?: () => Operator
   /** Aborted by Ctrl-C or SIGTERM: finish what is in flight, clean up, return. */
   readonly signal: AbortSignal

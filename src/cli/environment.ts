@@ -156,7 +156,7 @@ export async function readTextFile(context: Context, file: string): Promise<stri
         EXIT.usage,
         `${file} is larger than an env file can be (${LARGEST_FILE_BYTES / 1024 / 1024} MB): is it the right file?`,
       )
-    // What PowerShell 5 writes for `>`, and what Notepad calls Unicode.
+    // UTF-16, as PowerShell 5 writes it for `>` and as Notepad's "Unicode" does.
     if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff))
       throw new CommandError(
         EXIT.usage,
@@ -181,8 +181,8 @@ function readWhole(full: string, stats: Stats): Buffer | undefined {
 }
 
 /**
- * What a pipe or a device gives until it ends; undefined when that is more than an env file can hold. Never blocks: a
- * signal ends the wait, and a pipe that nobody writes to is given up.
+ * Reads a pipe or a device to its end; undefined if that is more than an env file can hold. Never blocks: a signal ends
+ * the wait, and a pipe without a writer times out.
  */
 async function readPipe(
   { clock, signal }: Context,

@@ -25,7 +25,7 @@ export class CommandError extends Error {
   }
 }
 
-/** What to say of a mail that does not compile, with the file's path as seen from the working directory. */
+/** Error text for a mail that does not compile, with the file's path relative to the working directory. */
 export function templateFaultText(cwd: string, { message }: Error): string {
   const inside = message.startsWith(cwd) && /^[\\/]/.test(message.slice(cwd.length))
   return `a mail does not compile: ${inside ? message.slice(cwd.length + 1) : message}.`

@@ -12,7 +12,7 @@ import { unknownName } from './suggest.ts'
 
 interface Explanation {
   readonly title: string
-  /** What kind of thing it is; absent where the title says it. */
+  /** The kind of thing explained; absent if the title says it. */
   readonly kind?: string
   readonly sentences: readonly string[]
   readonly rows?: readonly (readonly [label: string, text: string])[]

@@ -7,7 +7,7 @@ import { loadPaint } from './paint.ts'
 import { printJson, printText } from './print.ts'
 
 const NAME_WIDTH = 40
-/** Of the state before a name, with the space around it. */
+/** Width of the state before a name, with the space around it. */
 const MARK_WIDTH = 15
 /** Below this, names and readers do not fit in columns of one width. */
 const WIDE = 72

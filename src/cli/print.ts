@@ -21,7 +21,7 @@ export function printJson<Command extends DocumentedCommand>(
   return printText(context, jsonText({ version: 1, ...result }))
 }
 
-/** Of each form that a document can have. */
+/** Applies to each form of a document by itself. */
 type Unversioned<Form> = Form extends unknown ? Omit<Form, 'version'> : never
 
 /** Rows as columns, each as wide as its widest cell. */

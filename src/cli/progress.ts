@@ -1,7 +1,10 @@
 import type { Context } from './context.ts'
 import { shown } from './terminal.ts'
 
-/** What is being waited for, as one line of standard error that goes away again; nothing at all off a terminal. */
+/**
+ * Shows the current wait as one line on standard error and erases it afterwards. Does nothing if that is not a
+ * terminal.
+ */
 export interface Progress {
   show(text: string): void
   end(): void

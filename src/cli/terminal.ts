@@ -64,7 +64,7 @@ export function withGuardedOutput(context: Context): Context {
   // Opened when they are used: a quiet command does not pay for a stream.
   let stdout: Output | undefined
   let stderr: Output | undefined
-  // What is not overridden is that of `context`, getters included.
+  // Everything else is inherited from `context`, getters included.
   return Object.create(context, {
     stdout: { get: () => (stdout ??= behindGuard(context.stdout)) },
     stderr: { get: () => (stderr ??= behindGuard(context.stderr)) },

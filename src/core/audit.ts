@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** Who acts on a store, and from where. */
+/** The user who changes a store, and the machine. */
 export interface Operator {
   readonly name: string
   readonly place: string

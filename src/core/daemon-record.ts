@@ -5,10 +5,7 @@ import type { StoreAddress } from './env/settings.ts'
 import { codeOf } from './error-code.ts'
 import type { Service } from './service.ts'
 
-/**
- * What a daemon writes about itself into its data folder, without any secret, for the commands that act on
- * the same store.
- */
+/** A daemon's description of itself in its data folder, without any secret, for commands that use the same store. */
 export interface DaemonRecord {
   readonly version: 1
   readonly pid: number

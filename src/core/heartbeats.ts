@@ -7,7 +7,7 @@ export interface HeartbeatDefinition {
   readonly label?: string
 }
 
-/** What is known of a heartbeat. Times are UTC milliseconds. */
+/** Stored state of a heartbeat. Times are UTC milliseconds. */
 export interface HeartbeatRecord {
   readonly name: string
   /** When it was first expected: one that never came is late by this. */
@@ -19,7 +19,7 @@ export interface HeartbeatRecord {
   readonly exitCode: number | undefined
 }
 
-/** What a job reports: its success, or that it failed. */
+/** A job's report: success or failure. */
 export interface Beat {
   readonly name: string
   readonly now: number

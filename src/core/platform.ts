@@ -24,7 +24,7 @@ export interface PlatformTexts {
   readonly invitation?: string
 }
 
-/** What `/.well-known/security.txt` says. */
+/** Content of `/.well-known/security.txt`. */
 export interface SecurityContact {
   readonly contact: readonly string[]
   readonly expires?: string
@@ -34,7 +34,7 @@ export interface SecurityContact {
   readonly languages?: readonly string[]
 }
 
-/** Which platform this is: checked, complete, and passed down as a value. Nothing in core knows one by name. */
+/** A platform: checked, complete, and passed down as a value. Nothing in core knows one by name. */
 export interface Platform {
   readonly name: string
   readonly brand: Brand | undefined

@@ -6,7 +6,7 @@ export interface ServiceDefinition {
   readonly name: string
   /** For people; made from the name when left out. */
   readonly label?: string
-  /** What its health covers, for documents. */
+  /** Short description of its health checks, for documents. */
   readonly summary?: string
   /** Variables that hold its address, the first one set wins. */
   readonly address?: readonly string[]

@@ -1,4 +1,4 @@
-/** What is wrong with a store, as health, the status page and the log name it. */
+/** Fault of a store, as health, the status page and the log name it. */
 export type StoreFault =
   | 'disk_full'
   | 'damaged'

@@ -27,7 +27,7 @@ import type { Metrics } from './metrics/metrics.ts'
 export interface PlatformOptions {
   /** The environment; nothing is read from the process. */
   readonly env: Environment
-  /** Which platform this is: what `definePlatform` gives; the default one when left out. */
+  /** The platform that `definePlatform` gives; the default one when left out. */
   readonly platform?: PlatformDefinition
   /** A store of your own. Otherwise STORE_URL, otherwise memory, with a warning. */
   readonly store?: Store
@@ -77,7 +77,7 @@ export interface ServedService {
   readonly poll: Poll
 }
 
-/** What the daemon and the CLI use beyond the public handlers. */
+/** Operations for the daemon and the CLI besides the public handlers. */
 export interface OpenedPlatform extends Operations {
   /** The services that this process serves, by name. */
   readonly services: ReadonlyMap<Service, ServedService>
@@ -100,7 +100,7 @@ export interface OpenedPlatform extends Operations {
   announceStop(): void
 }
 
-/** What the daemon adds to the options of an embedding program. */
+/** The daemon's additions to the options of an embedding program. */
 export interface DaemonParts {
   /** Where this process records its health, for the status page. */
   readonly history?: History

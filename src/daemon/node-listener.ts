@@ -16,7 +16,7 @@ export function nodeListener(
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener((request, environment) => handler.fetch(request, environment), {
       overrideGlobalObjects: false,
-      // What is no request for the adapter (a Host that is none) gets the one error shape too.
+      // A request that the adapter rejects (an invalid Host) gets the same error format.
       errorHandler: () => {
         const { status, headers, body } = rawErrorResponse('bad_request')
         return new Response(body, { status, headers })

@@ -7,7 +7,7 @@ import { momentText } from './pages/status/format.ts'
 /** The longest announcement that a mail holds whole; the status page has the rest. */
 const LONGEST = 480
 
-/** What a notice says to visitors, in their language or else the platform's: no reasons, addresses or commands. */
+/** Text of a notice for visitors, in their language or else the platform's: no reasons, addresses or commands. */
 export function noticeSlots(
   platform: Platform,
   siteUrl: string,

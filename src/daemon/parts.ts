@@ -19,7 +19,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import type { MailReport } from './pages/status/mail.ts'
 import type { StatusSource } from './status.ts'
 
-/** What the route tables are made of; put together by `openPlatform` alone. */
+/** Parts that the route tables are built from; assembled by `openPlatform` alone. */
 export interface Parts {
   readonly settings: Settings
   /** Opens store and mailer when first asked for. */
@@ -43,7 +43,7 @@ export interface Parts {
   readonly ingest: Ingest
   readonly platform: Platform
   readonly labels: Labels
-  /** Of the web service. */
+  /** Health of the web service. */
   readonly health: Health
   readonly status: StatusSource
   /** Undefined while mail is not configured or no store is open. */

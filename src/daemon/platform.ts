@@ -32,7 +32,7 @@ import { sharedIncidents, statusSource } from './status.ts'
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
 export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
 
-/** What the status page shows operators of mail. */
+/** Days of mail figures that the status page shows to operators. */
 const DAYS_OF_MAIL = 2 * 7
 
 /** The only composition root. Nothing listens, ticks or opens a connection before it is asked to. */

@@ -376,7 +376,10 @@ function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
   }
 }
 
-/** Of each service that listens here, its first variable: where the environment leaves it open, the listener says it. */
+/**
+ * The address variable of each service that listens here, if the environment leaves it open: the listener's URL is
+ * used.
+ */
 function ownAddresses({ services }: Platform, urls: RunningDaemon['urls']): Record<string, string> {
   return Object.fromEntries(
     services.flatMap(({ name, address: [variable] = [] }) => {

@@ -5,10 +5,10 @@ import type { Platform } from '../core/platform.ts'
 import type { History, Recorded, RootIncident } from '../core/status/history.ts'
 import { within } from '../core/wait.ts'
 
-/** What a store adds to the record of this machine. */
+/** The store's part of this machine's record. */
 type FromStore = Pick<Recorded, 'shared' | 'announcements'>
 
-/** What the status routes know of the recorded health. */
+/** Recorded health, as the status routes read it. */
 export interface StatusSource {
   /** `none`: no daemon records here. `memory`: it does, but the record ends with the process. */
   readonly recorded: 'file' | 'memory' | 'none'
@@ -95,7 +95,7 @@ export function targetOf({ probes }: Platform, settings: Settings, probe: string
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).origin
 }
 
-/** What it means that a probe, or a whole group, is not configured. */
+/** Consequence of leaving a probe, or a whole group, unconfigured. */
 export function meaningOf({ probes, contract }: Platform, name: string, { status }: Messages): string {
   const probe = probes.find((one) => one.name === name)
   const group = probe?.group ?? name

@@ -11,7 +11,7 @@ export interface VariableInput {
   readonly summary?: string
   /** Shown in `.env.example` and in documents; never a real secret. */
   readonly example?: string
-  /** What an absent value behaves as. A variable with a default does not switch its group on by itself. */
+  /** Value used while the variable is absent. A variable with a default does not switch its group on by itself. */
   readonly default?: string | number | boolean
   /** The services that read it; those of its group when left out. */
   readonly services?: readonly string[] | 'all'
@@ -25,7 +25,7 @@ export interface VariableInput {
   readonly adjusts?: boolean
   /** Bounds of a number, a duration (ms) or a size (bytes), both included. */
   readonly range?: readonly [lowest: number, highest: number]
-  /** What the whole value has to match. */
+  /** Pattern that the whole value must match. */
   readonly pattern?: string | RegExp
   /** The values of an enum. */
   readonly of?: readonly string[]
@@ -39,14 +39,17 @@ export interface VariableInput {
 export interface GroupInput {
   /** The services that read its variables; all of them when left out. */
   readonly services?: readonly string[] | 'all'
-  /** What works when the group is configured: `the booking calendar`. */
+  /** The feature that configuring the group unlocks: `the booking calendar`. */
   readonly unlocks: string
-  /** What its absence means: `the calendar is hidden`. */
+  /** The consequence of its absence: `the calendar is hidden`. */
   readonly absent: string
-  /** What visitors read on the status page meanwhile: `Bookings are closed: call us instead.` Without it only operators see that the group is off. */
+  /**
+   * Sentence for visitors on the status page meanwhile: `Bookings are closed: call us instead.` Without it, only
+   * operators see that the group is off.
+   */
   readonly visitors?: string
   readonly variables: Readonly<Record<string, VariableInput>>
-  /** Which of them go together. A broken rule is an error, and nothing else is. */
+  /** Rules between its variables. Only a broken rule is an error. */
   readonly rules?: readonly RuleDefinition[]
 }
 
@@ -64,7 +67,7 @@ export interface ServiceInput {
   readonly label?: string
 }
 
-/** What `check` may use. */
+/** Parts that `check` may use. */
 export interface CheckContext {
   /** Aborted when the deadline of the probe passes. */
   readonly signal: AbortSignal
@@ -74,7 +77,7 @@ export interface CheckContext {
   readonly value: (name: string) => string | undefined
 }
 
-/** What `check` found. */
+/** The result of `check`. */
 export interface CheckResult {
   readonly state: 'ok' | 'degraded' | 'failing' | 'skipped'
   /** One sentence, shown to operators; never a secret. */
@@ -108,16 +111,16 @@ export interface ProbeInput {
   readonly optional?: boolean
   /** Its name for people. */
   readonly label?: string
-  /** What its failure means: one sentence. */
+  /** The consequence of a failure: one sentence. */
   readonly meaning?: string
 }
 
 /** The kinds of probe that need no code. */
 export const PROBE_TARGETS = ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'] as const
 
-/** What `resolve` knows about the request. */
+/** Facts about the request, for `resolve`. */
 export interface ResolveContext {
-  /** Who asked. */
+  /** The caller who asked for the mail. */
   readonly asker:
     | { readonly kind: 'person'; readonly subject: string; readonly email: string }
     | { readonly kind: 'service' }
@@ -129,9 +132,9 @@ export interface ResolveContext {
 
 /** A mail of your own: what is filled in, and who may ask for it over HTTP. */
 export interface TemplateInput {
-  /** What is filled in: the slots of the file's front matter. */
+  /** Values to fill in: the slots of the file's front matter. */
   readonly slots?: Readonly<Record<string, 'text' | 'url'>>
-  /** Who may ask over HTTP; nobody when left out. */
+  /** The callers that may ask over HTTP; nobody if left out. */
   readonly by?: 'person' | 'service'
   /** Names that the request has to give, each a string. */
   readonly inputs?: readonly string[]
@@ -201,9 +204,9 @@ export interface SecurityInput {
   readonly languages?: readonly string[]
 }
 
-/** What a platform is, as its owners write it in `platform.config.ts`. */
+/** A platform, as its owners describe it in `platform.config.ts`. */
 export interface PlatformDefinition {
-  /** What it starts from: `base`, the engine's own groups, or `learning`. */
+  /** The preset to start from: `base`, the engine's own groups, or `learning`. */
   readonly preset?: 'base' | 'learning'
   /** Its name, on pages and in mails. */
   readonly name?: string
@@ -228,7 +231,7 @@ export interface PlatformDefinition {
   readonly courses?: Readonly<Record<string, CourseInput>>
   /** Event kinds and the properties they keep; all others are dropped. */
   readonly events?: Readonly<Record<string, Readonly<Record<string, PropertyType>>>>
-  /** What the insights page shows of your events. */
+  /** Labels and tables of the insights page for your events. */
   readonly insights?: {
     /** Names of event kinds for people. */
     readonly labels?: Readonly<Record<string, string>>

@@ -53,7 +53,7 @@ export interface Secret {
   reveal(): string
 }
 
-/** What readPlatformEnv gives. */
+/** The result of readPlatformEnv. */
 export interface PlatformEnv {
 ${groups.join('\n')}
 }

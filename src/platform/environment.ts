@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.ts'
 import type { Preset } from './checked.ts'
 import type { PresetGroups } from './preset-names.ts'
 
-/** What a value of each kind is once it has been read. */
+/** The type of a read value, by its kind. */
 export interface ValueOfKind {
   text: string
   secret: Secret
@@ -57,7 +57,7 @@ type Fields<Group, Name extends string> = Group extends { readonly [Field in Nam
 type Variables<Group> = Fields<Group, 'variables'>
 type Rules<Group> = Group extends { readonly rules: readonly (infer Rule)[] } ? Rule : never
 
-/** Those that switch their group on when they are set alone. */
+/** Variables that switch their group on when set alone. */
 type Switching<Found> = {
   [Name in keyof Found]: Found[Name] extends { readonly adjusts: true }
     ? never
@@ -66,7 +66,7 @@ type Switching<Found> = {
       : Name
 }[keyof Found]
 
-/** What one rule makes sure of while all of `Known` are present. */
+/** Variables that one rule guarantees while all of `Known` are present. */
 type Implied<Rule, Known> = Rule extends { readonly allOrNone: readonly (infer Name)[] }
   ? [Extract<Name, Known>] extends [never]
     ? never

@@ -18,7 +18,10 @@ interface Evaluation {
   readonly configModule: string | undefined
 }
 
-/** What a JavaScript or TypeScript definition exports by default. TypeScript goes through Node's own type stripping. */
+/**
+ * Evaluates a JavaScript or TypeScript definition and gives its default export. TypeScript goes through Node's own type
+ * stripping.
+ */
 export async function evaluate(evaluation: Evaluation): Promise<unknown> {
   const { full, fail } = evaluation
   const quiet = quietly(path.basename(full))

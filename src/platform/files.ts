@@ -4,7 +4,7 @@ import { isLanguage } from '../core/course/definition.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/fault.ts'
 import type { PlatformDefinition } from './definition.ts'
 
-/** What a definition's files hold, as far as the platform needs them at once. */
+/** Contents of a definition's files, as far as the platform needs them at startup. */
 export interface DefinitionFiles {
   /** As a data URL. */
   readonly logo: string | undefined

@@ -9,7 +9,7 @@ export interface LoadDefinitionOptions {
   readonly file: string
   /** How long evaluating it may take. */
   readonly deadlineMs?: number
-  /** What `platformctl/config` resolves to where the package is not installed beside the definition. */
+  /** Module that `platformctl/config` resolves to if the package is not installed beside the definition. */
   readonly configModule?: string
 }
 

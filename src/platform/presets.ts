@@ -17,7 +17,7 @@ export const PRESETS: Readonly<Record<'base' | 'learning', PresetSource>> = {
   learning: { platform: learning, groups: learningGroups },
 }
 
-/** What the checks have to know of each preset. */
+/** Parts of each preset that the checks need. */
 export const PRESET_PARTS: Readonly<Record<string, PresetParts>> = Object.fromEntries(
   Object.entries(PRESETS).map(([name, { platform, groups }]) => [
     name,

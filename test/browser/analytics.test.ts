@@ -11,7 +11,7 @@ import { openSite, type Site } from './site.ts'
 
 const browserPart = fileURLToPath(new URL('../../dist/browser.js', import.meta.url))
 
-/** What the sender waits for company, and a little more. */
+/** A little longer than the sender waits for more events. */
 const QUIET = 5100
 
 /** Other processes take their time, on a busy machine more of it. */
@@ -197,7 +197,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     const numbers = bodies(site)
       .slice(1)
       .flatMap(({ events }) => events.map(({ properties }) => properties.n))
-    // Those of one millisecond have no order.
+    // Events of the same millisecond have no order.
     expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n))
     await eventually(() => sentOf(next)).toBe(60)
   })

@@ -6,10 +6,10 @@ import type { Page } from 'playwright-core'
 
 const folder = process.env.SCREENSHOTS ?? fileURLToPath(new URL('../../.screenshots/', import.meta.url))
 
-/** What axe cannot decide by its nature: the contrast of one character, and of text that is scrolled out of its box. */
+/** Checks that axe cannot decide: the contrast of one character, and of text that is scrolled out of its box. */
 const UNDECIDABLE = ['shortTextContent', 'bgOverlap', 'elmPartiallyObscured']
 
-/** What axe finds, and what it could not decide but should have. */
+/** The findings of axe, and the checks that it could not decide but should have. */
 export async function findingsOf(page: Page): Promise<string[]> {
   // axe cannot enter a frame without scripts; mails in such frames are linted on their own.
   const builder = new AxeBuilder({ page }).setLegacyMode(true).disableRules(['frame-tested'])

@@ -197,7 +197,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await tab(page, 'All four')
     await page.getByText('Phone, dark').waitFor()
     expect(await fitsWidth(page)).toBe(true)
-    // Nothing is cut off at the side of the view either.
+    // No content is cut off at the side of the view either.
     expect(
       await page.evaluate(
         "document.querySelector('#view').scrollWidth <= document.querySelector('#view').clientWidth",

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
 
-/** What came in on one path, and how the next request there is answered. */
+/** Requests received on one path, and the response to the next one. */
 export interface Received {
   readonly url: string
   readonly headers: IncomingMessage['headers']

@@ -44,7 +44,7 @@ function terminal(parts: Parameters<typeof testContext>[0] = {}) {
   return { context, text: () => text }
 }
 
-/** What no reader of a terminal or of a log may see. */
+/** Characters in a text that must never reach a terminal or a log. */
 function dangers(text: string): string[] {
   // And those of a spinner: the cursor, and drawing at once.
   const colours = text.replace(/\u001b\[(?:(?:1|2|22|31|32|33|36|39)m|\?(?:25|2026)[hl])(?!EVIL)/g, '')

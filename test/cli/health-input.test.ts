@@ -126,7 +126,7 @@ test.each([
     stdout: '',
     stderr: `platformctl: ${name} does not hold an http:// or https:// address without a user name, a query or a fragment: correct it, or name the address with --url ${service}=….\n`,
   })
-  // What is not asked need not be right.
+  // Services that are not asked may be misconfigured.
   const url = await serve((_, response) => response.end(healthBody({ service })))
   expect((await run([...args, '--url', `${service}=${url}`], { cwd })).code).toBe(0)
 })

@@ -53,7 +53,7 @@ async function watch(
   return { code, text: written() }
 }
 
-/** What a terminal would show of the frames, one text a frame. */
+/** The frames as a terminal would show them, one text each. */
 function frames(text: string): string[] {
   return text
     .split('\u001b[?2026h')

@@ -32,7 +32,7 @@ test('init --course writes the definition and the first lesson', async () => {
     'platform.config.ts',
   ])
   expect(stdout).toContain('Wrote the first lesson, courses/firing/1-welcome.md.')
-  // Nothing on this PATH: the commands run as they are printed.
+  // The PATH is empty, so the commands name npx.
   expect(stdout).toContain('while npx platformctl email preview shows them')
   expect(await lesson()).toContain('# Welcome\n')
 })

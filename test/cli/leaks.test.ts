@@ -38,7 +38,7 @@ const DKIM_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
 /** Values that are right, so that what uses them gets as far as it can; every host is one that does not exist. */
 function right({ name, kind, group, of }: Variable, index: number): string {
-  // Which address was asked is told, without what it holds of credentials.
+  // Messages name the address asked, but without its credentials.
   if (group === 'site' && kind === 'url') return `${name}=https://user:canary@service${index}.invalid`
   if (kind === 'enum') return `${name}=${of?.[0]}`
   if (name === 'MAILER_DKIM_KEY') return `${name}=${DKIM_KEY}`

@@ -72,7 +72,7 @@ test('an address that is added gets nothing more, and removing it asks for a rea
     code: 1,
     stderr: expect.stringContaining('not suppressed'),
   })
-  // Of the same millisecond, so in no order.
+  // The entries have the same millisecond, so they have no order.
   const lines = (await store.audit.list(10)).map(
     ({ action, who, place, details }) => `${action} by ${who} at ${place}: ${details}`,
   )

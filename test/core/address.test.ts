@@ -72,7 +72,8 @@ test('a domain is compared whole: nothing can stand after it, or be decoded into
         const place = at % (domain.length + 1)
         const written = `${domain.slice(0, place)}${inserted}${domain.slice(place)}`
         const parsed = parseAddress(`ada@${written}`)
-        // What UTS-46 maps away (a soft hyphen, say) is not in what is sent either; all else makes another domain.
+        // UTS-46 drops some characters (a soft hyphen, say), so they are not sent either; any other makes another
+        // domain.
         if (parsed.ok && parsed.identity === `ada@${domain}`)
           expect(asciiAddress(parsed.mailbox.address).toLowerCase()).toBe(`ada@${domain}`)
       },

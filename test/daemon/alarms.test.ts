@@ -117,7 +117,7 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
       causes.filter((cause) => !told.some((one) => one.cause === cause && one.type === type))
     while (missing().length > 0 && clock.now() - from <= 90_000) {
       await expect.poll(waits, { timeout: 15_000, interval: 10 }).toBe(true)
-      // What was told by this look is on its way.
+      // The messages of this check are on their way.
       await new Promise((resolve) => setTimeout(resolve, 50))
       pass(5000)
     }
@@ -145,7 +145,7 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   pass(START + 5 * MINUTE_MS - clock.now())
   await untilTold(['heartbeat-backup'], 'incident.opened', START + 5 * MINUTE_MS)
 
-  // Nothing can be written any more: the news of it is kept and told from memory.
+  // The store cannot be written: the news of that is kept in memory and sent from there.
   const other = new Database(file)
   onTestFinished(() => void other.close())
   const tables = ['meta', 'incident', 'alert_message']

@@ -86,7 +86,7 @@ test('the second failing round tells one message for one cause, the second good 
   const { round } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url })
   const failing = [report('web', { api: 'failing', mail: 'ok' }), report('api', { job_store: 'failing' })]
   const well = [report('web', { api: 'ok', mail: 'ok' }), report('api', { job_store: 'ok' })]
-  // What is seen for the first time is looked at again soon.
+  // A new failure is checked again soon.
   expect(await round(...failing)).toBe(true)
   expect(events).toEqual([])
   expect(await round(...failing)).toBe(false)

@@ -71,7 +71,7 @@ test('a hundred platforms, opened, used and closed, leave no memory, no file and
     await platform.close()
   }
 
-  // What is loaded lazily is loaded once for the process: the first rounds do that.
+  // Lazy modules are loaded once for the process: the first rounds do that.
   for (let round = 0; round < 5; round += 1) await once()
   provider.closeAllConnections()
   const before = await settled()
@@ -87,7 +87,7 @@ test('a hundred platforms, opened, used and closed, leave no memory, no file and
   await expect.poll(leaked).toBeLessThan(3)
 })
 
-/** What this process holds: open files by number, and what keeps its loop alive, by kind. */
+/** Resources of this process: open files by number, and handles that keep its event loop alive, by kind. */
 function resources(): { readonly files: number; readonly handles: Readonly<Record<string, number>> } {
   const handles: Record<string, number> = {}
   // Timers of a poll and files being read come and go.

@@ -53,7 +53,7 @@ test('clients are distinguished by the socket, as in the daemon', async () => {
       port,
       `GET /lessons/1 HTTP/1.1\r\nHost: web.example\r\nX-Forwarded-For: ${from}\r\nConnection: close\r\n\r\n`,
     )
-  // Nobody is trusted to say another address, so all three count for the one at the socket.
+  // Without a trusted proxy, all three requests count for the address of the socket.
   const statuses = []
   for (const from of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) statuses.push((await ask(from)).slice(9, 12))
   expect(statuses).toEqual(['200', '200', '429'])

@@ -52,7 +52,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
   const look = async (count: number, ms = 300_000) => {
     for (let passed = 0; passed < ms && mailTo('ada@example.com').length < count; passed += 5000) {
       await expect.poll(waits, { timeout: 15_000, interval: 10 }).toBe(true)
-      // What this look gave rise to is on its way.
+      // The notices of this check are on their way.
       await new Promise((resolve) => setTimeout(resolve, 100))
       pass(5000)
     }

@@ -255,7 +255,7 @@ test.each(bodied.map((one) => [`${one.method} ${one.path}`, one] as const))(
         const text = JSON.stringify(body)
         const { status, body: answer } = await send(one, { text })
         const allowed = fits(media.schema, body)
-        // Which prices there are is configuration, which a document of forms cannot know.
+        // Prices are configuration, which a document of schemas cannot know.
         const unknownPrice = answer?.issues?.[0]?.message === 'not a configured price'
         const refused = status === 400 && answer?.code === 'bad_request' && !unknownPrice
         expect(refused, `${text} is ${allowed ? 'allowed' : 'forbidden'} and answered ${status}`).toBe(

@@ -50,7 +50,7 @@ test('two daemons on one PostgreSQL show the same page, and one that comes later
   let page: Page | undefined
   await expect
     .poll(async () => {
-      // What was read before is shown for ten seconds.
+      // A read is cached for ten seconds.
       pass(10_000)
       page = await first()
       return isDeepStrictEqual(page, await second())

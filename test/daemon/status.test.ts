@@ -88,7 +88,7 @@ test('visitors read the verdict, its age, each part, incidents, response times a
   expect(page.slice(page.indexOf('<main'))).not.toMatch(
     /p50|4\.2\.0|in this process|SDK|Operator view|kept in memory/,
   )
-  // Nothing is loaded from anywhere else.
+  // The page loads nothing from another origin.
   expect(page).not.toMatch(/http-equiv|src=|@import/)
   expect(Buffer.byteLength(page)).toBeLessThan(60 * 1024)
 })

@@ -88,7 +88,7 @@ const MODULES = {
   ServiceAccount: 'v1',
 } as const
 
-/** What the compiler says of the manifests as values of their types: fields that a schema lets pass are errors there. */
+/** The compiler's errors for the manifests as values of their types: it rejects fields that a schema lets pass. */
 async function unknownFields(documents: readonly { readonly kind: keyof typeof MODULES }[]): Promise<string> {
   const folder = await emptyFolder()
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), 'dir')

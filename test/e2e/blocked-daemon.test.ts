@@ -39,7 +39,7 @@ test('a daemon with a blocked event loop is distinguished from one that is gone,
   ])
   expect(impatient).toMatchObject({ reached: false, cause: 'answer_timeout' })
   expect(healthcheck).toMatchObject({ exitCode: 1, stdout: '', stderr: '' })
-  // Whoever waits gets a true answer: a probe is not called slow because the loop was.
+  // A caller that waits gets a true answer: a probe is not called slow because the event loop was.
   expect(patient).toMatchObject({ reached: true, report: { state: 'ok' } })
   expect(performance.now() - began).toBeGreaterThan(1000)
   expect(await ask(5000)).toMatchObject({ reached: true, report: { state: 'ok' } })

@@ -44,7 +44,7 @@ test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over re
   )
   expect(confirmation.to).toBe('ada@example.com')
 
-  // Nothing is due before the link has been followed.
+  // No lesson is due before the link has been followed.
   expect(JSON.parse((await dispatch()).stdout)).toMatchObject({ processed: 0, sent: 0 })
 
   const token = new URL(confirmation.text.match(/https?:\S+\/api\/email\/confirm\?token=[\w.~-]+/)?.[0] ?? '')

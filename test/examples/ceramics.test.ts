@@ -14,7 +14,7 @@ const INSTALL_MS = 180_000
 /** The learning platform's trade, its services, its texts and its names. */
 const ELSEWHERE =
   /qubit|quantum|circuit|hardware|qpu|hadamard|tutor|model_[abc]|cloudb|cloudmodel|exam\b|\bagent\b|course-day|organisation|lesson\.viewed|one-qubit|seven|sieben\b(?! Tage)/i
-/** What English text can hardly do without, and German text has not. */
+/** Words that almost any English text has, and no German one. */
 const ENGLISH = /\b(?:the|and|of|you|your|this|not|with|from|for|to|is|are|has|page|lesson|days?)\b/i
 
 interface Sent {

@@ -53,7 +53,7 @@ async function start(folder: string, name: string, env: Record<string, string> =
     name === 'next' ? ['node_modules/next/dist/bin/next', 'start', '--port', '0'] : ['server.js']
   const child = execa(process.execPath, [program ?? '', ...args], {
     cwd: folder,
-    // Nothing of this machine's environment is to configure the platform.
+    // This machine's environment must not configure the platform.
     env: { PATH: process.env.PATH ?? '', PORT: '0', NODE_ENV: 'production', ...env },
     extendEnv: false,
     reject: false,

@@ -14,7 +14,7 @@ export interface Installed {
   readonly files: readonly string[]
   readonly bin: string
   readonly tarball: string
-  /** Of the tarball, and of what it unpacks to. */
+  /** Size of the tarball, and of its unpacked files. */
   readonly bytes: { readonly packed: number; readonly unpacked: number }
   remove(): Promise<void>
 }

@@ -21,7 +21,7 @@ const platform = resolvePlatform(
   { folder: '/' },
 )
 
-/** What the probe finds in an environment. */
+/** The probe's result in an environment. */
 async function found(
   probe: Omit<ProbeInput, 'service'>,
   { env = {}, deep = true }: { env?: Record<string, string>; deep?: boolean } = {},

@@ -17,7 +17,7 @@ const CERTIFICATE = { cert: fixture('loopback.crt'), key: fixture('loopback.key'
 
 type Target = Partial<Record<'http' | 'tcp' | 'tls' | 'dns' | 'smtp' | 'postgres' | 'redis', string>>
 
-/** What the health of a platform with this one probe says of it. */
+/** The health of a platform with this one probe. */
 async function probed(
   probe: Target & { readonly optional?: boolean; readonly deadline?: string },
   {

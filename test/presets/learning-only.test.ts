@@ -53,7 +53,7 @@ test('the learning preset itself names them, so the search finds what it looks f
     expect([...text.matchAll(TRADE)].map(([found]) => found.toLowerCase())).toContain(word)
 })
 
-/** What the definition counts, and the words for it. */
+/** The kinds that the definition counts, and their names. */
 const { contract, mails, events, courses } = learning
 const COUNTS: readonly (readonly [count: number, word: string, of: RegExp])[] = [
   [contract.variables.length, 'sixty-six', /variable/i],

@@ -7,7 +7,7 @@ import { emptyFolder } from '../support/folder.ts'
 
 const commands = allCommands(await documentedTree())
 
-/** What is found in a page, beside a page `other.md` with one heading. */
+/** The faults of a page, beside a page `other.md` with one heading. */
 async function faultsIn(page: string): Promise<readonly string[]> {
   const root = await emptyFolder()
   await mkdir(path.join(root, 'docs'))

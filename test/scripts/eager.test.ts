@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compiledOnLoad } from '../../scripts/eager.ts'
 
-/** What a module exports as its default. */
+/** The default export of a module with this code. */
 const exported = async (code: string) =>
   (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default as unknown
 

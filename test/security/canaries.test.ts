@@ -28,7 +28,7 @@ const canary = (name: string) => `canary-${name.toLowerCase().replaceAll('_', '-
 
 test('nothing that the daemon writes holds a secret, a token or an address, whatever is done to it', async () => {
   const mail = await provider()
-  // Of two variables that exclude each other one is enough; addresses have a form of their own.
+  // Set only one of two variables that exclude each other; addresses have a form of their own.
   const left = new Set([
     'DATASTORE_JWKS_URL',
     'MAILER_SMTP_URL',

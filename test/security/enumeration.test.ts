@@ -99,7 +99,7 @@ test('the time of an answer does not tell whether the address was known', async 
     const began = performance.now()
     await it.subscribe(address)
     times[kind]?.push(performance.now() - began)
-    // What goes on after the answer is not part of its time.
+    // Work that goes on after the response is not part of its time.
     await new Promise((resolve) => setImmediate(resolve))
   }
   for (let round = 0; round < 100; round += 1) {

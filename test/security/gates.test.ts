@@ -136,7 +136,8 @@ test('a guesser who forges X-Forwarded-For without a proxy is still refused afte
   // A few come back while this runs: 200 a minute.
   expect(statuses.indexOf(429)).toBeGreaterThanOrEqual(200)
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20)
-  // Nobody's proxy stands at an address of the internet: who sends the field from there says nothing of ours.
+  // A public address is never our own proxy, so a forwarding header from there does not count as a sign of a missing
+  // setting.
   expect((await platform.health('web')).probes.sharedstore?.state).not.toBe('degraded')
 })
 

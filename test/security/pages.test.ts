@@ -142,7 +142,7 @@ test('a form of another site cannot undo an unsubscription: without the link’s
   ])
     await undo(forged)
   expect(await state()).toBe('unsubscribed')
-  // Whoever holds the link may, and the page says the same to who does not.
+  // Anybody with the link may use it, and a forged link gets the same page.
   const [forged, genuine] = [await (await undo(`${link}x`)).text(), await (await undo(link)).text()]
   expect(await state()).toBe('confirmed')
   expect(forged.replace(/nonce="[^"]*"/g, '')).toBe(genuine.replace(/nonce="[^"]*"/g, ''))

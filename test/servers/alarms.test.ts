@@ -149,7 +149,7 @@ async function daemon({
 
 type Daemon = Awaited<ReturnType<typeof daemon>>
 
-/** What a Prometheus has after it has scraped `before` at first and `after` at last, minute by minute. */
+/** The samples of a Prometheus that scraped `before` first and `after` last, minute by minute. */
 interface Seen {
   readonly instance: string
   /** When `after` was scraped, in UTC milliseconds. */
@@ -167,7 +167,7 @@ async function firing(seen: readonly Seen[]): Promise<readonly string[]> {
     const name = (key: string, more = `instance="${instance}", job="platformctl"`) =>
       key.includes('{') ? key.replace(/\}$/, `,${more}}`) : `${key}{${more}}`
     const up = { series: name('up'), values: `${after === 'unreachable' ? 0 : 1}x${MINUTES}` }
-    // What it was stays known for a while.
+    // The build of an unreachable daemon stays known for a while.
     const info = [...before.keys()].filter((key) => key.startsWith('platformctl_build_info'))
     if (after === 'unreachable')
       return [up, ...info.map((key) => ({ series: name(key), values: `1x5 _x${MINUTES}` }))]

@@ -15,7 +15,7 @@ import { apiSink } from '../torture/sinks.ts'
 const seed = fileURLToPath(new URL('../../scripts/runbooks/seed.ts', import.meta.url))
 const here = hasProgram(['strace', '-e', 'inject=fsync:error=EIO', 'true'], 'strace')
 const SECRET = 'dispatch-secret-of-the-disk-tests'
-/** Which of them SQLite calls depends on how it was built. */
+/** SQLite calls one or the other, depending on how it was built. */
 const SYNC = 'fsync,fdatasync'
 
 /** A daemon with lessons due and a mail API that keeps what it was given. */

@@ -49,7 +49,7 @@ function canNobodyRead(file: string): boolean {
 const why = missing()
 if (why !== undefined) process.stderr.write(`skipped: ${why}\n`)
 
-/** What Python's email package read. */
+/** A message as Python's email package reads it. */
 interface Read {
   readonly headers: readonly (readonly [string, string])[]
   readonly type: string

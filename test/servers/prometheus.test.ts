@@ -121,7 +121,7 @@ scrape_configs:
       .toHaveLength(1)
     for (const { title, expr } of queries) {
       const found = await query(expr)
-      // Nothing was deployed in these seconds.
+      // No deployment happened in these seconds.
       if (title !== 'annotations') expect(found.length, `${title}: ${expr}`).toBeGreaterThan(0)
     }
     expect(await query('ALERTS{alertname="PlatformServiceFailing", alertstate="pending"}')).not.toHaveLength(

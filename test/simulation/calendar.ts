@@ -48,7 +48,10 @@ export function createCalendar(from: number, to: number): Calendar {
   }
 }
 
-/** Of a time that occurs twice, the first; one that is skipped is read with the offset before the gap. */
+/**
+ * The instant of a local time. If it occurs twice, the first; if it is skipped, it is read with the offset before the
+ * gap.
+ */
 function instantOf(local: number, offsets: readonly Offset[]): number {
   for (const [index, { ms }] of offsets.entries()) {
     const next = offsets[index + 1]

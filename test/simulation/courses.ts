@@ -30,11 +30,11 @@ export interface Release {
 
 export interface Curriculum {
   readonly releases: readonly Release[]
-  /** What a process sends that was started with a release: it knows no lesson that the release does not have. */
+  /** The mails of a process that started with this release: it knows no lesson that the release does not have. */
   readonly compiled: (release: number) => Promise<CompiledMails>
   /** Undefined: nothing keeps the texts of the preset. */
   readonly texts: (release: number) => Promise<LessonTexts> | undefined
-  /** What a lesson of a release is to be called for somebody; undefined: the texts of the preset do not say. */
+  /** The subject of a release's lesson for a subscriber; undefined if the texts of the preset do not say. */
   readonly subjectOf: (lesson: string, language: string | undefined, release: number) => string | undefined
 }
 

@@ -14,10 +14,10 @@ const DAY = 24 * HOUR
 const MOST_IN_ONE = 100
 const SOURCE = 'postmark'
 
-/** What happens to the mail of an address. Most of it arrives, and nothing is reported of it. */
+/** The fate of mail to an address. Most of it arrives, without feedback. */
 type Fate = 'quiet' | 'delivered' | 'full' | 'flaky' | 'hard-bounce' | 'complaint' | 'unsubscribed'
 
-/** What has been reported of an address, each event once. */
+/** Feedback about an address, each event once. */
 interface Known {
   readonly softs: number[]
   /** There were enough of them, when one of its reports came. */
@@ -136,7 +136,7 @@ export function simulateFeedback(input: {
     return all.flatMap(({ id, enrolment, state }) => (state === 'confirmed' ? `${id}.${enrolment}` : []))
   }
 
-  /** What the store knows of an address follows from what was reported of it, however it was delivered. */
+  /** Checks that the store's state for an address follows from its feedback, however that was delivered. */
   async function check(address: string): Promise<void> {
     const { softs, enough, delivered, final, erased } = knownOf(address)
     const { suppression } = (await store.feedback.find(address)) ?? {}

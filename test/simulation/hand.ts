@@ -5,7 +5,7 @@ import path from 'node:path'
 import Database from 'better-sqlite3'
 import type { Seeded } from './seeded.ts'
 
-/** What a hand, a script or a bad disk leaves where a list of days belongs. */
+/** Values that a person, a script or a bad disk leaves in place of a list of days. */
 const DAMAGE = ['', 'null', '7', '"1,2"', '{"1":true}', '[1,', '[1,"two"]', '[0]'] as const
 
 /** Files here cost no disk: what a disk does is not simulated. */

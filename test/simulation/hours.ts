@@ -20,7 +20,7 @@ export function simulateHours(input: {
   readonly core: Pick<Core, 'createHours' | 'PlatformError'>
   readonly store: HourStore
   readonly time: VirtualTime
-  /** Of the wall clock, which is never stepped here: a step is the claim's own test. */
+  /** Start of the wall clock, which is never stepped here: steps are tested with the claim. */
   readonly start: number
   readonly random: Seeded
   readonly witness: Pick<Witness, 'violation' | 'note'>
@@ -88,7 +88,7 @@ export function simulateHours(input: {
       if (meets(60)) {
         alive = false
         witness.note('', `daemon ${n} killed`)
-        // What it ran ended with it.
+        // The processes that it started ended with it.
         if (at !== undefined) running.delete(at)
         time.after(random.between(1000, 5 * MINUTE), () => process(n))
         return

@@ -39,7 +39,7 @@ export interface Process {
   alive: boolean
   /** The dispatch call it is in. */
   call: number
-  /** Which release of the courses it was started with. */
+  /** Release of the courses it was started with. */
   readonly release: number
 }
 
@@ -76,7 +76,7 @@ export function simulatedProvider(input: {
 
   function accept(message: Message): void {
     if (kind === 'api') {
-      // Of a course that follows its newest edition, another lesson may have taken the place of one that is out.
+      // In a course that follows its newest edition, another lesson may have replaced one that is in flight.
       const bytes = `${message.date.getTime()} ${message.messageId} ${message.html.length} ${message.headers['List-Unsubscribe']}`
       const before = known.get(message.key)
       if (before && time.elapsed() - before.at < KEY_MEMORY_MS) {

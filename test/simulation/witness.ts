@@ -16,7 +16,7 @@ export interface Violation {
   readonly at: number
 }
 
-/** What is known of one lesson: subscription, enrolment, day. */
+/** Facts about one lesson of an enrolment: subscription, enrolment, day. */
 interface Lesson {
   deliveries: number
   /** Its sent mark is durable. */
@@ -40,7 +40,7 @@ export interface Enrolled {
   readonly address: string
   readonly at: number
   readonly course: string
-  /** Which release of the courses they met. */
+  /** Release of the courses that they subscribed under. */
   readonly release: number
   readonly timeZone: string | undefined
   readonly language: string | undefined
@@ -93,7 +93,7 @@ export function createWitness(input: {
     trace.push({ at: time.elapsed(), about, what })
     if (trace.length > 20_000) trace.splice(0, 10_000)
   }
-  /** What was learnt of an attempt never reached the store: the next may repeat it. */
+  /** Records that an attempt's outcome never reached the store: the next attempt may repeat it. */
   function forget(lesson: Lesson): void {
     lesson.unsettled = true
     lesson.refusedForGood = lesson.parked
@@ -106,7 +106,7 @@ export function createWitness(input: {
 
   const coursesOf = ({ course }: Enrolled) =>
     releases.map(({ courses }) => courses.find(({ id }) => id === course))
-  /** What an enrolment may follow: the course as it was when it began, or any of its editions. */
+  /** The plans that an enrolment may follow: the course as it was at the start, or any of its editions. */
   const plansOf = (one: Enrolled): readonly CourseDefinition[] => {
     const editions = coursesOf(one)
     const begun = editions[one.release]
@@ -281,7 +281,7 @@ export function createWitness(input: {
       for (let day = one ? mostLessons(one) : 0; day > 0; day -= 1) {
         const lesson = lessonOf(`${enrolment}.${day}`)
         lesson.parked = false
-        // Of one that counts as sent nobody knows when it arrived.
+        // A lesson that only counts as sent has an unknown arrival time.
         if (!lesson.recorded && lesson.tried) lesson.sentAt = Number.NEGATIVE_INFINITY
         forget(lesson)
       }

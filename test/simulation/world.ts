@@ -19,7 +19,7 @@ export interface Scenario {
   readonly seed: number
   readonly provider: 'api' | 'smtp'
   readonly subscribers: number
-  /** Of virtual time with faults; afterwards calm days until everything due is out. */
+  /** Days of virtual time with faults; afterwards, calm days follow until everything due is sent. */
   readonly days: number
   readonly dispatchers: number
   readonly faults: readonly Fault[]
@@ -34,7 +34,7 @@ export interface Scenario {
 export interface Run {
   readonly violations: readonly Violation[]
   readonly trace: readonly { readonly at: number; readonly about: string; readonly what: string }[]
-  /** Of the whole trace: two runs of one scenario have the same. */
+  /** Digest of the whole trace: two runs of one scenario have the same. */
   readonly digest: string
   readonly subscriberDays: number
   readonly delivered: number
@@ -55,7 +55,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const curriculum = await drawCurriculum(scenario.seed, scenario.courses, scenario.days)
   const { releases } = curriculum
   const calendar = createCalendar(start - 2 * DAY_MS, start + 120 * DAY_MS)
-  /** Which release is in place. */
+  /** The deployed release. */
   let release = 0
   const hand = faults.has('poison') ? await openHand() : undefined
   const store = await core.openStore(hand && { kind: 'sqlite', file: hand.file }, {
@@ -98,7 +98,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     witness.unsubscribed(current)
     // At once, in the middle of an attempt, or when it is long over.
     await time.clock.sleep(random.pick([0, random.between(1, MINUTE), random.between(0, 2 * HOUR)]))
-    // Who was erased meanwhile, by the link of another course, cannot change their mind.
+    // A subscriber erased meanwhile, by the link of another course, cannot opt in again.
     if (random.oneIn(2) || gone.has(id)) return true
     witness.undone(current)
     await course.undoUnsubscribe(link)
@@ -142,12 +142,12 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   const isBroken = period('broken-texts')
   isRefusing = period('refuses-us')
-  /** Of an environment that is rotated: what a process was started with stays with it. */
+  /** Secrets of an environment that is rotated: a process keeps the one that it started with. */
   const secrets = ['the first secret', 'the second secret', 'the third secret'].map(core.secret)
 
   function courseOf(process: Process, over: CourseStore): Course {
     const transport = provider.transportOf(process)
-    /** What it was started with stays with it. */
+    /** A process keeps the release that it started with. */
     const running = release
     const texts = curriculum.texts(running)
     const rotated = faults.has('rotate-secret') && scenario.provider === 'smtp' ? random.between(0, 2) : 0
@@ -242,7 +242,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
         const back = time.elapsed() > outage.from && time.elapsed() < outage.to
         if (back) await time.clock.sleep(outage.to - time.elapsed() + random.between(0, HOUR))
         process.call += 1
-        // Who comes back to a backlog drains it.
+        // After an outage, drain the backlog.
         const limit = back ? 1000 : random.pick([1, 5, 40, 100, 1000])
         const result = await mine.dispatch({ limit }).catch((error: unknown) => {
           if (error instanceof core.PlatformError) return undefined
@@ -431,7 +431,7 @@ function faultyStore(input: {
 /** A subscriber: begins a course (or not), may leave, come back by the link, or start over; in several courses at once. */
 function person(input: {
   readonly address: string
-  /** What the site is by now. */
+  /** The current course and release. */
   readonly site: () => { readonly course: Course; readonly release: number }
   readonly store: CourseStore
   readonly random: Seeded
@@ -503,7 +503,7 @@ function person(input: {
       } else if ((await leave(now.name)) && !(await begin(id))) return
     }
     if (!faults.has('feedback')) return
-    // Whose mail provider unsubscribed them may come back, and be reported again for what they got before.
+    // Subscribers who were unsubscribed by their mail provider may come back, and be reported again for earlier mails.
     for (let times = 0; times < 2; times += 1) {
       await sleep(12 * HOUR, 3 * 24 * HOUR)
       if ((await store.find(address, id))?.state === 'unsubscribed') await begin(id)

@@ -85,7 +85,7 @@ export async function startDaemon(
 }
 
 function bare(env: Record<string, string>): Record<string, string> {
-  // What a program needs of its surroundings on any system, and nothing that configures the platform.
+  // Environment variables that a program needs on any system; none that configures the platform.
   const kept = ['PATH', 'HOME', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]

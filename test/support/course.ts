@@ -106,7 +106,7 @@ export async function courseWith(
     // One after the other, so that there is a first and a last.
     await store.course.confirm({ begin, tokenHash: `hash-${n}`, now: now - people + n })
   }
-  // What is loaded once is loaded now: virtual time would not wait for it.
+  // Load the lazy modules now: virtual time would not wait for them.
   await compiledMails()
   const course = open(store.course)
   return {

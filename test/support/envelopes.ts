@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { onTestFinished } from 'vitest'
 
-/** What an SDK put on the wire: the headers of its envelope, and each item with its own header. */
+/** A request of an SDK: the headers of its envelope, and each item with its own header. */
 export interface Recorded {
   readonly headers: Record<string, unknown>
   readonly items: readonly {

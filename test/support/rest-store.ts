@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 
 export const REST_TOKEN = 'a-rest-token-of-thirty-two-bytes-'
 
-/** What a store behind the REST protocol answers to one command, or what it fails with. */
+/** Answers one command of a store behind the REST protocol, or fails it. */
 export type Command = (words: readonly string[]) => Promise<{ result: unknown } | { error: string }>
 
 export interface RestStore {

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** What a server says: a reply, `undefined` for the usual one, or `null` for no reply at all. */
+/** Chooses a server's answer: a reply, `undefined` for the usual one, or `null` for no reply at all. */
 export type Rude = (word: string, socket: Socket, line: string) => string | null | undefined
 
 const USUAL: Readonly<Record<string, string>> = {

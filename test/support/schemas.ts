@@ -44,7 +44,7 @@ export async function junitFaults(text: string): Promise<string[]> {
 type Validator = (document: unknown) => string[]
 const compiled = new WeakMap<object, Validator>()
 
-/** What a JSON Schema of ours (2020-12) has against a document; compiled once. */
+/** Compiles a JSON Schema of ours (2020-12) into a function that lists a document's faults. */
 export function compiledSchema(schema: Readonly<Record<string, unknown>>): Validator {
   const known = compiled.get(schema)
   if (known) return known
@@ -59,7 +59,7 @@ export function compiledSchema(schema: Readonly<Record<string, unknown>>): Valid
   return faultsOf
 }
 
-/** What a JSON Schema of ours (2020-12) has against a document. */
+/** A document's faults under a JSON Schema of ours (2020-12). */
 export function schemaFaults(schema: Readonly<Record<string, unknown>>, document: unknown): string[] {
   return compiledSchema(schema)(document)
 }

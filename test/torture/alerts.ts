@@ -38,7 +38,7 @@ const LIFE_MS = 10_000
 /** So many daemons at the most send what is left at the end. */
 const LAST_LIVES = 10
 const BATCH = 20
-/** What visitors are mailed of; the daemon itself finds these well. */
+/** Probes that visitors get notices about; the daemon itself finds these well. */
 const PUBLIC = ['payments', 'datastore', 'models'] as const
 const SUBSCRIBERS = Array.from({ length: 5 }, (_, n) => `subscriber-${n}@example.com`)
 
@@ -53,7 +53,7 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
       ? ({ kind: 'sqlite', file: path.join(folder, 'platform.sqlite') } as const)
       : ({ kind: 'postgres', url: secret(databaseUrl) } as const)
 
-  /** Which ids each message came under, by channel and what it was about; and how often the webhook got each id. */
+  /** The ids that each message had, by channel and subject; and how often the webhook got each id. */
   const ids = new Map<string, Set<string>>()
   const taken = new Map<string, number>()
   const note = (about: string, id: string) => ids.set(about, (ids.get(about) ?? new Set()).add(id))
@@ -175,7 +175,9 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
     })
   }
 
-  /** What each subscriber was mailed, against what was published: each end once, and each beginning at most once. */
+  /**
+   * Compares the notices sent to each subscriber with those published: each end once, and each beginning at most once.
+   */
   async function noticeFaults(): Promise<readonly string[]> {
     const store = await openStore(address)
     const notices = await store.notices.after(0)
@@ -232,7 +234,7 @@ async function torture(kind: 'sqlite' | 'postgres'): Promise<boolean> {
     }
     onStep = () => {}
     const amidKills = mailed()
-    // Whatever the last life left claimed, and what a subscriber gets only after that.
+    // Finish the claims of the last life, and the notices that follow them.
     for (let round = 0; round < 3 || (round < LAST_LIVES && !(await isDone())); round += 1, life += 1) {
       await passLeases()
       const last = start()

@@ -30,7 +30,7 @@ export interface CrashPlan {
   readonly store: 'sqlite' | 'postgres'
   readonly provider: 'api' | 'smtp'
   readonly kills: number
-  /** Of a platform of its own; 0: the default platform, with its course. */
+  /** The number of courses of a platform of its own; 0: the default platform, with its course. */
   readonly courses: number
   readonly people: number
   readonly seed: number
@@ -45,7 +45,7 @@ export interface CrashResult {
   readonly twice: readonly string[]
   /** Over SMTP: messages that were in flight when their sender was killed, and went out again. */
   readonly repeated: number
-  /** Of these, the most after one kill. */
+  /** The most messages repeated after one kill. */
   readonly mostRepeated: number
   /** Kills that repeated more messages than there were connections. */
   readonly unbounded: readonly string[]
@@ -105,7 +105,7 @@ export async function crashes(plan: CrashPlan): Promise<CrashResult> {
       await Promise.race([ended, answer.then((done) => (done ? kill() : undefined))])
       await ended
       clearTimeout(timer)
-      // What the dead had written is read to its end, and counted as theirs.
+      // Messages from the killed process are read to the end, and counted as its own.
       while (sink.connections?.()) await new Promise((resolve) => setImmediate(resolve))
       sink.onStep = () => {}
       sink.life += 1
@@ -285,7 +285,7 @@ export function deliveryCounts(
   return { lessons: people * each, lost, twice }
 }
 
-/** What each kill repeated: messages that were delivered in the life that it ended, and again in a later one. */
+/** Messages that a kill repeated: delivered in the life that it ended, and again in a later one. */
 function repeats(sink: Sink, open: readonly number[]) {
   const last = new Map<string, number>()
   const after = open.map(() => 0)

@@ -70,7 +70,7 @@ try {
     await pair.rejoin()
     progress.tell(`${kill} of ${kills} kills, ${sink.deliveries.length} of ${people * 7} lessons`)
   }
-  // What was claimed at the last kill waits for its lease.
+  // Claims from before the last kill wait for their leases to end.
   sink.hold = undefined
   for (let left = 1; left > 0; await sleep(500)) {
     const { rows } = await pair.query(

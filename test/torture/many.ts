@@ -94,7 +94,7 @@ async function run(killing: boolean) {
   const telling = setInterval(() => {
     looking = looking.then(look)
   }, 1000)
-  // What was claimed by the killed comes back when its leases end: until then a drain finds nothing and ends.
+  // Claims of killed processes return when their leases end: until then a drain finds nothing and ends.
   for (;;) {
     await Promise.all([...running].map((child) => once(child, 'close')))
     const { due: left } = await store.course.backlog(Date.now() + 10 * 60_000)

@@ -18,7 +18,7 @@ export interface Delivery {
 }
 
 export interface Sink {
-  /** What the sender's environment needs to reach it. */
+  /** Environment variables with which the sender reaches it. */
   readonly env: Readonly<Record<string, string>>
   /** Every message that was taken, repeats that the provider recognised by their key not counted. */
   readonly deliveries: readonly Delivery[]

@@ -262,7 +262,7 @@ async function erase(context: Context, course: Course, address: string, options:
 
 type Decision = 'retry' | 'sent'
 
-/** What `course resolve` is asked to do; a wrong form is refused before the store is opened. */
+/** The decision that `course resolve` is to record. Refuses a malformed one before the store is opened. */
 function decisionOf(
   id: string | undefined,
   as: Decision | undefined,

@@ -13,7 +13,7 @@ import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
 import { loadPaint } from '../paint.ts'
 
-/** What was reported is sent before the end, unless that takes longer. */
+/** Longest wait at shutdown for error reports to be sent. */
 const REPORT_MS = 1000
 
 interface Options {

@@ -93,7 +93,7 @@ function waitingText({ waiting = 0, nextTryAt }: DispatchResult): string {
   return waiting === 0 ? '' : `, ${waiting} waiting after a failure (next try ${nextTryAt ?? 'unknown'})`
 }
 
-/** What to type next, where this run leaves something to do. */
+/** The command to type next, if this run leaves something to do. */
 function nextStep(total: DispatchResult, { drain, local, url, data }: DispatchOptions): string {
   const where = [
     ...(local ? ['--local'] : []),

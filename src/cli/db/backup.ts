@@ -90,7 +90,7 @@ export async function restore({ context, options, address }: Job, name: string):
   )
 }
 
-/** What happened after the backup and was done again. */
+/** Lists the changes made after the backup that the restore replayed. */
 function replayedText({
   unsubscribed,
   undone,

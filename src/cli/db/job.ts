@@ -2,7 +2,7 @@ import type { Environment, StoreAddress } from '../../core/env/settings.ts'
 import type { AnalyticsMaintenance, StoreMaintenance } from '../../core/store/maintenance.ts'
 import type { Context } from '../context.ts'
 
-/** What the command line says. */
+/** Command-line options of `db`. */
 export interface DbOptions {
   readonly data?: string
   readonly envFile: readonly string[]

@@ -47,7 +47,7 @@ interface AnalyticsPart {
   readonly bytes: number | undefined
 }
 
-/** What ingest has stored beside the store; undefined where no table is named. */
+/** The events that ingest has stored beside the store; undefined if no table is configured. */
 async function analyticsStatus(context: Context, env: Environment): Promise<AnalyticsPart | undefined> {
   const { findAnalytics } = await import('../analytics-store.ts')
   const found = await findAnalytics(context, env)

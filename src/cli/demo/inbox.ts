@@ -93,7 +93,7 @@ export async function openInbox({ pagePort }: { pagePort: number }): Promise<Inb
       listeners.add(tell)
       request.on('close', () => listeners.delete(tell))
     } else if (mail && url.pathname.endsWith('.html')) {
-      // What a mail contains is not ours: no script, no network, its own origin.
+      // A mail's content is untrusted: no scripts, no network, an origin of its own.
       response.setHeader(
         'Content-Security-Policy',
         "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:",

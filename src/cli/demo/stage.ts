@@ -3,7 +3,7 @@ import { beside } from '../output/wrap.ts'
 import { loadPaint } from '../paint.ts'
 import { shown } from '../terminal.ts'
 
-/** What the demo shows: finished steps stay as lines; what it waits for is a spinner, on a terminal only. */
+/** Progress display of the demo: finished steps stay as lines, and the current one is a spinner on a terminal. */
 export interface Stage {
   wait(text: string): void
   done(text: string): void

@@ -1,6 +1,6 @@
 import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
 
-/** What the command line says. */
+/** Command-line options of `dispatch`. */
 export interface DispatchOptions {
   readonly limit?: number
   readonly drain?: true

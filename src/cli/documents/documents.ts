@@ -47,7 +47,7 @@ export const DOCUMENTS = {
 
 export type DocumentedCommand = keyof typeof DOCUMENTS
 
-/** What a command may print as JSON. */
+/** The JSON document that a command prints. */
 export type DocumentOf<Command extends DocumentedCommand> = Frozen<z.input<(typeof DOCUMENTS)[Command]>>
 
 type Frozen<T> = T extends readonly (infer Item)[]

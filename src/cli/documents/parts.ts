@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** What several documents share. */
+/** Schemas that several documents share. */
 
 export const count = z.int().min(0)
 export const countsByName = z.record(z.string(), count)

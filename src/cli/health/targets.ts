@@ -14,9 +14,9 @@ export interface Target {
 }
 
 /**
- * Which services are asked and where: the addresses named, else those of the env files, else this machine. Addresses
- * name the services too: the others may not run at all. A name that no definition knows is another program: its address
- * is that of its health, in any of the formats.
+ * The services to ask and their addresses: those named, else those of the env files, else this machine. Named addresses
+ * select the services too, because the others may not run at all. A name that no definition knows is another program:
+ * its address is that of its health, in any of the formats.
  */
 export function targetsOf(
   services: readonly ServiceDefinition[],

@@ -1,7 +1,7 @@
 import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 
-/** What a watch remembers of one service. */
+/** Memory of `--watch` for one service. */
 export interface Track {
   readonly state: RemoteState
   /** When it came into this state, in UTC milliseconds; at first, when the watch began. */

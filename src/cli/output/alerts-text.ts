@@ -6,9 +6,9 @@ const minute = (ms: number) => `${new Date(ms).toISOString().slice(0, 16).replac
 export interface AlertList {
   readonly incidents: readonly (StoredIncident & {
     readonly messages: readonly MessageRecord[]
-    /** What is due now, on which channel. */
+    /** Messages that are due now, each with its channel. */
     readonly due: readonly { readonly kind: string; readonly channel: string }[]
-    /** What a silence holds back. */
+    /** Messages that a silence holds back, each with its channel. */
     readonly held: readonly { readonly kind: string; readonly channel: string }[]
   })[]
   readonly channels: readonly string[]

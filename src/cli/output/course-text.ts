@@ -115,7 +115,7 @@ export function addressHint(address: string): string {
   return `${[...address.slice(0, at)][0] ?? ''}…${address.slice(at)}`
 }
 
-/** What happened to one subscription, a line each. */
+/** The history of one subscription, one line per entry. */
 export function historyText(history: readonly PastEntry[]): string {
   if (history.length === 0) return 'no history: nothing happened since this build runs\n'
   return history.map((entry) => `${new Date(entry.at).toISOString()}  ${entryText(entry)}\n`).join('')

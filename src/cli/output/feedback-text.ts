@@ -9,7 +9,7 @@ const KINDS: readonly (readonly [CountedKind, string])[] = [
   ['unsubscribed', 'unsubscribed'],
 ]
 
-/** What was sent and reported: a table by day, by source and by recipient domain. */
+/** Mail sent and feedback received: tables by day, by source and by recipient domain. */
 export function feedbackStatusText({
   counts,
   paused,

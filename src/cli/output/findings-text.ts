@@ -6,7 +6,7 @@ import { beside, wrap } from './wrap.ts'
 export interface TextOptions {
   readonly paint: Paint
   readonly columns: number
-  /** What the live checks gave, as a block of its own. */
+  /** Results of the live checks, as a block of its own. */
   readonly live?: string | undefined
   /** Notices too: what is absent and what that means. */
   readonly notices: boolean

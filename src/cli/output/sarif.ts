@@ -47,8 +47,9 @@ export function sarifText(
 }
 
 /**
- * What a finding keeps while lines above it come and go, so that code scanning knows it again (SARIF §3.27.17): made of
- * its id, file and names, and never of what the line says, which may be a secret. Equal ones are counted.
+ * Gives each finding a fingerprint that stays the same while lines above it come and go, so that code scanning
+ * recognizes it (SARIF §3.27.17). It is made from the finding's id, file and names, never from the line's text, which
+ * may be a secret. Equal findings are counted.
  */
 function fingerprints(): (finding: Finding) => string {
   const seen = new Map<string, number>()

@@ -13,7 +13,7 @@ import { PREVIEW_TEXTS as T } from './texts.ts'
 import { type Step, timelineOf } from './timeline.ts'
 import type { Headline } from './workshop.ts'
 
-/** Whose course is shown. */
+/** The course and subscriber shown. */
 export interface CourseChoice {
   readonly course: CourseDefinition
   readonly zone: string
@@ -76,7 +76,7 @@ export interface CoursesView {
   readonly courses: readonly CourseDefinition[]
   readonly choice: CourseChoice | undefined
   readonly mails: MailLanguages
-  /** Of every template that is shown, by name. */
+  /** Headlines of every template that is shown, by name. */
   readonly headlines: Readonly<Record<string, Headline>>
   readonly zones: Zones
   /** Every name that a zone can be chosen by. */
@@ -230,7 +230,7 @@ function lessonRow(
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
 
 function clockRow({ at, shiftMs, zone }: Extract<Step, { kind: 'clock' }>): string {
-  // What the zone's clock would show without the change, and what it shows, as moments in UTC.
+  // Two UTC moments: the time that the zone's clock would show without the change, and the time that it shows.
   const to = at + offsetAt(at, zone)
   const shown = (local: number) =>
     (Math.abs(shiftMs) < DAY_MS ? '' : `${dateText(local, 'UTC')}, `) + hourText(minuteAt(local, 'UTC'))

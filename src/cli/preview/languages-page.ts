@@ -8,7 +8,7 @@ import { PAGES_STYLE } from './pages-style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
 import type { Headline } from './workshop.ts'
 
-/** Which mail is shown in which two languages. */
+/** The mail to show, and the two languages to show it in. */
 export interface LanguagesChoice {
   readonly mail: string
   readonly sides: readonly [string, string]
@@ -44,7 +44,7 @@ export interface LanguagesView {
   readonly courses: readonly CourseDefinition[]
   readonly choice: LanguagesChoice | undefined
   readonly mails: MailLanguages
-  /** Of the two templates, by name; a fault if one does not compile. */
+  /** Headlines of the two templates, by name; a fault if one does not compile. */
   readonly headlines: Readonly<Record<string, Headline>>
 }
 

@@ -8,14 +8,14 @@ export interface MailLanguages {
   readonly languages: readonly string[]
   /** Mails that translate no other, in the order of the definition. */
   readonly originals: readonly MailDefinition[]
-  /** What a reader of a language gets. */
+  /** The version of a mail that a reader of this language gets. */
   inLanguage(mail: string, language: string): ChosenMail
 }
 
 export interface ChosenMail {
   /** The name of its template. */
   readonly name: string
-  /** That of the template. */
+  /** Language of the template. */
   readonly language: string
   /** There is no translation, so it is the platform's language instead. */
   readonly missing: boolean

@@ -1,6 +1,6 @@
 import { COLORS } from './style.ts'
 
-/** Of the pages of courses and languages. */
+/** Style of the pages of courses and languages. */
 export const PAGES_STYLE = `${COLORS}
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 
 /** Sends one mail with sample values, as the environment says. */
 export interface PreviewSender {
-  /** What to configure before it can send; undefined if it can. */
+  /** Settings to configure before it can send; undefined if it can. */
   readonly missing: string | undefined
   send(test: {
     readonly mail: CompiledMail

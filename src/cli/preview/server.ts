@@ -55,7 +55,7 @@ interface Served {
   readonly school: School
 }
 
-/** What the pages of courses and languages are about. */
+/** Courses and languages for the preview's pages about them. */
 export interface School {
   readonly courses: readonly CourseDefinition[]
   /** The platform's. */

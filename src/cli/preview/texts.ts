@@ -1,4 +1,4 @@
-/** What the preview says; `{n}` and the like are filled in by the page. */
+/** Texts of the preview; the page fills in `{n}` and the like. */
 export const PREVIEW_TEXTS = {
   title: 'Mails · platformctl preview',
   heading: 'Mails',

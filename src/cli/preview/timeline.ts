@@ -16,7 +16,7 @@ export type Step =
       readonly spacedFrom?: number
       /** Minutes after midnight that the course asks for, and that the clock skips on this day. */
       readonly skipped?: number
-      /** Which of the two moments with its local time it is. */
+      /** Set if the clock shows this local time twice: the first or the second of the two moments. */
       readonly repeated?: 'first' | 'second'
       /** The zone of the two above. */
       readonly zone: string
@@ -24,8 +24,8 @@ export type Step =
   | ({ readonly kind: 'clock' } & ClockChange)
 
 /**
- * What a course sends to somebody who confirmed at a moment, with the clock changes between. `timeZone` is the
- * subscriber's own, and the zone that times are shown in.
+ * The mails that a course sends after a confirmation at this moment, with the clock changes between. `timeZone` is the
+ * subscriber's own; times are shown in it.
  */
 export function timelineOf(
   plan: CoursePlan,

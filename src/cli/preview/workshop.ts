@@ -24,7 +24,7 @@ export interface Workshop {
   /** The text that mail clients show beside the subject. */
   preheader(name: string): Promise<string>
   message(name: string, slots: Readonly<Record<string, string>>): Promise<Message>
-  /** What `email lint` says of it, with its samples. */
+  /** Findings of `email lint` for this mail, filled with its samples. */
   findings(name: string): Promise<readonly Finding[]>
   /** Calls back with the templates that a save concerns. */
   onSave(tell: (names: readonly string[]) => void): void

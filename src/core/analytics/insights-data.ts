@@ -2,7 +2,7 @@ import type { Messages } from '../messages/en.ts'
 import type { AnalyticsEvent, EventDefinition } from './events.ts'
 import type { InsightsDefinition, InsightsSection } from './insights-definition.ts'
 
-/** What the insights page carries for its script, as JSON. */
+/** JSON that the insights page carries for its script. */
 export interface InsightsData {
   readonly events: readonly EventDefinition[]
   readonly sections: readonly InsightsSection[]

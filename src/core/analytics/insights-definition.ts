@@ -29,7 +29,7 @@ export interface InsightsSection {
   readonly tile?: { readonly label: string; readonly column: string }
 }
 
-/** What the insights page of a platform shows beside days and kinds. */
+/** The parts of the insights page that a platform adds to days and kinds. */
 export interface InsightsDefinition {
   readonly sections: readonly InsightsSection[]
   /** Events shown to a browser that has recorded nothing, as if it were `now`. */

@@ -8,7 +8,7 @@ export interface InsightsTable {
   readonly rows: readonly { readonly name: string; readonly cells: readonly (number | undefined)[] }[]
 }
 
-/** What a visitor's own events say; made from the buffer of one device, and shown to nobody else. */
+/** Summary of a visitor's own events. Computed from one device's buffer and shown only there. */
 export interface Insights {
   readonly total: number
   /** Every day of the range, the oldest first, also those without an event. */
@@ -103,14 +103,14 @@ function tablesOf(
   }))
 }
 
-/** What the events of one cell add up to. */
+/** Running totals of one cell. */
 interface Values {
   count: number
   sum: number
   most: number | undefined
 }
 
-/** What an event adds to a cell of this column; undefined when it does not count there. */
+/** The amount that an event adds to a cell of this column; undefined if it does not count there. */
 function measured({ compute, property }: InsightsColumn, properties: Properties): number | undefined {
   if (property === undefined) return 1
   const value = properties[property]

@@ -1,6 +1,6 @@
 /**
- * Which names of properties mean personal data, in the languages of the course's readers; docs/reference/events.md is
- * made from it. All in the form that `words` gives: lower case, no accents.
+ * Property names that mean personal data, in the languages of the course's readers; docs/reference/events.md is made
+ * from it. All in the form that `words` gives: lower case, no accents.
  */
 
 /** Personal wherever they stand in a name: `billingEmail`, `courriel_perso`. */

@@ -25,15 +25,15 @@ export type DropReason =
 /** The last millisecond of a Date (ECMA-262 §21.4.1.1). */
 const LAST_TIME = 8.64e15
 /**
- * What was decided about each property name. Names repeat, so each is judged once; a limit keeps a flood of
- * names from filling the memory.
+ * Cached decision for each property name. Names repeat, so each is checked once. The size limit keeps a flood of names
+ * from filling the memory.
  */
 const VERDICTS = new Map<string, DropReason | ''>()
 const MOST_VERDICTS = 1000
 
 /**
- * What kept properties inherit: nothing. Not `null` itself, because V8 keeps such objects as hash tables, and those take
- * twice as long to write as JSON.
+ * Empty prototype of the kept properties. Not `null`, because V8 keeps such objects as hash tables, which take twice as
+ * long to write as JSON.
  */
 const NOTHING: object = Object.create(null)
 

@@ -32,7 +32,7 @@ export interface AnalyticsStatus {
   readonly bytes: number | undefined
 }
 
-/** What a store of analytics takes up. */
+/** Space that a store of analytics takes up. */
 export interface AnalyticsUsage {
   /** Bytes of events and counts, of everything that is kept and of one day. */
   readonly total: number

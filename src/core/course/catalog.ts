@@ -15,7 +15,7 @@ export interface Catalog {
   readonly notices: Notices | undefined
   /** How enrolments begin, with the courses and texts as they are. */
   begin(): Promise<Begin>
-  /** What an enrolment follows; undefined: the platform no longer has its course. */
+  /** The plan that an enrolment follows; undefined if the platform no longer has its course. */
   plan(
     enrolment: Pick<Subscription, 'course' | 'courseVersion'>,
     store: Pick<CourseStore, 'pinnedPlan'>,
@@ -37,7 +37,7 @@ export interface CatalogOptions {
   /** The texts of the lessons, for enrolments to keep; without them everybody gets the newest. */
   readonly texts?: (() => Promise<LessonTexts>) | undefined
   readonly log?: Pick<Log, 'warn'> | undefined
-  /** What subscribers of incidents follow. */
+  /** The stream of notices for subscribers of incidents. */
   readonly notices?: Notices | undefined
 }
 

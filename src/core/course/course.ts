@@ -79,7 +79,7 @@ export interface Course {
   confirm(token: string): Promise<'confirmed' | 'invalid' | 'expired'>
   /** The courses of the platform. */
   readonly courses: readonly CourseDefinition[]
-  /** What `confirm` would answer, and changes nothing; `use`: it would confirm now. */
+  /** The answer that `confirm` would give, without changing anything; `use`: it would confirm now. */
   checkToken(token: string): Promise<'use' | 'confirmed' | 'invalid' | 'expired'>
   /** Never tells whether the link was genuine. */
   unsubscribe(link: { readonly s: string; readonly t: string }): Promise<void>
@@ -112,7 +112,7 @@ export interface Course {
   /** Every enrolment of a person. */
   findPerson(identity: string): Promise<readonly Subscription[]>
   findById(id: string): Promise<Subscription | undefined>
-  /** What happened to a subscription, oldest first. */
+  /** The history of a subscription, oldest entry first. */
   history(id: string): Promise<readonly PastEntry[]>
   /** The Message-ID of the lesson in hand; undefined when there is none, or mail is not configured here. */
   messageIdOf(

@@ -19,14 +19,17 @@ interface Published {
   readonly at: readonly number[]
 }
 
-/** What an enrolment follows: its lessons and when they are due. */
+/** The lessons of an enrolment and when they are due. */
 export interface Plan {
   /** Names of templates, in order. */
   readonly lessons: readonly string[]
   readonly cadence: Cadence | Published
   /** The least time between two lessons to one subscriber. */
   readonly spacingMs: number
-  /** Of each lesson, the hashes of its texts by language, the original's under an empty one; undefined: the newest texts. */
+  /**
+   * For each lesson, the hashes of its texts by language, the original's under an empty one; undefined: the newest
+   * texts.
+   */
   readonly texts?: readonly Readonly<Record<string, string>>[]
 }
 

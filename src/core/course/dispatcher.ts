@@ -46,7 +46,7 @@ export interface DispatcherOptions {
    * Asked just before a lesson is handed over. `over`: skip the lesson; `heldUntil`: try again at that time.
    */
   readonly standing?: (claim: Claim) => Promise<'send' | 'over' | { readonly heldUntil: number }>
-  /** What a lesson's mail needs besides its template. */
+  /** Values that a lesson's mail needs besides its template. */
   readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
 }
 
@@ -333,7 +333,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
 /** An answer that may be about us rather than about the message. */
 type Refusal = Extract<Outcome, { kind: 'permanent' | 'transient' }>
 
-/** What a refusal is taken to be about if nothing more is learned: the transport's own answer is believed. */
+/** Assumed scope of a refusal if nothing more is learned: the transport's own answer is believed. */
 function aboutOf(outcome: Refusal): About {
   return outcome.kind === 'permanent' ? 'message' : 'run'
 }

@@ -17,11 +17,11 @@ export interface HistoryEntry {
   readonly messageId?: string | undefined
   /** The provider's own id of a message that it took. */
   readonly providerId?: string | undefined
-  /** Who gave feedback: a provider's name, `pipe`, `import`, `operator` or `send`. */
+  /** Source of the feedback: a provider's name, `pipe`, `import`, `operator` or `send`. */
   readonly source?: string | undefined
 }
 
-/** What the history keeps of one attempt. */
+/** Fields of one attempt in the history. */
 type Attempt = Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
 
 /** An entry as it is read back, with the attempts of a lesson numbered from 1. */
@@ -47,7 +47,7 @@ export function outcomeFields(outcome: Outcome): Pick<HistoryEntry, 'outcome' | 
   return { outcome: bounced ? 'bounced' : outcome.kind, reason: outcome.reason }
 }
 
-/** What a settled claim adds to the history; nothing when it was given back untried. */
+/** The history entry for a settled claim; none if it was returned without an attempt. */
 export function attemptEntry({
   claim,
   now,

@@ -21,8 +21,8 @@ export interface StoredSubscription {
 }
 
 /**
- * What the course promises of every row at every time (CONTRACT §5), as one sentence for each promise broken:
- * lessons in order, none before it was due, and a state that its times agree with. `now` in UTC milliseconds.
+ * Checks the promises that the course makes of every row (CONTRACT §5) and gives one sentence for each that is broken:
+ * lessons in order, none before it was due, and a state that agrees with its times. `now` in UTC milliseconds.
  */
 export function violations(row: StoredSubscription, now: number): readonly string[] {
   const days = daysOf(row.sentDays, row.lessons)

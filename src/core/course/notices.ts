@@ -25,9 +25,9 @@ export interface Notice {
   readonly facts: NoticeFacts
 }
 
-/** What a notice says; never reasons, addresses or commands, which are for operators. */
+/** Content of a notice; never reasons, addresses or commands, which are for operators. */
 export interface NoticeFacts {
-  /** What fails: a probe or a service. Undefined for an announcement. */
+  /** The failing probe or service; undefined for an announcement. */
   readonly cause?: string | undefined
   readonly service?: string | undefined
   readonly affected?: readonly string[] | undefined
@@ -43,7 +43,7 @@ export interface NoticeStore {
   publish(notice: Omit<Notice, 'seq'>): Promise<boolean>
   /** The number of the newest; 0 when there is none. */
   head(): Promise<number>
-  /** Those after a number, oldest first; of very many, the newest. */
+  /** Notices with a higher number, oldest first; if there are very many, only the newest. */
   after(seq: number): Promise<readonly Notice[]>
   /**
    * Makes a notice due for up to `limit` subscribers who have nothing due and have not had the newest one;
@@ -69,7 +69,7 @@ export interface Notices {
   /** Reads the notices published since the last call. */
   refresh(): Promise<void>
   head(): number
-  /** What an enrolment that began after notice `base` follows. */
+  /** The plan for an enrolment that began after notice `base`. */
   plan(base: number): Plan
   find(seq: number): Notice | undefined
   /**

@@ -68,12 +68,12 @@ export interface CourseOptions {
   readonly linkKey: Secret
   /** Keys that signed links before, and are still accepted. */
   readonly oldLinkKeys?: readonly Secret[]
-  /** What notices to subscribers of incidents need; undefined: this platform sends none. */
+  /** Parts needed to send notices to subscribers of incidents; undefined: this platform sends none. */
   readonly notices?: {
     readonly store: NoticeStore
     /** The end of the silence in which nothing is to be sent. */
     readonly silentUntil: () => Promise<number | undefined>
-    /** What a notice says, in a language. */
+    /** The values that fill a notice's template in this language. */
     readonly slots: (notice: Notice, language: string | undefined) => Readonly<Record<string, string>>
   }
   /**

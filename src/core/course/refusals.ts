@@ -1,7 +1,7 @@
 /** This many equal refusals in a row, with no message accepted between them, are about us. */
 const MOST_IN_A_ROW = 5
 
-/** What a refusal is about: the one message, or everything that we send. */
+/** Scope of a refusal: one message, or everything that we send. */
 export type About = 'message' | 'run'
 
 /**

@@ -27,7 +27,7 @@ export interface Zones {
   instantOf(day: number, minute: number, zone: string): number
 }
 
-/** What the schedule knows of an enrolment. */
+/** State of an enrolment, as far as the schedule needs it. */
 export interface Enrolment {
   readonly confirmedAt: number
   /** The subscriber's own; UTC when it is not known. */
@@ -83,7 +83,7 @@ function weekdayOf(day: number): number {
   return ((((day + 3) % 7) + 7) % 7) + 1
 }
 
-/** What follows a lesson that was sent; undefined after the last one. */
+/** The lesson after the one that was sent; undefined after the last. */
 export function nextLesson(
   plan: Plan,
   enrolment: Enrolment,
@@ -130,7 +130,7 @@ function notBeforeDue({ dueAt }: Claim, at: number): number {
   return Math.max(at, dueAt)
 }
 
-/** What to record of a finished attempt: pure, so that the simulation and every store share it. */
+/** Computes the record of a finished attempt. Pure, so that the simulation and every store share it. */
 export function settle(
   claim: Claim,
   outcome: Outcome,

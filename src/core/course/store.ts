@@ -60,7 +60,7 @@ export interface Next {
 
 /** How an enrolment begins. */
 export interface Start extends Omit<Next, 'dueAt'> {
-  /** Of the first lesson; undefined: none is planned yet. */
+  /** Due time of the first lesson; undefined: none is planned yet. */
   readonly dueAt: number | undefined
   /** The plan that it keeps; undefined: it follows the newest. */
   readonly pinned?: PinnedPlan | undefined
@@ -71,7 +71,7 @@ export interface PinnedPlan {
   readonly version: string
   /** JSON. */
   readonly plan: string
-  /** Those that the plan names. */
+  /** The texts that the plan names. */
   readonly texts: readonly LessonText[]
 }
 
@@ -97,16 +97,16 @@ export interface Claim
   /** When this day was first tried: the Date header, so that every attempt has the same bytes. */
   readonly firstAttemptAt: number
   readonly failures: number
-  /** What became of the attempt before this one. */
+  /** Problem with the previous attempt, if any. */
   readonly problem: Problem | undefined
 }
 
-/** What is recorded of a finished claim; computed by the pure schedule. */
+/** The record of a finished claim, computed by the pure schedule. */
 export interface Settlement {
   readonly claim: Claim
   readonly now: number
   readonly sent: boolean
-  /** Nothing was handed over: the same dispatch call may take it again. */
+  /** True if nothing was handed over: the same dispatch call may take it again. */
   readonly untried?: boolean
   /** How many lessons the course has by now; undefined: as many as before. */
   readonly lessons?: number
@@ -116,11 +116,11 @@ export interface Settlement {
   readonly problem: Problem | undefined
   /** A hard bounce ends the subscription. */
   readonly end: boolean
-  /** What the history keeps of the attempt; undefined when there was none. */
+  /** The attempt's history entry; undefined if there was no attempt. */
   readonly attempt?: Pick<HistoryEntry, 'outcome' | 'reason' | 'messageId' | 'providerId'>
 }
 
-/** What an erasure removed. */
+/** Counts of the rows that an erasure removed. */
 export interface Erased {
   readonly existed: boolean
   /** Invites, sign-in requests and records of sent mail that held the address. */
@@ -135,7 +135,7 @@ export interface CourseCounts {
   /** Confirmed subscriptions by the lessons they were sent, from none to all of the longest course. */
   readonly byLessons: readonly number[]
   readonly dueNow: number
-  /** What will be due in the next 24 hours, hour by hour, beyond what is due now. */
+  /** Mails due in the next 24 hours, hour by hour, not counting those due now. */
   readonly dueByHour: readonly number[]
   readonly parked: number
   readonly unknown: number
@@ -152,7 +152,7 @@ export interface Backlog {
   readonly waiting: number
   /** UTC milliseconds of the first of those attempts. */
   readonly nextTryAt: number | undefined
-  /** Of those that can be sent now, the ones that failed before. */
+  /** Lessons that can be sent now and failed before. */
   readonly retries: number
   /** UTC milliseconds at which the oldest lesson that is due became so, whatever was tried since. */
   readonly oldestDueAt: number | undefined
@@ -203,7 +203,7 @@ export interface CourseStore {
       }
     | ({ readonly mail: true } & ConfirmationMail)
   >
-  /** What `confirm` would find, and changes nothing; `use`: it would confirm. */
+  /** The result that `confirm` would give, without changing anything; `use`: it would confirm. */
   checkToken(input: {
     readonly tokenHash: string
     readonly now: number

@@ -19,7 +19,7 @@ export interface SubscriptionRecord extends Subscription {
   readonly firstAttemptAt: number | undefined
   /** Set while the day's message is out. A claim that finds it set knows that the attempt before was lost. */
   readonly claimedAt: number | undefined
-  /** Nobody else may claim the lesson before this time, by the store's own clock for leases. */
+  /** End of the lease, by the store's clock: until then no other dispatcher may claim the lesson. */
   readonly leaseUntil: number | undefined
   /** The dispatch call that claimed it last: one message for each subscription a call. */
   readonly claimedBy: string | undefined
@@ -120,8 +120,8 @@ export interface Confirmation {
 }
 
 /**
- * What a confirmation link does now. `use`: it confirms; otherwise it only gives this answer. A second click
- * gets the same answer as the first.
+ * The effect of a confirmation link now. `use`: it confirms; otherwise it only gives this answer. A second click gets
+ * the same answer as the first.
  */
 export function readConfirmation(
   found: Confirmation | undefined,
@@ -251,10 +251,10 @@ function isSuppressed({ problem }: Pick<SubscriptionRecord, 'problem'>): boolean
 }
 
 /**
- * What feedback about its address does to a subscription; undefined: nothing to change. Feedback is about the address,
- * so it ends the subscription whatever enrolment it came from. Only an unsubscribe that is older than the latest
- * confirmation counts for nothing: the subscriber has changed their mind since. An address that may be mailed again can
- * be subscribed anew, but no course goes on by itself.
+ * The changes that feedback about its address makes to a subscription; undefined if none. Feedback concerns the
+ * address, so it ends the subscription regardless of its enrolment. Only an unsubscribe that is older than the latest
+ * confirmation is ignored, because the subscriber has opted in again since. An address that may be mailed again can be
+ * subscribed anew, but no course resumes by itself.
  */
 export function endByFeedback(
   record: SubscriptionRecord,
@@ -390,7 +390,7 @@ export function compareClaims(a: Claim, b: Claim): number {
   return a.firstAttemptAt - b.firstAttemptAt || a.confirmedAt - b.confirmedAt
 }
 
-/** What a dispatcher needs of a record that was taken; undefined when there is no day to send. */
+/** The claim on a taken record, for a dispatcher; undefined if there is no lesson to send. */
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
   const day = dayInHand(record)
   if (day === undefined || record.confirmedAt === undefined) return undefined
@@ -462,7 +462,7 @@ function answered(
   }
 }
 
-/** What a sent day changes in its row while the claim still holds, computed without reading the row. */
+/** The columns that sending a lesson changes while the claim still holds, computed without reading the row. */
 export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settlement): Pick<
   SubscriptionRecord,
   'sentDays' | 'nextAttemptAt' | 'dueAt' | 'lastSentAt'

@@ -39,7 +39,10 @@ export interface Group {
   readonly rules: readonly Rule[]
 }
 
-/** Which variables an environment may hold and which rules it keeps: everything about environments is made from this value. */
+/**
+ * All variables that an environment may hold, and the rules between them. Everything about environments is derived from
+ * this value.
+ */
 export interface Contract {
   /** In the order in which they are always shown. */
   readonly services: readonly string[]

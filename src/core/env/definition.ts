@@ -50,7 +50,7 @@ export interface VariableDefinition {
   readonly example?: string
   /** The value that an absent variable behaves as, written as in an env file. */
   readonly default?: string | number | boolean
-  /** Which services read it; those of its group when left out. */
+  /** Services that read it; those of its group when left out. */
   readonly services?: Readers
   /** Never shown; `SECRET_KINDS` are secret in any case. */
   readonly secret?: boolean
@@ -64,7 +64,7 @@ export interface VariableDefinition {
   readonly adjusts?: boolean
   /** Bounds of a number, both included. */
   readonly range?: readonly [number, number]
-  /** What the whole value has to match. */
+  /** Pattern that the whole value must match. */
   readonly pattern?: string | RegExp
   /** The values of an enum. */
   readonly of?: readonly string[]
@@ -102,9 +102,9 @@ export interface GroupDefinition {
   readonly services: Readers
   /** Completes "Nothing to do, unless you want …". */
   readonly unlocks: string
-  /** What happens while the group is absent. */
+  /** Consequence of leaving the group out. */
   readonly absent: string
-  /** What visitors read on the status page while the group is absent; without it only operators see that it is. */
+  /** Sentence for visitors on the status page while the group is absent; without it, only operators see that it is. */
   readonly visitors?: string
   readonly variables: Readonly<Record<string, VariableDefinition>>
   readonly rules?: readonly RuleDefinition[]

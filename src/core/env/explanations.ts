@@ -1,4 +1,4 @@
-/** What each warning means; the rules explain themselves. Every id that a validator or the reader gives is listed. */
+/** Explanations of the warnings: every id that a validator or the reader gives. The rules explain themselves. */
 export const WARNINGS: Readonly<Record<string, string>> = {
   'malformed-value':
     'The value does not have the form that the variable needs, so it behaves as if it were not set. Set it as the finding says.',
@@ -57,7 +57,9 @@ export const WARNINGS: Readonly<Record<string, string>> = {
   'group-absent': 'A group of variables is not set at all. That is allowed; the notice says what it means.',
 }
 
-/** What `preflight --deep` finds outside: what each means, and the fix that every finding of that id names. */
+/**
+ * Explanations of the findings of `preflight --deep`: the meaning of each id, and the fix that all its findings name.
+ */
 export const LIVE_FINDINGS = {
   'live-name': {
     meaning: 'This machine cannot resolve the host that this variable names.',

@@ -11,7 +11,7 @@ export function missingPackages({
   origin,
   isInstalled,
 }: {
-  /** What the validators say: a half-configured group asks for nothing. */
+  /** Results of the validators: a half-configured group needs no package. */
   readonly report: Report
   readonly services: readonly Service[]
   readonly origin: Origin

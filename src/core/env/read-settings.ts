@@ -63,7 +63,7 @@ export function evaluateGroups(contract: Contract, env: Environment): Evaluation
   return { broken, states, usable }
 }
 
-/** What reading an environment needs to know of a platform. */
+/** Parts of a platform that reading an environment needs. */
 export interface Described {
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]

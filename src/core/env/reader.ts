@@ -18,7 +18,7 @@ export interface EnvFile {
 
 const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD/i
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*/
-/** What an excerpt shows in place of a value, or of a line that may be a part of one. */
+/** Shown in an excerpt in place of a value, or of a line that may be part of one. */
 export const MASK = '••••'
 
 /**

@@ -110,7 +110,7 @@ export interface Settings {
     /** Undefined: the default threshold of each policy. */
     readonly perMinute: number | undefined
   }
-  /** What tokens must say beyond a valid signature; an undefined claim is not checked. */
+  /** Claims that tokens must have besides a valid signature; an undefined claim is not checked. */
   readonly identity: { readonly audience: string | undefined; readonly issuer: string | undefined }
   /** Budgets that all clients share. */
   readonly budgets: {

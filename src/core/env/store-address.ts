@@ -17,7 +17,7 @@ export function malformedStores(env: Environment): readonly StoreVariable[] {
   })
 }
 
-/** What happened and what to do about it; never the value, which may hold a password. */
+/** Error text for a malformed store address, with the fix; never the value, which may hold a password. */
 export function malformedStoreSentence(name: StoreVariable): string {
   const without = {
     STORE_URL: 'to use the SQLite file of the data folder',

@@ -18,7 +18,7 @@ export interface Report {
     readonly name: string
     readonly state: GroupState
     readonly present: readonly string[]
-    /** What the group unlocks, or what its absence means. */
+    /** The feature that the group unlocks, or the consequence of its absence. */
     readonly meaning: string
   }[]
   readonly findings: readonly Finding[]

@@ -4,14 +4,14 @@ import type { Kind, StandardSchema } from './definition.ts'
 import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
 
-/** What decides how a value is read. */
+/** Options that control how a value is read. */
 export interface Reading {
   readonly kind: Kind
   /** Bounds of a number, both included. */
   readonly range?: readonly [number, number]
   /** The values of an enum. */
   readonly of?: readonly string[]
-  /** What the whole value has to match. */
+  /** Pattern that the whole value must match. */
   readonly pattern?: RegExp
   readonly schema?: StandardSchema
   /** An address that paths are put behind: no user name, query or fragment. */
@@ -240,7 +240,7 @@ function parseHost(value: string): string | undefined {
   const bare = /^\[(.*)\]$/.exec(value)?.[1]
   if (bare !== undefined) return isIPv6(bare) ? bare : undefined
   if (isIPv4(value) || isIPv6(value)) return value
-  // Nothing but numbers and dots is an address with a slip in it.
+  // Only numbers and dots: a mistyped IP address.
   return HOST.test(value) && !/^[\d.]+$/.test(value) ? value : undefined
 }
 

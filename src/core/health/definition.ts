@@ -11,7 +11,7 @@ export interface StoreProbe {
   readonly ping: (options: { readonly pages: boolean }) => Promise<void>
 }
 
-/** What probes ask of the process they run in; each is a port, so that a test gives its own. */
+/** Ports through which probes use the process they run in, so that a test can replace them. */
 export interface ProbeParts {
   readonly settings: Settings
   readonly random: Random
@@ -54,7 +54,7 @@ export interface ProbeDefinition {
   readonly optional?: boolean
   /** The longest it may take; never more than half the deadline of the whole answer, which is also the default. */
   readonly deadlineMs?: number
-  /** What its failure means for visitors and operators; the group's `absent` when left out. */
+  /** Consequence of a failure for visitors and operators; default: the group's `absent`. */
   readonly meaning?: string
   /** Where it looks, for operators; shown without path and credentials. */
   readonly target?: (settings: Settings) => string | undefined

@@ -7,7 +7,7 @@ import { causeOfStatus, readReport, text } from './remote-report.ts'
 export type ForeignFormat = Exclude<HealthFormat, 'platformctl'>
 type State = HealthReport['state']
 
-/** What another program's answer says: its state, and those of its parts where it names them. */
+/** State reported by another program, and the states of its parts if it names them. */
 interface Reading {
   readonly state: State
   readonly parts?: readonly (readonly [name: string, result: ProbeResult])[]

@@ -31,7 +31,7 @@ export interface Verdict {
 /** Let's Encrypt renews 30 days before the end: within 14 a renewal has failed. */
 const CERTIFICATE_DAYS = 14
 
-/** What one round of asking means. */
+/** The verdict on one round of requests. */
 export function verdictOf(
   results: readonly RemoteHealth[],
   { strict, expectBuild, asks }: Expectations,

@@ -74,7 +74,7 @@ const OWN: Readonly<Record<string, Known>> = {
   },
 }
 
-/** What operators need for a cause. */
+/** Advice for operators about a cause. */
 export function adviceFor(
   cause: string,
   {
@@ -88,7 +88,7 @@ export function adviceFor(
     readonly isService: boolean
     /** The cause is a job that has to report in. */
     readonly isHeartbeat: boolean
-    /** What its absence means. */
+    /** Consequence of its absence. */
     readonly absent: string
   },
 ): Advice {

@@ -1,6 +1,6 @@
 import type { ProbeResult } from '../health/probe.ts'
 
-/** What one service's probes found, or the conditions of the daemon. */
+/** Findings of one round: one service's probes, or the daemon's conditions. */
 export interface RoundReport {
   readonly service: string
   readonly probes: Readonly<Record<string, ProbeResult>>

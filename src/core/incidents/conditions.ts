@@ -3,8 +3,7 @@ import type { ProbeResult } from '../health/probe.ts'
 import { WEB } from '../service.ts'
 
 /**
- * What the daemon observes about itself that no health probe reports. Parts that could not be checked are
- * left out.
+ * The daemon's observations about itself that no health probe reports. Parts that could not be checked are left out.
  */
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]

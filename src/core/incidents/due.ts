@@ -14,7 +14,7 @@ export interface DueMessage {
   readonly kind: MessageKind
 }
 
-/** Which messages are due for one channel, oldest incident first. Nothing is due during a silence. */
+/** The messages due for one channel, oldest incident first. None during a silence. */
 export function dueMessages({
   incidents,
   messages,

@@ -31,7 +31,7 @@ export interface MessageKey {
   readonly channel: string
 }
 
-/** What became of one message. */
+/** Outcome of one message. */
 export interface MessageRecord extends MessageKey {
   readonly outcome: 'pending' | 'sent' | 'failed'
   readonly attempts: number
@@ -46,7 +46,7 @@ export interface Silence {
   readonly by: string
 }
 
-/** What operators tell visitors on the status page. */
+/** An operator's message to visitors on the status page. */
 export interface Announcement {
   readonly id: string
   /** Plain text. */

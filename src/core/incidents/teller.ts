@@ -3,7 +3,7 @@ import type { Log } from '../log.ts'
 import { dueMessages } from './due.ts'
 import type { IncidentStore, MessageKind, StoredIncident } from './incident.ts'
 
-/** What became of one attempt; `transient` is tried again. */
+/** Outcome of one attempt; `transient` is retried. */
 export type AlertOutcome =
   | { readonly kind: 'sent' }
   | { readonly kind: 'transient' | 'permanent'; readonly reason: string }
@@ -11,7 +11,7 @@ export type AlertOutcome =
 /** A way to send alerts. `tell` never rejects, and uses the same `id` for every attempt. */
 export interface Channel {
   readonly name: string
-  /** Which messages it sends; all when left out. */
+  /** Selects the messages it sends; all when left out. */
   readonly takes?: (kind: MessageKind, incident: StoredIncident) => boolean
   tell(message: {
     readonly id: string

@@ -1,13 +1,15 @@
 import { lengths } from '../messages/words.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 
-/** What one alert says, for every channel. */
+/** Text of one alert, for every channel. */
 export interface AlertText {
   readonly title: string
   readonly lines: readonly string[]
 }
 
-/** What operators need for a cause: its name, what its failure means, the command to start with, and the runbook. */
+/**
+ * Advice for operators about a cause: its name, the effect of its failure, the command to start with, and the runbook.
+ */
 export interface Advice {
   readonly label: string
   /**

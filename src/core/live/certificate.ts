@@ -4,7 +4,7 @@ import { addressesOf, connectFirst } from '../network/connect.ts'
 import type { Network } from '../network/get.ts'
 import { NetworkFault } from './fault.ts'
 
-/** What a server presents. */
+/** The certificate that a server presents. */
 export interface Certificate {
   /** Why it cannot be trusted, as OpenSSL or Node names it (`CERT_HAS_EXPIRED`); undefined when it can. */
   readonly fault: string | undefined

@@ -3,7 +3,7 @@ import type { Settings } from '../env/settings.ts'
 import type { ServiceDefinition } from '../service.ts'
 import type { LiveNetwork } from './network.ts'
 
-/** What live checks are made from. */
+/** Dependencies of the live checks. */
 export interface LiveDependencies {
   readonly contract: Contract
   readonly services: readonly ServiceDefinition[]

@@ -4,7 +4,7 @@ import { readTags } from './tags.ts'
 /** Receivers ignore signatures of shorter RSA keys (RFC 8301 §3.2). */
 const LEAST_RSA_BITS = 1024
 
-/** What receivers make of a DKIM key record (RFC 6376 §3.6.1). */
+/** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
 export type DkimReading =
   | { readonly kind: 'usable'; readonly key: KeyObject }
   | { readonly kind: 'revoked' }

@@ -1,6 +1,6 @@
 import { readTags } from './tags.ts'
 
-/** What receivers make of a DMARC record (RFC 7489 §6.3). */
+/** A DMARC record as receivers read it (RFC 7489 §6.3). */
 export type DmarcReading =
   | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
   | { readonly kind: 'broken'; readonly fault: string }

@@ -51,8 +51,8 @@ function authorisation(dependencies: LiveDependencies, variable: string, passed:
 }
 
 /**
- * What a transport refuses when it is verified; undefined if it accepts. Its reasons are sentences of ours:
- * `… refused the key` and `… refused the credentials`.
+ * The reason a transport gives when it fails verification; undefined if it passes. Reasons are our own sentences: `…
+ * refused the key` and `… refused the credentials`.
  */
 async function refusalOf(
   { verifyMail }: LiveDependencies,

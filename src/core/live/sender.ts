@@ -13,7 +13,7 @@ interface StepContext {
   readonly dkimSelectors: readonly string[]
 }
 
-/** What a message is sent as. */
+/** The addresses and signature of a message. */
 export interface SenderIdentity {
   /** The address in the From field. */
   readonly address: string

@@ -4,7 +4,7 @@ import type { LiveNetwork } from './network.ts'
 /** A domain may need at most this many look-ups (RFC 7208 §4.6.4). */
 export const MOST_LOOKUPS = 10
 
-/** What receivers make of a domain's SPF records: `broken` is what they count as a permanent error. */
+/** A domain's SPF records as receivers read them: `broken` is a permanent error to them. */
 export type SpfReading =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sound'; readonly lookups: number; readonly openToAll: boolean }
@@ -42,7 +42,7 @@ async function follow(walk: Walk, record: string): Promise<string | undefined> {
     return 'has an SPF record with a term that no receiver knows, which counts as an error'
   const all = read.findIndex((term) => term?.name === 'all')
   for (const [index, term] of read.entries()) {
-    // What follows `all` is never reached, and `all` makes a redirect meaningless.
+    // Terms after `all` are never reached, and `all` makes a redirect meaningless.
     if (term === undefined || !term.asks || (all !== -1 && (index > all || term.name === 'redirect')))
       continue
     walk.lookups += 1

@@ -2,7 +2,7 @@ import { brandColors } from '../brand-colors.ts'
 import { escapeHtml } from './render.ts'
 import type { CompiledMail, CompiledMails, Part } from './template.ts'
 
-/** What a layout may take from the platform: filled in once, and not with each mail. */
+/** Values that a layout takes from the platform: filled in once, not for each mail. */
 export interface MailBrand {
   readonly platformName: string
   readonly accent: string

@@ -13,7 +13,7 @@ export type MailAnswer =
   /** The caller may ask, but the plan does not cover it. */
   | { readonly kind: 'locked'; readonly message: string }
 
-/** What a request for a mail resolves to; undefined answers that there is no such record. */
+/** The mail that a request resolves to; undefined if there is no such record. */
 export type MailResolution =
   | {
       readonly to: string
@@ -40,7 +40,7 @@ export interface MailContext<Asker extends Identity = Identity> {
 
 interface Ask<Kind extends Identity['kind']> {
   readonly by: Kind
-  /** What a request has to give, each the id of a record. */
+  /** Inputs of a request, each the id of a record. */
   readonly inputs: readonly string[]
   readonly resolve: (
     inputs: Readonly<Record<string, string>>,
@@ -48,7 +48,7 @@ interface Ask<Kind extends Identity['kind']> {
   ) => MailResolution | Promise<MailResolution>
 }
 
-/** Who may ask for a mail over HTTP, with which inputs, and what the server's own records make of it. */
+/** Rules for requesting a mail over HTTP: who may, with which inputs, and how the server's own records resolve them. */
 export type MailAsk = Ask<'person'> | Ask<'service'>
 
 export interface MailDefinition {
@@ -80,7 +80,7 @@ export interface MailFolder {
   /** Absolute; relative to the package if it ships with the package. */
   readonly path: string
   readonly shipped?: boolean
-  /** Of the templates in it; English when left out. */
+  /** Language tag of its templates; English when left out. */
   readonly language?: string
 }
 
@@ -98,7 +98,7 @@ export interface MailSet {
   readonly folders: readonly MailFolder[]
   /** The same mails as a preset ships them in other languages. */
   readonly translations?: readonly MailTranslation[]
-  /** What layouts take from the platform; undefined for templates that take nothing. */
+  /** Values that layouts take from the platform; undefined for templates that take none. */
   readonly brand?: MailBrand
   /** Where `platformctl email build` writes, if these mails are not those of a preset. */
   readonly build?: string
@@ -108,10 +108,10 @@ export interface MailSet {
   readonly texts?: () => Promise<LessonTexts>
 }
 
-/** What the dispatcher fills into every lesson. */
+/** Slots that the dispatcher fills in every lesson. */
 export const LESSON_SLOTS = { lessonUrl: 'url', unsubscribeUrl: 'url' } as const
 
-/** What the dispatcher fills into every notice of an incident or an announcement. */
+/** Slots that the dispatcher fills in every notice of an incident or an announcement. */
 export const NOTICE_SLOTS = {
   title: 'text',
   text: 'text',

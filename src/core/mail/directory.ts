@@ -13,7 +13,7 @@ export interface Directory {
 }
 
 export interface Invite {
-  /** Who is invited. */
+  /** The invited address. */
   readonly address: string
   /** The organisation's name, as the mail shows it. */
   readonly organisation: string

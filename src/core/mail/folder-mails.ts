@@ -5,12 +5,12 @@ import type { MailSet } from './definition.ts'
 import { pathOf } from './mail-path.ts'
 import type { CompiledMails } from './template.ts'
 
-/** What `platformctl email build` writes, in the folder of the mails. */
+/** Output file of `platformctl email build`, in the folder of the mails. */
 export const BUILD_FILE = path.join('compiled', 'mails.json')
 
 export interface MailBuild {
   readonly version: 1
-  /** Of everything that the mails were made from. */
+  /** Hash of everything that the mails were made from. */
   readonly sources: string
   readonly mails: CompiledMails
 }

@@ -2,18 +2,18 @@ import type { Mailbox } from '../address.ts'
 import type { CompiledMail } from './template.ts'
 import type { Message, Outcome, WaitUntilRecorded } from './transport.ts'
 
-/** What is to be mailed, before it is rendered. */
+/** A mail to send, before it is rendered. */
 export interface Mail {
   readonly template: string
   /** A language tag: the template's translation is sent if there is one. Default: the platform's language. */
   readonly language?: string | undefined
-  /** What to fill in and send in place of the platform's template of that name. */
+  /** Compiled mail to fill in and send instead of the platform's template of that name. */
   readonly compiled?: CompiledMail
   readonly slots: Readonly<Record<string, string>>
   readonly to: Mailbox
   /** Replaces the template's name in the key if the template may be renamed between two attempts. */
   readonly label?: string
-  /** What this message is about (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
+  /** Unique name of this message (`course.sub_1.2.day-3`): the idempotency key and the Message-ID derive from it. */
   readonly about: string
   /** The Date header, to the second: stored with the first attempt, so that a retry has the same bytes. */
   readonly date: Date

@@ -6,13 +6,13 @@ type Failure = Exclude<Outcome, { kind: 'sent' }>
 export interface OutcomeRow<Fault> {
   /** Stable, for tests and docs. */
   readonly id: string
-  /** What happened, for the reference page. */
+  /** Description of the failure, for the reference page. */
   readonly when: string
   readonly matches: (fault: Fault) => boolean
   readonly outcome: Failure
 }
 
-/** What is known of a failed SMTP attempt. */
+/** Facts about a failed SMTP attempt. */
 export interface SmtpFault {
   /** The server's last reply code, when it gave one. */
   readonly code: number | undefined
@@ -153,7 +153,7 @@ export function smtpOutcome(fault: SmtpFault): Failure {
     : { ...outcome, reason: `${outcome.reason} (${fault.code})` }
 }
 
-/** What is known of a failed HTTP attempt: a status, or the fault's code (`ECONNREFUSED`). */
+/** Facts about a failed HTTP attempt: a status, or the error code (`ECONNREFUSED`). */
 export interface HttpFault {
   readonly status: number | undefined
   readonly errno: string | undefined

@@ -7,7 +7,7 @@ import { mailboxKey } from '../address.ts'
  */
 const ALLOWANCES = ['sign-in', 'invite', 'other'] as const
 
-/** Which limit for each recipient a mail counts toward. */
+/** The limit per recipient that a mail counts toward. */
 export type Allowance = (typeof ALLOWANCES)[number]
 
 /**

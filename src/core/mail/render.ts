@@ -13,7 +13,7 @@ class SlotError extends Error {
 
 const LONGEST_TEXT = 500
 const LONGEST_URL = 2000
-/** What a URI is written with (RFC 3986 §2): none of these ends an attribute, a header's angle brackets or a line. */
+/** Characters of a URI (RFC 3986 §2): none of them ends an attribute, a header's angle brackets or a line. */
 const URL_CHARACTERS = /^https?:\/\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/
 
 /** Fills a compiled mail. Values are checked once by kind, then escaped for each place. Throws a SlotError. */

@@ -8,7 +8,7 @@ export interface SendEmailInput {
   /** One address, with or without a display name. */
   readonly to: string
   readonly slots: Readonly<Record<string, string>>
-  /** What the mail is about: the same value never sends two different mails (it becomes the idempotency key). */
+  /** Unique name of the mail: the same value never sends two different mails (it becomes the idempotency key). */
   readonly about: string
   /** The Date header; give the first attempt's with a retry, and the message has the same bytes. Default: now. */
   readonly date?: Date
@@ -45,7 +45,7 @@ export function createSendEmail(
         ? { sent: true, id: outcome.id }
         : { sent: false, reason: outcome.reason }
     } catch {
-      // What was thrown may quote an address or a slot: it is not passed on.
+      // The error may quote an address or a slot, so it is not passed on.
       return { sent: false, reason: 'the message could not be made' }
     }
   }

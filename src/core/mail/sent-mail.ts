@@ -21,8 +21,8 @@ export interface BegunMail {
 }
 
 /**
- * Which transactional mails were sent. Asked for twice, a mail is sent once; tried again, it has the same bytes,
- * because the Date header is that of the first attempt.
+ * Record of the transactional mails sent, so that a mail requested twice is sent once. A retry has the same bytes,
+ * because it keeps the Date header of the first attempt.
  */
 export interface SentMailStore {
   /**

@@ -16,15 +16,15 @@ export interface Message {
   readonly text: string
   /** Further headers (List-Id, List-Unsubscribe …); values hold no CR, LF or NUL. */
   readonly headers: Readonly<Record<string, string>>
-  /** What `html` and `text` were filled from: a transport may encode the static parts once and for all. */
+  /** The template and slots of `html` and `text`: a transport may encode the static parts once and for all. */
   readonly source?: { readonly compiled: CompiledMail; readonly slots: Readonly<Record<string, string>> }
 }
 
 /**
- * What became of one send. `unknown`: the connection broke after the message was handed over, so it may
- * have been delivered. A transient outcome with `scope: 'connection'` (401, 421, 429) burns no attempt: the
- * transport pauses instead. `scope: 'sender'` (422, 5.7.1) is a refusal that may be of us rather than of this message:
- * the dispatcher decides by what becomes of the others. `hardBounce` marks a dead address (5.1.1).
+ * Outcome of one send. `unknown`: the connection broke after the message was handed over, so it may have been
+ * delivered. A transient outcome with `scope: 'connection'` (401, 421, 429) uses up no attempt: the transport pauses
+ * instead. `scope: 'sender'` (422, 5.7.1) is a refusal that may concern us rather than this message: the dispatcher
+ * decides by the outcome of the others. `hardBounce` marks a dead address (5.1.1).
  */
 export type Outcome =
   | { readonly kind: 'sent'; readonly id: string }

@@ -18,11 +18,11 @@ const START = '<a href="/">To the start page</a>'
 const LATER = `Wait a little and try again. ${START}.`
 const STAYS_GOOD = 'The link stays good: open it again in a few minutes.'
 
-/** What a page says about an error. `help` says what to do now, and may hold links of ours. */
+/** Texts of an error page. `help` gives the next step and may hold our own links. */
 export interface ErrorTexts {
   readonly heading: string
   readonly help: string
-  /** What happened. Default: the error's own sentence, which is in English. */
+  /** Description of the error. Default: the error's own sentence, which is in English. */
   readonly what?: string
 }
 
@@ -99,7 +99,7 @@ export const en = {
     },
     openedTitle: (platform: string, what: string) => `${platform}: ${what} is not working`,
     opened: (what: string, means: string) => `${what} is not working at the moment. ${means}`,
-    /** What users miss while one of the engine's probes fails. */
+    /** The effect on users while one of the engine's probes fails. */
     means: {
       datastore: 'Signing in may fail.',
       payments: 'Buying may fail.',
@@ -192,9 +192,9 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     title: 'Status',
     /** Names of the engine's own probes. Probes of a definition have labels. */
     probes: {} as Readonly<Record<string, string>>,
-    /** What it means that one of the engine's groups is not configured. Default: the contract's own words. */
+    /** The effect of leaving one of the engine's groups unconfigured. Default: the contract's own words. */
     absent: {} as Readonly<Record<string, string>>,
-    /** What visitors read while one of these groups is not configured. Default: the contract's own words. */
+    /** Sentences for visitors while one of these groups is not configured. Default: the contract's own words. */
     visitors: {} as Readonly<Record<string, string>>,
     addressNotSet: 'not checked, as its address is not set',
     nothingDependsOnIt: 'nothing depends on it',
@@ -337,7 +337,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     confirmDelete: 'Delete',
     keep: 'Keep',
     start: 'Go to the start page',
-    /** What the page's script says: plain text, because it is sent as JSON. */
+    /** Texts of the page's script: plain text, because they are sent as JSON. */
     script: {
       chart: 'Bar chart of {count} events per day',
       chartDays: ' from {first} to {last}',

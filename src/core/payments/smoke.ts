@@ -15,7 +15,7 @@ type Plan = keyof Payments['prices']
 export interface SmokeCheck {
   readonly name: string
   readonly state: 'passed' | 'failed' | 'unreached' | 'skipped'
-  /** What was found, as a sentence; unless the check passed, also what to do about it. */
+  /** The finding, as a sentence; unless the check passed, it also says what to do. */
   readonly finding: string
 }
 

@@ -13,7 +13,7 @@ export interface PaymentEvent {
   readonly type: string
   /** UTC milliseconds at which the provider made it. */
   readonly createdAt: number
-  /** What the event is about, as the provider sent it. */
+  /** The event's object, as the provider sent it. */
   readonly data: Readonly<Record<string, unknown>>
 }
 

@@ -6,8 +6,8 @@ type Headers = Readonly<Record<string, unknown>>
 type Fields = Record<string, unknown>
 
 /**
- * What may leave at all: errors, messages, and transactions with their spans. Replays, profiles, sessions, attachments,
- * feedback and logs may not, whoever asks the SDK for them.
+ * Item types that may be sent: errors, messages, and transactions with their spans. Replays, profiles, sessions,
+ * attachments, feedback and logs are dropped, even if other code asks the SDK for them.
  */
 const SENT_TYPES: ReadonlySet<unknown> = new Set(['event', 'transaction'])
 

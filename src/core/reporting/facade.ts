@@ -4,7 +4,7 @@ export type ReportLevel = 'info' | 'warning' | 'error'
 
 export type ReportedUser = { readonly id: string } | undefined
 
-/** What a reporter is given: an error, a message, or the user whom all that follows concerns. */
+/** Input of a reporter: an error, a message, or the user for all that follows. */
 export type ReporterInput =
   | { readonly kind: 'error'; readonly error: unknown; readonly context: ReportContext | undefined }
   | {

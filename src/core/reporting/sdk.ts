@@ -5,7 +5,7 @@ export function traceSampleRate(edge: boolean): number {
   return edge ? 0.02 : 0.1
 }
 
-/** What the SDK may gather by itself: nothing that says who did it, or what a request carried. */
+/** Data that the SDK may collect by itself: nothing that identifies a user or a request's content. */
 export const dataCollection = () => ({
   userInfo: false,
   cookies: false,

@@ -37,7 +37,7 @@ export interface Round {
   readonly builds: Readonly<Partial<Record<Service, string | null>>>
 }
 
-/** What was recorded of one hour or day: milliseconds in each state (the rest is no data) and the latencies. */
+/** The record of one hour or day: milliseconds in each state (the rest is no data) and the latencies. */
 export interface Period {
   /** UTC milliseconds. */
   readonly start: number

@@ -15,7 +15,7 @@ const AHEAD_MS = 150_000
 export const SEEN: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
 const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
 
-/** What is kept about a probe besides its hours and days. */
+/** Stored state of a probe besides its hours and days. */
 export interface SeriesMark {
   /** UTC milliseconds of the last look of any machine. */
   readonly at: number
@@ -28,7 +28,7 @@ export interface SeriesMark {
   readonly stateAt: number
 }
 
-/** What a look adds to an hour or a day. */
+/** The amount that a check adds to an hour or a day. */
 export interface PeriodDelta {
   readonly length: number
   readonly start: number
@@ -43,7 +43,7 @@ export function floor(at: number, length: number): number {
 }
 
 /**
- * What one look changes. Machines that share a record look at the same probe, each in its own minute: time is
+ * Computes the changes of one check. Machines that share a record check the same probe, each in its own minute: time is
  * counted once, by the first machine to record it, and as the worse state if they differ.
  */
 export function followLook(

@@ -11,7 +11,7 @@ export interface SampleHealth {
   readonly offInDemo: readonly string[]
 }
 
-/** What went wrong, how many days ago and for how many hours. */
+/** A sample failure: its cause, days ago and hours. */
 export interface SampleTrouble {
   readonly service: string
   readonly probe: string

@@ -14,7 +14,7 @@ export type CurrentState = ProbeState | 'unknown'
 /** The worst that was recorded in a day; `none`: no data. */
 export type DayState = 'ok' | 'degraded' | 'failing' | 'none'
 
-/** What was recorded in the last day or the last 90. */
+/** Totals of the last day or the last 90. */
 export interface Window {
   readonly ms: Readonly<Record<Exclude<ProbeState, 'skipped'>, number>>
   /** Time without data, or while the probe was not configured. */
@@ -63,7 +63,7 @@ export interface ServiceStatus {
   readonly buildSince: number | undefined
 }
 
-/** What the status page, its JSON and its badge say: made from the recorded history alone. */
+/** Data of the status page, its JSON and its badge, computed from the recorded history alone. */
 export interface Summary {
   /** UTC milliseconds. */
   readonly now: number

@@ -11,7 +11,7 @@ export function countsOf(input: {
   readonly problems: readonly { readonly kind: Problem['kind']; readonly count: number }[]
   readonly hours: readonly { readonly hour: number; readonly count: number }[]
   readonly backlog: Backlog
-  /** Of the longest course. */
+  /** The number of lessons in the longest course. */
   readonly lessons: number | undefined
 }): CourseCounts {
   const sum = <T extends { readonly count: number }>(rows: readonly T[], matches: (row: T) => boolean) =>

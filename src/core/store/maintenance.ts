@@ -8,7 +8,7 @@ export class StoreMaintenanceError extends Error {
 /** The name in `meta` of the time of the last backup. */
 export const BACKUP_AT = 'backup_at'
 
-/** What a file keeps: the course and all that belongs to it, or the events of visitors. */
+/** Content of a file: the course and all that belongs to it, or the visitors' events. */
 export type StoreContent = 'course' | 'analytics'
 
 export interface MaintenanceStatus {
@@ -71,7 +71,7 @@ export interface StoreMaintenance {
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
   backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
-  /** What operators did, the newest first. */
+  /** Operators' changes, newest first. */
   audit(limit: number): Promise<readonly AuditEntry[]>
   close(): Promise<void>
 }

@@ -27,7 +27,7 @@ export function plansToCheck(
   )
 }
 
-/** What to do with a checked plan: mark it used or unused, delete it, or leave it (undefined). */
+/** The change to make to a checked plan: mark it used or unused, or delete it; undefined: none. */
 export function planChange(
   { version, unused_since: since }: Pick<PlanRow, 'version' | 'unused_since'>,
   followed: ReadonlySet<string>,
@@ -48,7 +48,7 @@ export function textsOf({ plan }: Pick<PlanRow, 'plan'>): readonly string[] {
   }
 }
 
-/** What is wrong with the texts that enrolments keep, one sentence each. */
+/** Faults of the texts that enrolments keep, one sentence each. */
 export function planFaults(plans: readonly PlanRow[], texts: readonly LessonText[]): readonly string[] {
   const sound = new Set(texts.filter((text) => hashOf(text) === text.hash).map(({ hash }) => hash))
   const known = new Set(texts.map(({ hash }) => hash))

@@ -25,7 +25,7 @@ export interface AppOptions {
   readonly behindOf: (peer: Peer) => string | undefined
   /** Bounds the bodies that are held at once. */
   readonly bodies: (client: string) => BodyShare
-  /** Which origins may call from a browser; undefined: none, the service is for its own pages. */
+  /** Origins that may call from a browser; undefined: none, the service is for its own pages. */
   readonly allowsOrigin?: AllowsOrigin | undefined
   readonly frame: Frame
   readonly table: RouteTable
@@ -149,7 +149,7 @@ function routeOf(
   return name === 'serviceHealth' ? { methods: ['GET'], path: healthPath } : ROUTES[name]
 }
 
-/** What the listener passes along with a request. Empty in an embedding program. */
+/** Values that the listener passes with a request. Empty in an embedding program. */
 interface Environment {
   readonly incoming?: {
     readonly rawHeaders?: readonly string[]
@@ -192,7 +192,9 @@ function newFacts(request: Request): Facts {
   }
 }
 
-/** What the router passes along with each request. Not kept in a WeakMap, which would slow every garbage collection. */
+/**
+ * Values that the router passes with each request. Not kept in a WeakMap, which would slow every garbage collection.
+ */
 interface Bindings {
   readonly facts: Facts
   readonly socket: { readonly remoteAddress?: string } | undefined
@@ -200,8 +202,8 @@ interface Bindings {
 type AppContext = Context<{ Bindings: Bindings }>
 
 /**
- * What a handler is given. Most routes ask for little of it, and health for almost nothing: each part is worked out when
- * it is asked for. A class, because an object literal with getters gets a hidden class of its own each time.
+ * Input of a handler, each part computed on first use: most routes use little of it, and health almost nothing. A
+ * class, because an object literal with getters gets a hidden class of its own each time.
  */
 class Asked implements RouteRequest {
   readonly #context: AppContext

@@ -1,7 +1,7 @@
 import { UNKNOWN_CLIENT } from '../../core/access/client.ts'
 import { PlatformError } from '../../core/errors.ts'
 
-/** What one request holds of the memory for bodies. */
+/** One request's share of the memory for bodies. */
 export interface BodyShare {
   /** Takes bytes that have arrived; throws when this client or all together hold too many. */
   take(bytes: number): void

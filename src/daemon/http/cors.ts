@@ -23,7 +23,7 @@ export function preflight(
 export function addCorsHeaders(request: Request, response: Response, allowsOrigin: AllowsOrigin): void {
   const origin = request.headers.get('origin')
   if (origin === null) return
-  // What one origin got must not be served to another from a cache.
+  // A cache must not serve one origin's response to another.
   response.headers.append('Vary', 'Origin')
   if (!allowsOrigin(origin)) return
   response.headers.set('Access-Control-Allow-Origin', origin)

@@ -79,7 +79,7 @@ function plainId(rawHeaders: readonly string[]): string | undefined {
   return hosts === 1 ? id : undefined
 }
 
-/** What the adapter takes without asking a parser of URLs. */
+/** Hosts that the adapter accepts without a URL parser. */
 const HOST = /^[a-z0-9.-]+(?::\d{1,5})?$/i
 const PLAIN_ACCEPT: ReadonlySet<string> = new Set(['*/*', 'application/json', 'application/json, */*'])
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set([

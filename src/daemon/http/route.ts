@@ -2,13 +2,13 @@ import type { RouteName } from '../../core/routes.ts'
 import type { Frame } from '../pages/frame.ts'
 import type { BodyShare } from './body-memory.ts'
 
-/** What a route handler gets: the request, the path's parameters, and the client. */
+/** Input of a route handler: the request, the path's parameters, and the client. */
 export interface RouteRequest {
   readonly request: Request
   readonly url: URL
   readonly params: Readonly<Record<string, string>>
   readonly requestId: string
-  /** Which of the declared routes this is; undefined for none of them. */
+  /** Name of the declared route; undefined if none matches. */
   readonly route: RouteName | undefined
   /** The client as limits count it: an IPv4 address, an IPv6 /56, or `embedded` when there is no socket. */
   readonly client: string
@@ -18,11 +18,11 @@ export interface RouteRequest {
   readonly isLocal: boolean
   /** Call this as soon as the request's secret has proved right. */
   passed: () => void
-  /** What all pages of the platform share. */
+  /** Language, name and colors shared by all pages of the platform. */
   readonly frame: Frame
   /** True if a browser asked, which gets a page; programs get JSON. */
   readonly wantsHtml: boolean
-  /** What this request holds of the memory for bodies. */
+  /** This request's share of the memory for bodies. */
   readonly bodyShare: BodyShare
   /** HEAD and prefetches must change nothing. */
   readonly isPassive: boolean

@@ -21,7 +21,7 @@ export interface MetricsOptions {
   readonly mailConfigured: boolean
   /** Undefined: this platform takes no feedback. */
   readonly feedbackProvider: FeedbackProviderName | undefined
-  /** What analytics take up; undefined while their store is not open. */
+  /** Size of the analytics; undefined while their store is not open. */
   readonly analyticsBytes: () => Promise<number | undefined>
   /** Undefined while no store is open: a scrape opens nothing. */
   readonly readStore: () => Promise<
@@ -29,7 +29,7 @@ export interface MetricsOptions {
         readonly backlog: () => Promise<Backlog>
         readonly counts: () => Promise<CourseCounts>
         readonly status: () => Promise<StoreStatus>
-        /** Of today. */
+        /** Mails of today. */
         readonly mail: () => Promise<readonly MailDayCount[]>
         readonly pause: () => Promise<Pause | undefined>
       }
@@ -64,7 +64,7 @@ export interface Metrics {
   expectRounds(services: readonly Service[]): void
   /** A request was refused for want of a secret. */
   secretRefused(name: 'dispatch' | 'health', given: 'wrong' | 'none'): void
-  /** What was found behind an address; undefined: it could not be read. */
+  /** The certificate at an address; undefined if it could not be read. */
   certificate(
     variable: string,
     found: { readonly validTo: number; readonly valid: boolean } | undefined,

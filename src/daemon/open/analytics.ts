@@ -17,7 +17,7 @@ export interface Analytics {
   readonly analytics: Once<AnalyticsStore> | undefined
 }
 
-/** What takes events, and where they go. */
+/** Opens the ingest of events and its store. */
 export function openAnalytics({
   platform,
   settings,

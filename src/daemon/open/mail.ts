@@ -26,7 +26,10 @@ export interface Mail {
   readonly refused: () => string | undefined
 }
 
-/** What sends mail: the transport behind the list of suppressed addresses, counted and paced over all dispatchers. */
+/**
+ * Opens the mail service: the transport behind the list of suppressed addresses, counted and paced across all
+ * dispatchers.
+ */
 export function openMail({
   transport,
   settings,

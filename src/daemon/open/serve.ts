@@ -28,7 +28,7 @@ export function serveAll({
   readonly parts: Parts
   readonly limiter: ReturnType<typeof openLimiter>
   readonly proxies: ReturnType<typeof createProxyWatch>
-  /** Of a service other than web, whose health is one of the parts. */
+  /** Health of a service other than web, for the listener that serves it. */
   readonly healthOf: (service: Service) => Health
 }): ReadonlyMap<Service, ServedService> {
   const { platform, settings, clock, log, metrics } = parts

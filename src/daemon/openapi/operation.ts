@@ -27,7 +27,7 @@ export interface Body extends Named {
   readonly examples: Readonly<Record<string, unknown>>
 }
 
-/** What comes with a status: a form and an example for each media type. */
+/** The response with a status: a schema and an example for each media type. */
 export interface Answer {
   readonly status: number
   readonly description: string

@@ -13,8 +13,8 @@ import { SECURITY_TXT } from './operations/security-txt.ts'
 import { STATUS } from './operations/status.ts'
 
 /**
- * What the document says of each route, in a file for each of those in `routes`; the schemas are those that the routes
- * parse with.
+ * The document's operations, from a file for each of those in `routes`; the schemas are those that the routes parse
+ * with.
  */
 export function operationsOf({
   mails,

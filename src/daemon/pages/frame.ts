@@ -3,10 +3,12 @@ import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf } from '../../core/messages/messages.ts'
 import type { Platform } from '../../core/platform.ts'
 
-/** What all pages of a platform share: its language, its name and its colors. */
+/** Language, name and colors shared by all pages of a platform. */
 export interface Frame {
   readonly messages: Messages
-  /** Of what the platform's owners write, as `fr`; the engine's own texts are in the language of `messages`. */
+  /**
+   * Language of the texts by the platform's owners, as `fr`; the engine's own texts are in the language of `messages`.
+   */
   readonly language: string
   /** Shown above each page and in its title; undefined for a platform without a brand. */
   readonly name: string | undefined

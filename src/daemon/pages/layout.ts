@@ -30,7 +30,7 @@ export function page({
   readonly wide?: boolean
   /** A data URL of ours; none without it. */
   readonly icon?: string
-  /** Of this page alone. */
+  /** Style of this page alone. */
   readonly style?: string
   /** More of the head, in HTML of ours. */
   readonly head?: string

@@ -4,7 +4,7 @@ import { ROUTES } from '../../core/routes.ts'
 import type { Frame } from './frame.ts'
 import { type Page, page } from './layout.ts'
 
-/** What pages say of a course, or of the stream of notices, which is joined and left in the same way. */
+/** Texts about a course, or about the stream of notices, which is joined and left in the same way. */
 export function courseWords({ messages }: Pick<Frame, 'messages'>, course: string | null | undefined) {
   return course === NOTICES ? { ...messages.course, ...messages.notices.words } : messages.course
 }
@@ -18,7 +18,7 @@ export function subscribeForm({
   readonly frame: Pick<Frame, 'messages'>
   /** Undefined for the platform's first. */
   readonly course: string | undefined
-  /** What was typed, if it was not an address. */
+  /** The visitor's input, if it was not a valid address. */
   readonly refused?: string
 }): string {
   const T = courseWords(frame, course)

@@ -59,7 +59,7 @@ export const subscribeBody = (courses: readonly string[]) =>
     challenge: z.string().max(4096).optional(),
   })
 
-/** What a visitor may subscribe to: the courses, and incidents where this process watches for them. */
+/** Ids that a visitor may subscribe to: the courses, and incidents if this process watches for them. */
 export function subscribable(courses: readonly CourseDefinition[], notices: boolean): readonly string[] {
   return [...courses.map(({ id }) => id), ...(notices ? [NOTICES] : [])]
 }

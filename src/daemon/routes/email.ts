@@ -15,7 +15,7 @@ const RecordId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, 'an id of 1 to 128
 export function emailBody(definitions: readonly MailDefinition[]) {
   const forms = definitions.flatMap(({ name, ask }) => (ask ? [formOf(name, ask.inputs)] : []))
   const [first, ...others] = forms
-  // Nobody may ask for anything.
+  // The platform has no mail that may be requested.
   if (first === undefined)
     return z.strictObject({ template: z.never(), inputs: z.strictObject({}).optional() })
   const names = definitions.flatMap(({ name, ask }) => (ask ? [name] : []))

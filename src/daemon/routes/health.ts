@@ -10,7 +10,10 @@ import type { SecretPair } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { Handler } from '../http/route.ts'
 
-/** Who may run deep checks: callers with the token, everybody if no token is set, or nobody (false: the service has none). */
+/**
+ * Callers that may run deep checks: those with the token, everybody if no token is set, or nobody (false: the service
+ * has none).
+ */
 type DeepGate =
   | {
       readonly token: SecretPair | undefined

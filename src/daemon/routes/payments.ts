@@ -17,7 +17,7 @@ const WEBHOOK_BODY_BYTES = 256 * 1024
 
 export const CheckoutBody = z.strictObject({ price: z.string().min(1).max(255) })
 
-/** Of a provider's event, what the platform itself reads; the rest is the host's. */
+/** The fields of a provider's event that the platform reads; the rest is for the host. */
 export const PaymentEventBody = z.looseObject({
   id: z.string().regex(/^[\w-]{1,255}$/, 'an id of 1 to 255 letters, digits and _ -'),
   type: z.string().regex(/^[\w.]{1,255}$/, 'a dotted name of at most 255 characters'),

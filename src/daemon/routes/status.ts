@@ -142,7 +142,7 @@ function absentGroups({ contract, probes }: Platform, { groups }: Parts['setting
   )
 }
 
-/** What the course is: in the platform's own words, or by its title. */
+/** Description of the course: in the platform's own words, or by its title. */
 function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labels): string | undefined {
   return (
     texts.invitation ??
@@ -150,7 +150,7 @@ function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labe
   )
 }
 
-/** What visitors read of absent groups, each sentence once. */
+/** Sentences for visitors about absent groups, each once. */
 function missedByVisitors(
   names: readonly string[],
   { probes, contract }: Platform,

@@ -134,7 +134,7 @@ export const PROBE_FIELDS = [
 
 const PROBE_NAME = { pattern: /^[a-z][a-z0-9_-]{0,39}$/, what: 'a probe', example: 'kiln or kiln_queue' }
 
-/** What each target looks like when it is not the name of a variable, and whether it can hold a password. */
+/** Format of each target that is not the name of a variable, and whether it can hold a password. */
 const TARGETS = {
   http: { pattern: /^https?:\/\/[^\s/@]+(?:\/\S*)?$/, form: "http: 'https://api.example.com/ping'" },
   tcp: { pattern: /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i, form: "tcp: 'queue.internal:5672'" },

@@ -3,7 +3,7 @@ import { parseValue } from '../../core/env/values.ts'
 import { looksSecret } from '../../core/env/warnings.ts'
 import type { Sketch } from './read-example.ts'
 
-/** What a variable seems to be. */
+/** A variable as guessed from its name and example. */
 export interface Inferred {
   readonly name: string
   readonly variable: {

@@ -10,7 +10,7 @@ export interface SketchedGroup {
   readonly pairs: readonly (readonly string[])[]
 }
 
-/** What `init` makes of a file, and what it leaves out. */
+/** The groups that `init` makes of a file, and the variables that it leaves out. */
 export interface DefinitionSketch {
   readonly groups: readonly SketchedGroup[]
   /** Variables that the preset has already. */

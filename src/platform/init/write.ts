@@ -1,10 +1,10 @@
 import { messagesOf } from '../../core/messages/messages.ts'
 import type { DefinitionSketch, SketchedGroup } from './sketch.ts'
 
-/** What else than its groups a definition begins with. */
+/** The parts of a new definition besides its groups. */
 export interface Beginning {
   readonly name: string
-  /** Of its one course; none when left out. */
+  /** Name of its one course; none when left out. */
   readonly course?: string | undefined
   /** A language tag; English when left out. */
   readonly language?: string | undefined

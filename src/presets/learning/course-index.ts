@@ -1,4 +1,4 @@
-/** What the agent knows of the course: one entry a lesson. */
+/** The agent's index of the course: one entry per lesson. */
 export interface CourseIndex {
   readonly version: 1
   readonly lessons: readonly {

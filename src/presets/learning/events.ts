@@ -1,6 +1,6 @@
 import type { EventDefinition } from '../../core/analytics/events.ts'
 
-/** What may be counted, and nothing else (CONTRACT §6). One row adds a kind. */
+/** The only events that may be counted (CONTRACT §6). To add a kind, add a row. */
 export const learningEvents = [
   { name: 'lesson.viewed', label: 'Lessons viewed' },
   { name: 'circuit.run', label: 'Circuits run' },

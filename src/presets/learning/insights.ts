@@ -1,7 +1,7 @@
 import type { InsightsDefinition } from '../../core/analytics/insights-definition.ts'
 import { sampleEvents } from './sample-events.ts'
 
-/** What the insights page says of a visitor's lessons, exams, devices and questions. */
+/** The insights page of the preset: lessons, exams, devices and questions. */
 export const learningInsights: InsightsDefinition = {
   sections: [
     {

@@ -5,7 +5,7 @@ import { clientKey } from '../../../src/core/access/client.ts'
 const TRUST = ['10.0.0.0/8', '192.0.2.7', '2001:db8:ffff::/48']
 
 test.each([
-  // Nobody is trusted: what the request claims is worth nothing.
+  // Without a trusted proxy, the request's own claims are ignored.
   [[], '198.51.100.1', '1.2.3.4', '198.51.100.1'],
   [TRUST, '198.51.100.1', '1.2.3.4', '198.51.100.1'],
   [TRUST, '10.0.0.1', null, '10.0.0.1'],

@@ -179,7 +179,7 @@ test.each(['slow', 'broken', 'down'] as const)(
     expect(passed).toBe(5)
     expect(it.events).toEqual(['limiter_fallback'])
     expect(limiter.counting()).toBe('fallback')
-    // Nobody but the first waited for it.
+    // Only the first caller waited for it.
     expect(it.store.commands.length).toBe(1)
 
     // Still not well at the first look, well at the second.

@@ -47,7 +47,7 @@ test('a message in flight is given up after its patience, and at most 80 seconds
     [600 * SECOND, 80 * SECOND],
   ] as const) {
     const { lease, pass, expiredAt } = leaseOf({ patienceMs })
-    // Nothing is out, so nothing is held for longer.
+    // Without a claim in flight, nothing is held longer.
     await pass(at - 1)
     expect([expiredAt(), lease.signal.aborted]).toEqual([undefined, false])
     await pass(at)

@@ -123,6 +123,6 @@ test.each([
   if (begun > 0) expect(await call).toMatchObject({ sent: begun })
   else await expect(call).rejects.toThrow('The store took too long to claim what is due.')
   expect(it.messages).toHaveLength(begun)
-  // Those that were not begun are given back, and are the next call's.
+  // Claims that were not begun are returned, and the next call takes them.
   expect(await during(time, it.course.dispatch({ limit: 3 }))).toMatchObject({ sent: 3 - begun })
 })

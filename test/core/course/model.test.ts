@@ -101,7 +101,7 @@ const confirm = command(
       waitsUntil: model.now,
       parked: false,
       linkUsed: true,
-      // Whoever uses a link was reached at that address.
+      // Using a link proves that the address receives mail.
       dead: false,
       left: false,
     } satisfies Partial<Model>)

@@ -24,7 +24,7 @@ import { testTransport } from '../../support/test-transport.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-/** What the default platform shows to visitors, one of each kind. */
+/** One cause of each kind that the default platform shows to visitors. */
 const CAUSES = ['mail', 'store', 'datastore', 'payments', 'models'] as const
 
 interface Arrived {
@@ -44,7 +44,7 @@ async function world(kind: StoreKind) {
   const clock = {
     now: () => now,
     monotonic: () => now,
-    // What is short passes; a lease ends only when the test lets time pass.
+    // Short sleeps pass; a lease ends only when the test advances the clock.
     sleep: (ms: number) => (ms < 1000 ? new Promise<void>((resolve) => setImmediate(resolve)) : NEVER),
   }
   const arrived: Arrived[] = []
@@ -96,7 +96,7 @@ async function world(kind: StoreKind) {
     return {
       store,
       course,
-      /** What the daemon does after a round of looks. */
+      /** Does the daemon's work after a round of checks. */
       async round() {
         await sendDueAlerts({ store: store.incidents, channels, clock, log: silentLog })
         sender.send()

@@ -51,7 +51,7 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
         return { kind: 'sent', id: 'one' }
       }),
     })
-  /** What a day's dispatch sends, by a process that starts with the files as they are now. */
+  /** Runs one day's dispatch in a process that starts with the current files. */
   const dispatchOnce = async () => {
     const opened = open()
     const result = await opened.dispatch({ limit: 100 })
@@ -79,7 +79,7 @@ async function school(kind: 'sqlite' | 'postgres', course: Partial<PlatformDefin
     const code = await runProgram(['db', 'verify', '--format', 'json'], context)
     return { code, stdout: stdout() }
   }
-  /** What the hourly schedule does. */
+  /** Does the work of the hourly schedule. */
   const prune = async () => {
     const opened = open()
     await (await opened.course()).prunePlans()

@@ -50,7 +50,7 @@ describe.each([
     expect(await it.course.dispatch({ limit: 100 })).toMatchObject({ sent: 19 })
     expect(await it.course.counts()).toMatchObject({ parked: 1 })
     expect(await it.course.problems(10)).toMatchObject([{ id: 'person-3', problem: { kind: 'parked' } }])
-    // What stands there is all that is left to repair it from.
+    // The stored value is the only source for a repair.
     expect(
       await byHand(
         it.address,

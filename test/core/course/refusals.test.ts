@@ -24,7 +24,7 @@ test('a provider that refuses us and not the recipient parks nobody, and is aske
   const call = await it.course.dispatch({ limit: 1000 })
   expect(call.reason).toBe('5 refusals in a row: the mail provider refused the message (422)')
   expect(call.remaining).toBe(300)
-  // What was in flight when the fifth answer came.
+  // The messages in flight when the fifth answer came.
   expect(it.messages.length).toBeLessThan(60)
   for (const row of await it.rows()) expect(row).toMatchObject(untouched)
   it.answer((message) => ({ kind: 'sent', id: message.key }))

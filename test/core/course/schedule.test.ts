@@ -91,7 +91,7 @@ test('at a local hour, lessons come on chosen days, each on a later one, and the
           expect(late === 0 || late === 60 || late === 30).toBe(true)
           if (cadence.weekdays.length > 0) expect(cadence.weekdays).toContain(weekday)
           expect(at).toBeGreaterThanOrEqual(before)
-          // Nothing between two slots, or before the first, was left out.
+          // No slot before this one was skipped.
           expect(at - before).toBeLessThanOrEqual(
             (cadence.weekdays.length === 0 ? 1 : 7) * DAY_MS + 2 * 3_600_000,
           )

@@ -283,7 +283,7 @@ test('an outcome whose claim is lost counts only if the lesson was sent, and onl
   expect(record({ ...taken, enrolment: 2 }, failed)).toBeUndefined()
   expect(record({ ...taken, enrolment: 2 }, sent)).toBeUndefined()
   expect(record({ ...taken, sentDays: [1] }, sent)).toBeUndefined()
-  // Who left meanwhile gets no further attempt, and a bounce stays known.
+  // A subscriber who left meanwhile gets no further attempt, and a bounce is remembered.
   const left = unsubscribe(taken, 1, NOW)
   expect(left && record(left, sent)).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
   const problem = { kind: 'bounced', reason: 'r', since: 5 } as const

@@ -4,7 +4,7 @@ import type { RuleDefinition } from '../../../src/core/env/definition.ts'
 import { resolveRule } from '../../../src/core/env/rule.ts'
 
 const rule = (definition: RuleDefinition) => resolveRule(definition, 'kiln', new Map())
-/** What a rule says of an environment in which these are set: to `x`, or to what follows the equals sign. */
+/** A rule's finding for an environment with these variables, each set to `x` or to the text after its equals sign. */
 function breach(definition: RuleDefinition, ...set: readonly string[]) {
   const env = new Map(set.map((one) => [one.split('=')[0], one.split('=')[1] ?? 'x']))
   return brokenBy(rule(definition), (name) => env.get(name))

@@ -30,7 +30,7 @@ const sources = JSON.parse(
 }
 
 const MACHINE = { MACHINE: 'machine' }
-/** What dotenv-expand does with $(…) is run it; ours never runs anything. */
+/** Differences by design: dotenv-expand runs $(…), and ours never runs anything. */
 const DELIBERATE = new Set(['dotenv-expand: command subst'])
 
 const cases = fixture.cases.flatMap(({ name, input, expect: readers }) =>

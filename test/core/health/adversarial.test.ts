@@ -73,7 +73,7 @@ const HOSTILE: readonly (readonly [name: string, cause: CauseCode, start: () => 
         }
         response.writeHead(200, json).on('drain', more)
         more()
-        // What the sockets' buffers hold may be lost; the rest must never have been asked for.
+        // The sockets' buffers may be lost; the rest must never have been read.
         response.on('close', () => expect(sent).toBeLessThan(64 * 2 ** 20))
       }),
   ],

@@ -14,7 +14,7 @@ const HOSTS = {
   agent: 'https://agent.example.com',
 }
 
-/** What was seen of a service: a cause code, or its probes by state; `build` is its stamp. */
+/** A service's result: a cause code, or its probes by state; `build` is its stamp. */
 type Seen = CauseCode | (Partial<Record<string, ProbeState>> & { readonly build?: string })
 
 function seen(service: Service, what: Seen, url = HOSTS[service as keyof typeof HOSTS]): RemoteHealth {

@@ -75,7 +75,7 @@ describe.each<[HealthFormat | 'any', number, string, string, Record<string, stri
   ['health+json', 200, '{"status":"UP"}', 'ok', {}],
   ['health+json', 200, JSON.stringify(HEALTH_JSON), 'degraded', { cassandra_response_time: 'degraded' }],
   ['health+json', 503, '{"status":"fail"}', 'failing', {}],
-  // What a load balancer takes for a failure is one.
+  // A response that a load balancer counts as a failure is one.
   ['health+json', 503, '{"status":"pass"}', 'failing', {}],
   ['any', 200, 'ok\n', 'ok', {}],
   ['any', 200, '"OK"', 'ok', {}],

@@ -33,7 +33,7 @@ const store = (kind: 'memory' | 'sqlite', ping: StoreProbe['ping'] = async () =>
   ping,
 })
 
-/** What a probe finds in a process with these parts. */
+/** The result of a probe in a process with these parts. */
 function look(
   { open }: ProbeDefinition,
   {

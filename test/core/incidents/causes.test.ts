@@ -40,7 +40,7 @@ test('forty services that fail for one cause are one cause that lists them', () 
   expect(cause?.affected).toEqual(services.slice(1))
 })
 
-/** What opens and closes over rounds of one probe; what opened stays open until it closes. */
+/** The causes that open and close over rounds of one probe. An open cause stays open until it closes. */
 function story(states: readonly (ProbeState | 'not looked at')[], open: string[] = []): string[] {
   let streaks: Streaks = new Map()
   return states.map((state) => {

@@ -62,7 +62,7 @@ test('the end of an alerted incident is sent for up to a day, and a reminder fro
   expect(due([closed], [record('opened')], NOW + day)).toEqual([])
   expect(due([incident()], [record('opened')], NOW + 4 * HOUR - 1)).toEqual([])
   expect(due([incident()], [record('opened')], NOW + 8 * HOUR - 1)).toEqual(['one reminder-1'])
-  // Nothing is reminded of that was not told.
+  // Only incidents that were reported get reminders.
   expect(due([incident()], [], NOW + 4 * HOUR)).toEqual(['one opened'])
 })
 

@@ -187,7 +187,7 @@ test('a resolver that hangs is left when time is up, and its other faults are to
     'timeout',
     'timeout',
     'timeout',
-    // What is known by then: no name server has answered.
+    // So far, only that no name server has answered.
     'name server',
     'timeout',
   ])

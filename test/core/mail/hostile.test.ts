@@ -22,7 +22,7 @@ function seeded(seed: number): () => number {
   }
 }
 
-/** What attacks on mails are made of, and some innocent letters between. */
+/** Pieces of attacks on mails, mixed with some innocent letters. */
 const PIECES = [
   '\r\n',
   '\n',
@@ -270,7 +270,7 @@ test('1,000 of them over the wire: each message has the one recipient that was p
     if (!parsed.ok) continue
     mailboxes.push(parsed.mailbox.address)
     const slots = { organisation: text(), inviteUrl: 'https://www.example.com/' }
-    // Those that are refused for their slots are not sent; what the server refuses is its own business.
+    // Messages refused for their slots are not sent; refusals by the server do not matter here.
     await mailer.send({
       template: 'organisation-invite',
       slots,

@@ -21,7 +21,7 @@ interface Given {
 
 const words = (count: number) => 'word '.repeat(count).trim()
 
-/** What lint finds in a mail with this HTML, as if MJML had made it. */
+/** The findings of lint for a mail with this HTML, as if MJML had made it. */
 function lint({
   body = '',
   head = '',
@@ -342,7 +342,7 @@ describe('contrast', () => {
 })
 
 describe('the cascade', () => {
-  /** What is declared for the element with the id `x`. */
+  /** The declared value for the element with the id `x`. */
   const value = (
     css: string,
     html = '<p id="x" class="c" title="t">text</p>',

@@ -14,7 +14,7 @@ const decode = (encoded: string) =>
     'latin1',
   ).toString('utf8')
 const text = () => fc.string({ unit: 'grapheme', maxLength: 400 })
-/** What quoted-printable is most likely to get wrong. */
+/** Texts that quoted-printable is most likely to get wrong. */
 const tricky = () =>
   fc
     .array(

@@ -40,7 +40,7 @@ function faultAt(nth: number) {
       get(target, key, receiver) {
         step()
         const found: unknown = Reflect.get(target, key, receiver)
-        // What the language itself gives (iterators, methods of arrays) works on real objects only.
+        // Members of the language itself (iterators, methods of arrays) work on real objects only.
         return Object.hasOwn(target, key) ? watched(found) : found
       },
       ownKeys(target) {

@@ -159,7 +159,7 @@ test('an address that a server says does not exist is suppressed at once and cou
     { day: '2026-11-22', kind: 'hard-bounce', source: 'send', domain: 'gmail.com', count: 1 },
   ])
   expect(sent).toEqual([])
-  // What could not be written costs nothing but the entry.
+  // A failed write loses nothing but the entry.
   fails('list')
   expect(await it.send(LESSON)).toEqual(outcome)
 })

@@ -134,7 +134,7 @@ test.each<[string, string, (stop: () => void) => Promise<Partial<GetInput> & { r
   const over = new AbortController()
   const input = await start(() => setImmediate(() => over.abort()))
   const asked = of(input.url.href, { ...input, signal: over.signal })
-  // Of a connection that nobody accepts there is nothing else to see.
+  // A connection that nobody accepts shows nothing else.
   if (cause === 'connect_timeout') setTimeout(() => over.abort(), 20)
   expect(await asked).toMatchObject({ answered: false, cause })
 })
@@ -192,7 +192,7 @@ test('an address that is silent gets company after a quarter of a second, and is
   const server = createServer().listen(port, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
-  // What the kernel still tries to connect to the port, where it can be asked.
+  // Connections that the kernel still attempts to the port, on systems that list them.
   const trying = new RegExp(`:${port.toString(16).toUpperCase().padStart(4, '0')} 02 `)
   const attempts = async () =>
     (await readFile('/proc/self/net/tcp', 'utf8').catch(() => ''))

@@ -29,7 +29,7 @@ const MONTHLY = {
   livemode: false,
 }
 
-/** What a sound API and a sound service answer. */
+/** The answers of a sound API and a sound service. */
 const sound: Answers = ({ at }, before) => {
   if (at === 'GET /v1/prices/m') return [200, MONTHLY]
   if (at === 'GET /v1/prices/y')

@@ -6,7 +6,7 @@ import { dataCollection, sdkReporter, traceSampleRate } from '../../../src/core/
 const scrub = createScrub({ secrets: ['canary'] })
 const sent = (payload: unknown, type = 'event') =>
   scrubEnvelope([{ dsn: 'https://key@errors.example/1' }, [[{ type }, payload]]] as Envelope, scrub)
-/** What is left of one event. */
+/** The parts of one event that are sent. */
 const left = (payload: Record<string, unknown>) => sent(payload)?.[1][0]?.[1]
 
 test.each([
@@ -173,7 +173,7 @@ test('a trace whose transaction has no name that is a text leaves as it is', () 
 
 test('traces are kept at the documented rates, and the SDK may gather nothing by itself', () => {
   expect([traceSampleRate(false), traceSampleRate(true)]).toEqual([0.1, 0.02])
-  // What is left out of these, the SDK would gather by its own default.
+  // The SDK would gather by default any kind left out here.
   expect(dataCollection()).toEqual({
     ...Object.fromEntries(
       ['userInfo', 'cookies', 'httpHeaders', 'urlQueryParams', 'databaseQueryData', 'queues'].map((name) => [

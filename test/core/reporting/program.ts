@@ -93,7 +93,7 @@ await sdk.startSpan(
     )
   },
 )
-// What nobody asked for must not leave either.
+// Items that nobody asked for must not leave either.
 sdk.captureCheckIn({ monitorSlug: 'canary-monitor', status: 'ok' })
 sdk.captureFeedback({ message: 'canary-feedback', email: 'canary@example.com' })
 sdk.captureEvent({

@@ -26,7 +26,7 @@ function withoutSdk(fault: Error): void {
   })
   onTestFinished(() => {
     hooks.deregister()
-    // What could not be loaded would not be tried again.
+    // A failed import would be cached and not tried again.
     vi.resetModules()
   })
 }

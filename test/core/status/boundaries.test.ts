@@ -55,7 +55,7 @@ test.each([
   expect(second.observations).toMatchObject([{ probe: WHOLE }, { probe: 'store', state: 'failing' }])
   for (const one of second.observations) {
     expect(one.credit).toEqual(credit)
-    // What fails answers nothing, however long that took.
+    // A failing probe has no latency, however long it took.
     expect(one.latencyMs).toBeUndefined()
   }
 })
@@ -259,7 +259,7 @@ test('probes of the same name failing in several services are one incident of th
   ])
   expect(join({ beganAt: NOW - 27 * MINUTE + 1 }).map(({ service }) => service)).toEqual(['api', 'web'])
   expect(join({ state: 'degraded' })).toMatchObject([{ state: 'degraded', beganAt: NOW - HOUR_MS }])
-  // Of one service, two incidents are two.
+  // Two incidents of one service count as two.
   expect(told(first, incident('web', 'mail', { beganAt: NOW - 29 * MINUTE }))).toHaveLength(2)
 })
 

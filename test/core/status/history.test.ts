@@ -385,7 +385,7 @@ test('of a probe that flaps the newest 200 incidents are kept', async () => {
   const kept = async () =>
     (await history.read(START + DAY_MS)).incidents.map(({ beganAt }) => (beganAt - START) / MINUTE_MS)
   expect(await kept()).toHaveLength(201)
-  // What is too much goes once an hour.
+  // Surplus entries are deleted once an hour.
   await history.record({ at: START + DAY_MS, builds: {}, observations: [] })
   expect((await kept()).toSorted((a, b) => a - b).slice(0, 2)).toEqual([2, 4])
   expect(await kept()).toHaveLength(200)

@@ -194,7 +194,7 @@ test('a store without a record begins with that of the first machine, and no oth
   expect(await a.page()).toEqual(before)
   await b.look('degraded')
   const { days, allDays } = await b.mail()
-  // What the second machine saw while it was cut off was looked at, but its time is counted already.
+  // The second machine's results from the time it was cut off are kept, but their time is counted already.
   expect(days.slice(-2)).toEqual(['failing', 'failing'])
   expect(allDays.ms).toMatchObject({ ok: 3 * MINUTE_MS, failing: 0 })
   expect(await a.shown()).toEqual(await b.shown())

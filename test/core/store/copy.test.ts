@@ -262,7 +262,7 @@ test('the way back into a file leaves an existing file as it is, and is refused 
     stderr: expect.stringMatching(/the database is in use by another process: stop the daemon/),
   })
   await daemon.close()
-  // What the file cannot hold: nothing of it may stay.
+  // A column that the file cannot hold: nothing of the copy may stay.
   await query(`ALTER TABLE platformctl.pace ADD COLUMN later text`)
   expect(await back('sqlite:new.sqlite')).toMatchObject({
     code: 1,

@@ -195,7 +195,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const asleep = { lessons: 0, dueAt: undefined, nextAttemptAt: undefined }
     expect(states).toEqual([woken, woken, woken, asleep, { ...asleep, lessons: 0 }, asleep])
     await notices.publish({ ...notice, subject: 'wheel' })
-    // Those that are woken have theirs still to come.
+    // The subscriptions woken before have not sent that notice yet, so only one is left to wake.
     expect(await wake(10)).toBe(1)
     expect(await course.findById('later')).toMatchObject({ lessons: 1, nextAttemptAt: 50 })
     const claims = await course.claimDue({

@@ -234,7 +234,7 @@ test('verify finds a damaged page', async () => {
   const { maintenance, file } = await stored()
   await maintenance.close()
   const database = new Database(file, { readonly: true })
-  // Of every table and index but the list of them, without which nothing can be asked.
+  // Pages of every table and index except SQLite's own list of them, without which no query works.
   const pages = database
     .prepare(`SELECT pageno FROM dbstat WHERE name <> 'sqlite_schema'`)
     .pluck()
@@ -256,7 +256,7 @@ test('verify finds a damaged page', async () => {
 test('a migration killed at any of its statements is whole or absent, and runs again', async () => {
   const folder = await emptyFolder()
   const statements = MIGRATIONS.flatMap(statementsOf).length
-  // What a store of each version holds when nothing went wrong.
+  // The content of a sound store of each version.
   const whole = MIGRATIONS.reduce(
     ({ database, counts }, step) => {
       database.exec(step)

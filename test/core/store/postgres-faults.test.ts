@@ -36,7 +36,7 @@ test('connections that go silent cost one time limit, and are replaced by new on
   relay.silence('present')
   await expect(pool.query('SELECT 1')).rejects.toThrow('the server did not answer in time')
   expect((await some()).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'))
-  // Those that nobody can say goodbye to are closed without one.
+  // Broken connections are closed without a goodbye.
   await expect.poll(() => relay.open()).toBeLessThanOrEqual(4)
 })
 

@@ -92,7 +92,7 @@ test('a restore of an older backup forgets no suppression and no removal, and do
   const ended = await store.course.findById('id-ada')
   await store.close()
 
-  // What a restore replaces is kept under the second at which it was replaced.
+  // A restore keeps the replaced file under the second at which it was replaced.
   for (const now of [NOW + 1000, NOW + 2000]) {
     const { replayed } = await restoreStore({ kind: 'sqlite', file }, { from, force: true, now })
     expect(replayed).toEqual({ suppressed: 2, released: 1, unsubscribed: 0, undone: 0, erased: 1 })

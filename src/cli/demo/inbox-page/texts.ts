@@ -1,4 +1,4 @@
-/** What the inbox says; `{n}` and the like are filled in by the page. */
+/** Texts of the inbox; the page fills in `{n}` and the like. */
 export const INBOX_TEXTS = {
   title: 'Inbox · platformctl demo',
   heading: 'Inbox',

@@ -11,7 +11,7 @@ export interface LocalLimiter extends RateLimiter {
   take(policy: Policy, client: string): RateLimitDecision
   /** Undoes one `take`. */
   giveBack(policy: Policy, client: string): void
-  /** What `take` would say, without counting. */
+  /** The decision that `take` would give, without counting. */
   look(policy: Policy, client: string): RateLimitDecision
   /** How many clients are remembered. */
   size(): number

@@ -1,4 +1,4 @@
-/** What one reader of env files makes of a text. */
+/** The result of one env-file reader for a text. */
 export interface DialectResult {
   readonly values: ReadonlyMap<string, string>
   /** This reader refuses the whole file. */

@@ -41,9 +41,9 @@ export interface CompileInput {
   readonly file: string
   readonly source: string
   readonly layout: string
-  /** Of the template, as a language tag; English when left out. */
+  /** Language tag of the template; English when left out. */
   readonly language?: string | undefined
-  /** What the platform fills in: the template has exactly these slots. Undefined: any. */
+  /** Slots that the platform fills in: the template must have exactly these. Undefined: any. */
   readonly slots?: Readonly<Record<string, Slot['type']>>
 }
 

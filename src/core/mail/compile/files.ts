@@ -15,12 +15,12 @@ export interface TemplateFiles {
   /** Absolute: where the template is, and where its layout is. */
   readonly folder: string
   readonly layoutFolder: string
-  /** Of the template; undefined is English. */
+  /** Language tag of the template; undefined is English. */
   readonly language?: string | undefined
   readonly brand?: MailBrand | undefined
 }
 
-/** What templates are made from. */
+/** Inputs for compiling templates. */
 export type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 
 /** The template comes from the first folder that has it, the layout from the first that has one. */

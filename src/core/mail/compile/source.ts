@@ -13,7 +13,7 @@ export interface TemplateSource {
   readonly action: { readonly label: string; readonly url: string } | undefined
   /** Why the reader gets this mail; undefined for the engine's own sentence. */
   readonly because: string | undefined
-  /** What the unsubscribe link of a lesson says; undefined for the engine's own word. */
+  /** Text of a lesson's unsubscribe link; undefined for the engine's own. */
   readonly unsubscribe: string | undefined
   /** Markdown, or the content of one `mj-column` when the file's name ends in `.mjml`. */
   readonly body: string

@@ -1,4 +1,6 @@
-/** What a provider or a receiving mail server says about one message to one recipient (CONTRACT §12). */
+/**
+ * Kinds of report that a provider or a receiving mail server gives about one message to one recipient (CONTRACT §12).
+ */
 export const FEEDBACK_KINDS = [
   'hard-bounce',
   'soft-bounce',
@@ -23,7 +25,7 @@ export interface FeedbackEvent {
   readonly reason: string
 }
 
-/** What one webhook or one message came to. `ignored` counts what is valid but says nothing about a recipient. */
+/** The events in one webhook or one message. `ignored` counts valid items that say nothing about a recipient. */
 export interface Feedback {
   readonly events: readonly FeedbackEvent[]
   readonly ignored: number

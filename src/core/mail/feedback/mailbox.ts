@@ -15,7 +15,7 @@ export interface Suppression {
   readonly reason: string
 }
 
-/** What is known of the mailbox behind an address; an address without news has no record. */
+/** Stored state of the mailbox behind an address; an address without feedback has no record. */
 export interface MailboxRecord {
   /** Compares addresses; see `parseAddress`. */
   readonly identity: string
@@ -37,7 +37,7 @@ export function newMailbox(identity: string): MailboxRecord {
   return { identity, ...NO_SOFT_BOUNCES, deliveredAt: undefined, suppression: undefined }
 }
 
-/** What an event does to the subscriptions of its address. */
+/** The effect of an event on the subscriptions of its address. */
 export type SubscriptionEffect = 'none' | 'unsubscribe' | 'end-dead' | 'end-suppressed' | 'release'
 
 export interface ChangedMailbox {

@@ -2,12 +2,12 @@ import PostalMime, { type Email } from 'postal-mime'
 import type { FeedbackKind } from './event.ts'
 import { bounceKind, bounceReason, enhancedCode } from './status.ts'
 
-/** What a delivery status notification or an abuse report says about one recipient. */
+/** One recipient's part of a delivery status notification or an abuse report. */
 export interface ReportedMessage {
   readonly kind: FeedbackKind
   /** The recipient as the report spells it; undefined where it is left out or redacted. */
   readonly address: string | undefined
-  /** Of the message that it is about, without angle brackets. */
+  /** Message-ID of the message reported, without angle brackets. */
   readonly messageId: string | undefined
   readonly reason: string
 }
@@ -128,7 +128,7 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
       ? { kind: 'ignored', reason: 'it is an automatic reply' }
       : { kind: 'not-understood', reason: 'it is neither a delivery status nor an abuse report' }
   if (TEMPORARY.test(subject)) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
-  // What follows the notice is the returned message, whose text may hold anything.
+  // The returned message follows the notice; its text may hold anything.
   const notice =
     text.split(/^(?:-{2,} ?(?:this is a copy|original message|below this line)|-{3,} )/im)[0] ?? ''
   const code = enhancedCode(notice)

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../durations.ts'
 import { dayNameOf, type MailDayCount } from './sending.ts'
 
-/** What was sent on one day, in UTC, and what was reported on it. */
+/** Mails sent and feedback received on one UTC day. */
 export interface DayOfMail {
   /** `2026-11-22` */
   readonly day: string

@@ -29,7 +29,7 @@ export interface MailboxChange {
   /** UTC milliseconds at which it happened. */
   readonly at: number
   readonly reason: string
-  /** What the histories of the address's subscriptions record; undefined: nothing. */
+  /** Entry for the histories of the address's subscriptions; undefined if nothing is recorded. */
   readonly entry:
     | { readonly kind: MailboxEventKind; readonly source: string; readonly messageId: string | undefined }
     | undefined

@@ -19,7 +19,7 @@ export interface SuppressionList {
   readonly wasSent: (input: { readonly identity: string; readonly messageId: string }) => Promise<boolean>
 }
 
-/** Who changes the list, and when. */
+/** Author and time of a change to the list. */
 export interface ListChange {
   readonly operator: Operator
   readonly clock: Pick<Clock, 'now'>

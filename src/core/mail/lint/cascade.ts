@@ -19,8 +19,8 @@ const INLINE = 1_000_000
 const IMPORTANT = 10_000_000
 
 /**
- * What the style sheets and attributes of a mail declare for each element in one colour scheme: type, class, id and
- * nesting, `!important` and order, as far as a mail's style sheet goes. No box is laid out.
+ * The styles that a mail's style sheets and attributes declare for each element in one color scheme: type, class, id
+ * and nesting, `!important` and order, as far as a mail's style sheet goes. Computes no layout.
  */
 export function cascade(document: Document, scheme: Scheme): Styles {
   const known = computed[scheme].get(document)

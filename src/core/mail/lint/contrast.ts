@@ -5,7 +5,7 @@ import { cascade, elements, type Scheme } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import { lintFinding } from './rules.ts'
 
-/** What a browser paints where a mail says nothing (HTML §15.3, `color-scheme`). */
+/** A browser's default colors (HTML §15.3, `color-scheme`). */
 const CANVAS: Record<Scheme, { ink: Colour; ground: Colour; link: Colour }> = {
   light: { ink: [0, 0, 0, 1], ground: [255, 255, 255, 1], link: [0, 0, 238, 1] },
   dark: { ink: [255, 255, 255, 1], ground: [18, 18, 18, 1], link: [158, 158, 255, 1] },

@@ -15,7 +15,7 @@ import { lintFinding } from './rules.ts'
 import { checkStructure } from './structure.ts'
 import { checkSupport } from './support.ts'
 
-/** What `email lint` says of one mail. Sizes are of the mail filled with its samples. */
+/** Result of `email lint` for one mail. Sizes are of the mail filled with its samples. */
 export interface LintedSummary {
   readonly name: string
   readonly subject: string
@@ -107,7 +107,7 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
       const { name } = definition
       const missing = languages.filter((language) => !names.has(translationName(language, name)))
       if (missing.length === 0) return []
-      // That a file cannot be read is a finding of its own.
+      // An unreadable file is a finding of its own.
       const files = await readTemplateFiles(set, definition).catch(() => undefined)
       if (files === undefined) return []
       const { file, folder } = files
@@ -123,7 +123,7 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
   return (await Promise.all(findings)).flat()
 }
 
-/** What the engine itself says to readers, where it does not speak the language of the platform. */
+/** A finding if the platform has a language that the engine has no texts in. */
 function unspokenLanguage(language: string): readonly Finding[] {
   const [own, its] = [language, messagesOf(language).language].map(languageName)
   if (own === its) return []

@@ -3,7 +3,7 @@ import { cascade, elements, textOf } from './cascade.ts'
 import type { LintedMail } from './mail.ts'
 import { type LintRule, lintFinding } from './rules.ts'
 
-/** What every HTML stays within (a mail on a phone is paid for by the byte). */
+/** Size limit of a mail's HTML: on a phone, readers pay by the byte. */
 const HTML_BYTES = 40 * 1024
 const SUBJECT_CHARACTERS = 60
 const PREHEADER_CHARACTERS = 100

@@ -2,7 +2,7 @@ import { asciiAddress, type Mailbox } from '../../address.ts'
 import { type Encoding, encodedFill, type Piece } from '../encoding.ts'
 import type { Message } from '../transport.ts'
 
-/** What a JSON string may hold as it is (RFC 8259 §7), of ASCII. */
+/** ASCII characters that a JSON string may hold unescaped (RFC 8259 §7). */
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 const WIDE = /[\u0080-\uffff]/g
 

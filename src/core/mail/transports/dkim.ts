@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import DKIM from 'nodemailer/lib/dkim'
 
-/** What is signed beside what RFC 6376 §5.4.1 names: the fields by which a mail program unsubscribes (RFC 8058 §4). */
+/** Header fields to sign: those of RFC 6376 §5.4.1, and the fields for unsubscribing (RFC 8058 §4). */
 const SIGNED =
   'From:Reply-To:Subject:Date:Message-ID:To:MIME-Version:Content-Type:Auto-Submitted:Feedback-ID:List-Id:List-Unsubscribe:List-Unsubscribe-Post'
 

@@ -69,7 +69,7 @@ async function createTables(pool: Pool, table: string): Promise<void> {
     await connection.query(
       `CREATE TABLE ${named(table, '_bytes')} (day integer, slot integer, bytes bigint NOT NULL, PRIMARY KEY (day, slot))`,
     )
-    // What an earlier build stored is counted once, when the table of counts is made.
+    // Events stored by an earlier build are counted once, when the table of counts is created.
     await connection.query(`
       INSERT INTO ${named(table, '_bytes')}
         SELECT received_at / ${DAY_MS}, 0, sum(octet_length(counts::text) + octet_length(events::text)) FROM ${named(table)} GROUP BY 1`)

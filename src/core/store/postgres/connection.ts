@@ -17,7 +17,7 @@ import {
   SilentServerError,
 } from './faults.ts'
 
-/** What a query runs on: the pool, or the one connection of a transaction. */
+/** Runs queries: the pool, or the one connection of a transaction. */
 export interface Queryable {
   query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<pg.QueryResult<R>>
 }

@@ -549,7 +549,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         ])
         let related = 0
         for (const table of ['organisation_invite', 'login_request']) {
-          // Which letters it can make small depends on the database's locale.
+          // The letters that it can lower-case depend on the database's locale.
           const { rows } = await on.query<{ id: string; address: string }>(
             `SELECT id, address FROM platformctl.${table} WHERE lower(address) = ANY ($1) OR address ~ '[^ -~]'`,
             [spellings],

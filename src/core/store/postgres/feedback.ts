@@ -26,7 +26,7 @@ const END = `
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
 
-/** What providers and mail servers said back, on PostgreSQL: a fixed number of statements, however many changes. */
+/** Feedback from providers and mail servers, on PostgreSQL: a fixed number of statements, however many changes. */
 export function postgresFeedback(pool: Pool): FeedbackStore {
   const statement = statements(pool)
   return {

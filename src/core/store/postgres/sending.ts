@@ -47,7 +47,7 @@ interface State {
   readonly sums: Readonly<Record<string, number>> | null
 }
 
-/** What all dispatchers of a PostgreSQL share about sending. */
+/** Sending state shared by all dispatchers of a PostgreSQL store. */
 export function postgresSending(pool: Pool): SendingStore {
   const statement = statements(pool)
   const pauseOf = (row: Pick<State, 'paused_at' | 'reason'> | undefined): Pause | undefined =>

@@ -73,7 +73,10 @@ async function held(pool: Pool): Promise<CopySource> {
   }
 }
 
-/** What a daemon writes after the copy would be lost. Behind a pooler of connections it may not be seen. */
+/**
+ * Fails if a daemon uses the store, because its writes after the copy would be lost. Cannot see daemons behind a
+ * connection pooler.
+ */
 async function assertUnused(pool: Pool): Promise<void> {
   for (let look = 1; ; look += 1) {
     const { rows } = await pool.query<{ others: number }>(

@@ -26,7 +26,8 @@ export function sqliteDirectory(database: SqliteDatabase, guarded: Guarded): Dir
   const exam = database.prepare(
     'SELECT exam, score_percent, url FROM exam_attempt WHERE id = ? AND subject = ? AND passed_at IS NOT NULL',
   )
-  // Rows come as unknown; the STRICT tables make them what the casts below say.
+  // The driver types rows as unknown. Casting them is safe: STRICT tables enforce the column types, and each statement
+  // names its columns.
   return {
     findInvite: ({ id, admin }) =>
       run(() => {

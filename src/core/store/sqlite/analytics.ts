@@ -59,7 +59,7 @@ export function createTables(database: SqliteDatabase, table: string): void {
   `)
   const counted = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = ?`).get(`${table}_bytes`)
   if (counted !== undefined) return
-  // What an earlier build stored is counted once, when the table of counts is made.
+  // Events stored by an earlier build are counted once, when the table of counts is created.
   database.exec(`
     CREATE TABLE "${table}_bytes" (day INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;
     INSERT INTO "${table}_bytes"

@@ -30,7 +30,7 @@ export function listAudit(database: SqliteDatabase, limit: number): readonly Aud
       'SELECT id, at, action, who, place, subject, details FROM audit ORDER BY at DESC, id DESC LIMIT ?',
     )
     .all(limit)
-  // STRICT tables and the columns above make them rows.
+  // Safe to cast: the table is STRICT, so SQLite enforces the types of the columns selected above.
   return (rows as AuditRow[]).map(auditEntryOf)
 }
 

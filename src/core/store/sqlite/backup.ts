@@ -46,7 +46,7 @@ export async function backup(
     database.prepare('VACUUM INTO ?').run(image)
     const { version, counts } = checkImage(image, holds)
     const { image: hash, written } = await pack(image, packed, { packing, recipients })
-    // What is encrypted can be read back by its recipients only: then the bytes are compared.
+    // Only its recipients can read an encrypted backup: then the bytes are compared.
     const same =
       recipients.length > 0 ? (await hashOf(packed)) === written : (await unpack(packed, undefined)) === hash
     if (!same)
@@ -102,7 +102,7 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** What SQLite says of damaged pages as a sentence; any other error as it is. */
+/** Turns SQLite's error about damaged pages into a sentence; leaves any other error as it is. */
 export function explainDamage(file: string, error: unknown): unknown {
   if (!/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return error
   return new StoreMaintenanceError(

@@ -59,7 +59,7 @@ export function openDatabase(input: {
   const database = connect(input)
   try {
     asOpening(input.file, () => {
-      // What an earlier process left in the log may not be on the disk: written and confirmed anew before commits go on top.
+      // An earlier process's log may not be on the disk yet: rewrite and confirm it before new commits follow it.
       confirmLog(database)
       migrate(database, input.file, input.migrations)
     })
@@ -104,7 +104,7 @@ export function connect({
       if (fresh) database.pragma(`application_id = ${APPLICATION_ID}`)
       database.pragma(`synchronous = ${synchronous}`)
       database.pragma('foreign_keys = ON')
-      // What is deleted is overwritten: an erasure must hold.
+      // Overwrite deleted data, so that an erasure is final.
       database.pragma('secure_delete = ON')
       database.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
       return database
@@ -115,7 +115,7 @@ export function connect({
   }
 }
 
-/** What SQLite says while a file is opened becomes one sentence with the fix. */
+/** Turns an SQLite error while opening a file into one sentence with the fix. */
 function asOpening<T>(file: string, work: () => T): T {
   try {
     return work()

@@ -26,7 +26,7 @@ export function sqliteHistory(database: SqliteDatabase): {
       insert.run(historyRow(subscription, entry))
       if (mayExceed(entry)) bound.run({ subscription })
     },
-    // STRICT tables and the columns above make them rows.
+    // Safe to cast: the table is STRICT, so SQLite enforces the types of the columns that the statement selects.
     of: (subscription) => (select.all(subscription) as HistoryRow[]).map(pastEntry),
   }
 }

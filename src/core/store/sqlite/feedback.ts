@@ -15,7 +15,7 @@ const ROWS_A_STEP = 500
 /** Where a list of suppressed addresses starts: before every address. */
 const FIRST = { at: Number.MIN_SAFE_INTEGER, identity: '' }
 
-/** What providers and mail servers said back, on SQLite. */
+/** Feedback from providers and mail servers, on SQLite. */
 export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journal: Journal): FeedbackStore {
   const history = sqliteHistory(database)
   const addCounts = sqliteCounts(database)
@@ -43,7 +43,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
       `DELETE FROM feedback_event WHERE key IN (SELECT key FROM feedback_event WHERE received_at < ? LIMIT ${ROWS_A_STEP})`,
     ),
   }
-  // STRICT tables and the columns above make what is read rows of these types.
+  // Casts are safe: the tables are STRICT, so SQLite enforces the types of the columns selected above.
   const find = (identity: string) => {
     const row = sql.find.get(identity) as MailboxRow | undefined
     return row && mailboxOf(row)

@@ -80,7 +80,7 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
       }),
     close: async (input) => guarded(() => void sql.close.run(input)),
     acknowledge: async (input) => guarded(() => sql.acknowledge.run(input).changes === 1),
-    // The columns of the STRICT tables make them these rows, here and below.
+    // Casts here and below are safe: the tables are STRICT, so SQLite enforces the types of the columns selected.
     list: async (limit) => guarded(() => (sql.list.all(limit) as IncidentRow[]).map(incidentOf)),
     claim: async (input) => guarded(() => sql.claim.get(input) as number | undefined),
     settle: async ({ reason, ...input }) =>

@@ -16,9 +16,9 @@ import type { Suppression } from '../../mail/feedback/mailbox.ts'
 import type { ErasedRows } from './erase.ts'
 
 /**
- * What must outlive a restore: a backup is older than the unsubscribes, suppressions and erasures that came after it.
- * One JSON line each, with random ids and keyed hashes. Only suppressions name an address, because the backup may not
- * know it; an erasure takes those lines out.
+ * Entry of the journal of changes that must survive a restore: a backup is older than the unsubscribes, suppressions
+ * and erasures that came after it. One JSON line each, with random ids and keyed hashes. Only suppressions name an
+ * address, because the backup may not know it; an erasure removes those lines.
  */
 export type JournalEntry =
   | {

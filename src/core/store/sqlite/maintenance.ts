@@ -98,7 +98,7 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   }
 }
 
-/** What a damaged file cannot give is refused in a sentence; only `verify` looks further. */
+/** Refuses work on a damaged file with a sentence; only `verify` reads further. */
 async function sound<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -124,7 +124,10 @@ export function openSqlite(
   }
 }
 
-/** What a growing store needs next: a disk without it is full, even while rows can still be changed in place. */
+/**
+ * Free space that a growing store needs: with less, the disk counts as full, even while rows can still be changed in
+ * place.
+ */
 const LEAST_FREE_BYTES = 256 * 1024
 const GROWTH_BYTES = 64 * 1024
 

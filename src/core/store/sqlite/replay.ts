@@ -6,7 +6,7 @@ import { sqliteCourse } from './course.ts'
 import { sqliteFeedback } from './feedback.ts'
 import { type JournalEntry, openJournal } from './journal.ts'
 
-/** What a journal changed in a store that was older than it. */
+/** Changes that a journal made in an older store. */
 export interface Replayed {
   readonly unsubscribed: number
   readonly undone: number
@@ -32,7 +32,7 @@ export async function replay(database: SqliteDatabase, entries: readonly Journal
   const course = sqliteCourse(
     database,
     (work) => work(),
-    // Nothing is claimed here.
+    // A replay claims nothing.
     () => 0,
   )
   const state = database.prepare('SELECT state FROM subscription WHERE id = ?').pluck()

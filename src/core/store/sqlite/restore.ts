@@ -20,7 +20,7 @@ export interface RestoreResult {
   readonly counts: Readonly<Record<string, number>>
   /** Rows that break an invariant of the course: restored as they were. */
   readonly faults: readonly string[]
-  /** What the journal beside the store brought back that the backup did not know. */
+  /** Changes from the journal beside the store that the backup did not have. */
   readonly replayed: Replayed
   /** Where the store that was replaced is now; undefined when there was none. */
   readonly kept: string | undefined
@@ -134,7 +134,7 @@ interface Owner {
   readonly gid: number
 }
 
-/** Whose the store is, or where there is none yet, whose its folder is: the daemon's user. */
+/** Owner of the store, or of its folder if there is no store yet: the daemon's user. */
 function ownerOf(to: string): Owner {
   return statSync(existsSync(to) ? to : path.dirname(to))
 }
@@ -228,7 +228,7 @@ function damaged(from: string, error: unknown): unknown {
 function replace({ image, to, kept }: { image: string; to: string; kept: string }): void {
   const old = existsSync(to) ? holdAlone(to) : undefined
   try {
-    // What is left of a log would be replayed into the new file.
+    // SQLite would replay a leftover log into the new file.
     for (const end of ['-wal', '-shm'])
       if (existsSync(`${to}${end}`)) renameSync(`${to}${end}`, `${kept}${end}`)
     if (existsSync(to)) keep(to, kept)

@@ -33,7 +33,7 @@ export function sqliteCounts(database: SqliteDatabase): (counts: readonly MailCo
   }
 }
 
-/** What all dispatchers of an SQLite store share about sending. */
+/** Sending state shared by all dispatchers of an SQLite store. */
 export function sqliteSending(
   database: SqliteDatabase,
   guarded: Guarded,

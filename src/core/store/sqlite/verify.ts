@@ -66,7 +66,7 @@ function* subscriptions(database: SqliteDatabase): Generator<StoredSubscription>
     FROM subscription WHERE id > ? ORDER BY id LIMIT ${PAGE}`)
   let after = ''
   for (;;) {
-    // STRICT tables and the columns above make them these.
+    // Safe to cast: the table is STRICT, so SQLite enforces the types of the columns selected above.
     const rows = page.all(after) as StoredSubscription[]
     yield* rows
     const last = rows.at(-1)

@@ -90,7 +90,7 @@ function dayName(now: number, daysAgo: number): string {
   return new Date(now - daysAgo * DAY_MS).toISOString().slice(0, 10)
 }
 
-/** What the shapes mean, drawn by the same strokes. */
+/** Legend of the shapes, drawn with the same strokes. */
 export function legend({ status }: Messages): string {
   const one = (state: DayState) =>
     `<li><svg class="bars" viewBox="0 0 7 24" aria-hidden="true">${strokes(state, 'h8', `key-${state}`)}</svg> ${state === 'none' ? status.noData : status.days[state]}</li>`

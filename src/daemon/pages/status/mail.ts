@@ -5,7 +5,7 @@ import { escapeHtml } from '../../../core/mail/render.ts'
 import type { Messages } from '../../../core/messages/en.ts'
 import { moment } from './format.ts'
 
-/** What was sent and reported lately, for operators. */
+/** Recent mail and feedback, for operators. */
 export interface MailReport {
   /** Oldest first; the last is today. */
   readonly days: readonly DayOfMail[]

@@ -19,7 +19,7 @@ import { responseTimes } from './times.ts'
 export interface StatusPageInput {
   readonly frame: Frame
   readonly labels: Labels
-  /** What the course is, in HTML of ours; undefined without a course. */
+  /** Description of the course, in our own HTML; undefined without a course. */
   readonly invitation: string | undefined
   /** The form that subscribes to the course; undefined where nobody can. */
   readonly signUp: string | undefined
@@ -29,9 +29,9 @@ export interface StatusPageInput {
   readonly recorded: 'file' | 'memory' | 'none'
   /** UTC milliseconds; what is recorded before is sample data. */
   readonly sampleUntil: number | undefined
-  /** What visitors miss because it is not configured: a sentence each. */
+  /** Features that visitors miss because they are not configured: a sentence each. */
   readonly off: readonly string[]
-  /** What is not configured, and what that means for operators. */
+  /** Groups and probes that are not configured, with the consequence for operators. */
   readonly notConfigured: readonly { readonly name: string; readonly means: string }[]
   /** Reasons and addresses, for requests with the health token. */
   readonly details:
@@ -250,7 +250,7 @@ export function incidentId({ service, probe, beganAt }: RootIncident): string {
   return `incident-${service}-${probe}-${beganAt / 1000}`
 }
 
-/** What an incident is called, and who else felt it; plain text. */
+/** Name of an incident and of others affected by it; plain text. */
 export function incidentName(
   { service, probe, feltBy }: RootIncident,
   labels: Labels,

@@ -1,4 +1,4 @@
-/** Of the status page alone; the colours of the states are the frame's. */
+/** Style of the status page alone; the colors of the states are the frame's. */
 export const STATUS_STYLE = `
 :root { --none: #b9b6ad; --wash: #f7f6f3; }
 @media (prefers-color-scheme: dark) { :root { --none: #5a606e; --wash: #232833; } }

@@ -166,7 +166,7 @@ test('a burst of bounces stops a dispatch that is under way within 60 seconds', 
   const reports: { readonly at: number; readonly address: string }[] = []
   let trippedAt: number | undefined
   let lastSentAt = 0
-  /** What the provider has reported until now arrives in one webhook. */
+  /** Delivers all pending reports of the provider in one webhook. */
   async function hear() {
     const due = reports.filter(({ at }) => at <= elapsed)
     if (due.length === 0) return
