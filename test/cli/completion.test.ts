@@ -51,9 +51,12 @@ test('zsh and fish name every command with its summary', async () => {
   }
 })
 
-test.each(['cmd', 'tcsh'])('rejects the shell %s and lists the supported ones, without a guess', async (shell) => {
-  const { context, stdout, stderr } = testContext()
-  expect(await runProgram(['completion', shell], context)).toBe(2)
-  expect(stderr()).toContain(`unknown shell '${shell}'. Choose one of bash, zsh, fish.`)
-  expect(stdout()).toBe('')
-})
+test.each(['cmd', 'tcsh'])(
+  'rejects the shell %s and lists the supported ones, without a guess',
+  async (shell) => {
+    const { context, stdout, stderr } = testContext()
+    expect(await runProgram(['completion', shell], context)).toBe(2)
+    expect(stderr()).toContain(`unknown shell '${shell}'. Choose one of bash, zsh, fish.`)
+    expect(stdout()).toBe('')
+  },
+)
