@@ -33,7 +33,7 @@ const project = (
 /** Tests that look at their whole process get one of their own: what it holds open, or when nothing in it is left to do. */
 const ALONE = [
   'test/core/reporting/sdk.test.ts',
-  'test/core/course/{lease,leases,limits,marker,slow-provider}.test.ts',
+  'test/core/course/{feed,lease,leases,limits,marker,slow-provider}.test.ts',
   'test/daemon/leaves-nothing.test.ts',
 ]
 

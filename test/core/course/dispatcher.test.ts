@@ -223,3 +223,12 @@ test('lessons that were claimed and had no turn yet are given back when the call
   expect(result).toMatchObject({ sent: 0, reason: 'refused', remaining: people - result.failed })
   expect(handed.size).toBeLessThanOrEqual(50)
 })
+
+test('a lesson whose subscriber leaves between its claim and its turn is not handed over', async () => {
+  const it = await courseWith(1, { kind: 'memory' })
+  const turn = () => it.store.course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
+  const result = await it.open(it.store.course, { more: { turn } }).dispatch({ limit: 10 })
+  expect(result).toEqual({ ...nothing, limit: 10, remaining: 0 })
+  expect(it.messages).toEqual([])
+  expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed', sentDays: [] })
+})

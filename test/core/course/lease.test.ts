@@ -77,3 +77,43 @@ test('a store that cannot be reached is asked again every five seconds, and the 
   expect(kept).toEqual([50, 55, 60, 65, 70, 75].map((at) => at * SECOND))
   expect(expiredAt()).toBe(80 * SECOND)
 })
+
+test('a message that has ended is not held any longer, and the last of all that are held says so once', async () => {
+  const time = virtualTime(0)
+  const kept: (readonly Claim[])[] = []
+  let ended = 0
+  const lease = createLease({
+    timer: time.clock,
+    since: 0,
+    claims: 2,
+    onEnded: () => {
+      ended += 1
+    },
+    patienceMs: 600 * SECOND,
+    keep: async (claims) => void kept.push(claims),
+  })
+  const other = { subscription: 'bob' } as Claim
+  for (const claim of [CLAIM, other]) lease.begin(claim)
+  lease.end(CLAIM)
+  expect(ended).toBe(0)
+  time.after(50 * SECOND, () => {})
+  await time.passUntil(50 * SECOND, () => false)
+  expect(kept).toEqual([[other]])
+  lease.end(other)
+  expect(ended).toBe(1)
+  lease.cancel()
+  // Nothing is left that could be held: no timer keeps the process waiting.
+  await time.passUntil(1000 * SECOND, () => false)
+  expect([kept.length, lease.signal.aborted]).toEqual([1, false])
+})
+
+test('hundreds of messages listen to the end of one lease without a warning', async () => {
+  const warnings: Error[] = []
+  const listen = (warning: Error) => void warnings.push(warning)
+  process.on('warning', listen)
+  const { lease } = leaseOf()
+  for (let n = 0; n < 500; n += 1) lease.signal.addEventListener('abort', () => {})
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', listen)
+  expect(warnings).toEqual([])
+})

@@ -88,6 +88,43 @@ test('the fifth equal refusal in a row stops a call; four, another reason or a m
   expect(refusals.stop).toBe('5 refusals in a row: never')
   await Promise.resolve()
   expect(verdicts.slice(8)).toEqual(Array(5).fill('run'))
+  // Whatever is refused after that is about us too, and the first reason stays.
+  refuse('other', 1)
+  refuse('never', 5)
+  await Promise.resolve()
+  expect(verdicts.slice(13)).toEqual(Array(6).fill('run'))
+  expect(refusals.stop).toBe('5 refusals in a row: never')
+})
+
+test('a refusal is about its message only once a message that was handed over after it is taken', async () => {
+  const refusals = createRefusals()
+  const before = refusals.handOver()
+  const own = refusals.handOver()
+  const verdict: string[] = []
+  void refusals.refused({ reason: 'no', unclear: 'run' }).then((about) => verdict.push(about))
+  for (const number of [before, own]) refusals.accepted(number)
+  await Promise.resolve()
+  expect(verdict).toEqual([])
+  refusals.accepted(refusals.handOver())
+  await Promise.resolve()
+  expect(verdict).toEqual(['message'])
+})
+
+test('at the end of a call each refusal that is still unclear is taken for what its transport says', async () => {
+  const refusals = createRefusals()
+  const verdicts = (['message', 'run'] as const).map((unclear) =>
+    refusals.refused({ reason: unclear, unclear }),
+  )
+  refusals.end()
+  expect(await Promise.all(verdicts)).toEqual(['message', 'run'])
+})
+
+test('five faults of ours in a row stop a call as five refusals do', () => {
+  const refusals = createRefusals()
+  for (let n = 0; n < 4; n += 1) refusals.failed('no slot')
+  expect(refusals.stop).toBeUndefined()
+  refusals.failed('no slot')
+  expect(refusals.stop).toBe('5 refusals in a row: no slot')
 })
 
 test('as many messages are out at once as the transport has lines, and no more', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createMarker } from '../../../src/core/course/marker.ts'
-import type { Settlement } from '../../../src/core/course/store.ts'
+import type { Claim, Settlement } from '../../../src/core/course/store.ts'
 import { PlatformError } from '../../../src/core/errors.ts'
 import { virtualTime } from '../../simulation/virtual-time.ts'
 import { during } from '../../support/virtual-work.ts'
@@ -8,8 +8,7 @@ import { during } from '../../support/virtual-work.ts'
 /** A marker hands outcomes on without a look at them. */
 const OUTCOME = {} as Settlement
 
-function markerOver(settle: () => Promise<void>) {
-  const time = virtualTime(0)
+function markerOver(settle: () => Promise<void>, time = virtualTime(0)) {
   const commits: { readonly at: number; readonly size: number }[] = []
   const marker = createMarker(
     {
@@ -87,5 +86,70 @@ test.each([
 ])('%s is not asked again', async (_, fault) => {
   const { time, commits, mark } = markerOver(() => Promise.reject(fault))
   await expect(during(time, mark(OUTCOME, 90_000))).rejects.toBe(fault)
+  await time.passUntil(5000, () => false)
   expect(commits).toHaveLength(1)
+})
+
+test.each([
+  [0, 3],
+  [1, 6],
+  [2, 12],
+  [3, 12],
+])('after a commit that took %i ms, outcomes wait %i ms for others', async (tookMs, waitMs) => {
+  const time = virtualTime(0)
+  const { commits, mark } = markerOver(() => time.clock.sleep(tookMs), time)
+  await during(time, mark(OUTCOME, 90_000))
+  const marked = time.elapsed()
+  await during(time, mark(OUTCOME, 90_000))
+  expect(commits.map(({ at }) => at)).toEqual([3, marked + waitMs])
+})
+
+test('one outcome that every message in flight waits for is committed at once, and nothing is when there is none', async () => {
+  const { time, commits, marker } = markerOver(async () => {})
+  // Only their identity counts here.
+  const settlement = { claim: {} } as Settlement
+  const one = marker.begin(settlement.claim)
+  // It waits for itself, as its outcome is not known yet.
+  const waits = one.recorded()
+  expect(commits).toEqual([])
+  one.answered()
+  const marks = [marker.mark(settlement, 90_000)]
+  expect(commits).toEqual([{ at: 0, size: 1 }])
+  await during(time, Promise.all([waits, ...marks]))
+  await time.passUntil(1000, () => false)
+  // Nobody is held any more: the next waits for others.
+  await during(time, marker.mark({ claim: {} } as Settlement, 90_000))
+  expect(commits).toEqual([
+    { at: 0, size: 1 },
+    { at: 6, size: 1 },
+  ])
+})
+
+test('an outcome that waits for others is committed as soon as a message waits for it', async () => {
+  const { time, commits, marker } = markerOver(async () => {})
+  // Only its identity counts here.
+  const settlement = { claim: {} } as Settlement
+  const first = marker.begin(settlement.claim)
+  first.answered()
+  const marked = marker.mark(settlement, 90_000)
+  expect(commits).toEqual([])
+  const waits = first.recorded()
+  await during(time, Promise.all([marked, waits]))
+  expect(commits).toEqual([{ at: 0, size: 1 }])
+})
+
+test('a message that waits does not make a store that cannot be written be asked more often', async () => {
+  const { time, commits, marker } = markerOver(() =>
+    Promise.reject(new PlatformError('store_unavailable', 'locked')),
+  )
+  const first = marker.mark(OUTCOME, 600)
+  time.after(100, () => {
+    marker
+      .begin({} as Claim)
+      .recorded()
+      .catch(() => {})
+  })
+  await expect(during(time, first)).rejects.toThrow('locked')
+  await time.passUntil(5000, () => false)
+  expect(commits.map(({ at }) => at)).toEqual([3, 253, 503])
 })

@@ -11,7 +11,12 @@ import {
   unicodeDomain,
   unsubscribeUrl,
 } from '../../../src/core/course/links.ts'
+import { baseOf, createNotices, NOTICES_KEPT, type Notice } from '../../../src/core/course/notices.ts'
+import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
 import { createSemaphore } from '../../../src/core/course/semaphore.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
+import type { LessonText, LessonTexts } from '../../../src/core/mail/lesson-text.ts'
+import type { CompiledMail } from '../../../src/core/mail/template.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { openTestStore } from '../../support/stores.ts'
@@ -295,4 +300,202 @@ test('a claim that cannot be renewed is told, and one that another process holds
   await busy.look()
   await busy.look()
   expect([busy.told, busy.calls]).toEqual([[], []])
+})
+
+const textOf = (hash: string, language = ''): LessonText => ({ hash, format: 'md', language, source: hash })
+const mailOf = (subject: string): CompiledMail => ({
+  slots: {},
+  subject: [subject],
+  html: [],
+  text: [],
+  body: [],
+})
+
+test('an enrolment keeps the hash of each text by language, and none of a course that lacks a lesson’s text', async () => {
+  const texts: LessonTexts = {
+    of: (lesson) =>
+      lesson === 'c' ? undefined : { de: textOf(`${lesson}-de`, 'de'), '': textOf(`${lesson}-en`) },
+    compile: () => Promise.reject(new Error('nothing is compiled')),
+  }
+  const catalog = createCatalog([course('pots'), course('partial', { lessons: ['a', 'c'] })], {
+    texts: async () => texts,
+  })
+  const begin = await catalog.begin()
+  const pinned = (id: string) => begin({ course: id, confirmedAt: 0, timeZone: undefined })?.pinned
+  expect(JSON.parse(pinned('pots')?.plan ?? '')).toMatchObject({
+    texts: [
+      { '': 'a-en', de: 'a-de' },
+      { '': 'b-en', de: 'b-de' },
+    ],
+  })
+  // In the order of the languages, because the version is made from it.
+  expect(pinned('pots')?.plan).toContain('{"":"a-en","de":"a-de"}')
+  expect(pinned('pots')?.texts.map(({ hash }) => hash)).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
+  expect(JSON.parse(pinned('partial')?.plan ?? '')).not.toHaveProperty('texts')
+  expect(pinned('partial')?.texts).toEqual([])
+})
+
+test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {
+  const warnings: unknown[] = []
+  let reads = 0
+  const catalog = createCatalog([course('pots')], {
+    texts: async () => {
+      reads += 1
+      throw new Error('no such folder')
+    },
+    log: { warn: (event, message) => void warnings.push([event, message]) },
+  })
+  await catalog.begin()
+  await catalog.begin()
+  expect(reads).toBe(2)
+  expect(warnings).toEqual(
+    Array(2).fill(['lesson_texts_unreadable', 'new enrolments keep no lesson texts: no such folder']),
+  )
+})
+
+/** Texts of one lesson, and what is compiled, read and warned of. */
+function pinnedTexts({
+  compile = async (text: LessonText) => mailOf(text.source),
+  stored = async (hash: string): Promise<LessonText | undefined> => textOf(hash),
+} = {}) {
+  const [compiled, read, warned]: [unknown[], string[], unknown[]] = [[], [], []]
+  const get = createPinnedTexts({
+    warn: (event, message, fields) => void warned.push([event, message, fields]),
+  })
+  const texts: LessonTexts = {
+    of: (lesson) => (lesson === 'a' ? { '': textOf('now'), de: textOf('jetzt', 'de') } : undefined),
+    compile: (text, like) => {
+      compiled.push([text.hash, like])
+      return compile(text)
+    },
+  }
+  const store = {
+    lessonText: (hash: string) => {
+      read.push(hash)
+      return stored(hash)
+    },
+  }
+  const base = { lesson: 'a', like: 'first', language: 'de', hashes: undefined, texts, store }
+  return {
+    get: (more: Partial<Parameters<typeof get>[0]> = {}) => get({ ...base, ...more }),
+    compiled,
+    read,
+    warned,
+  }
+}
+
+test('an enrolment gets the current text while it is the one that it keeps, and otherwise the kept one, compiled once', async () => {
+  const it = pinnedTexts()
+  expect(await it.get({ texts: undefined })).toEqual({ kind: 'running', language: 'de' })
+  expect(await it.get()).toEqual({ kind: 'running', language: 'de' })
+  expect(await it.get({ hashes: { '': 'now', de: 'jetzt' } })).toEqual({ kind: 'running', language: 'de' })
+  // It keeps no German text: the reader goes on in the platform’s language.
+  expect(await it.get({ hashes: { '': 'now' } })).toEqual({ kind: 'running', language: undefined })
+  expect(it.read).toEqual([])
+  const before = { hashes: { '': 'before' } }
+  expect(await it.get(before)).toEqual({ kind: 'stored', mail: mailOf('before') })
+  expect(await it.get(before)).toEqual({ kind: 'stored', mail: mailOf('before') })
+  expect([it.read, it.compiled, it.warned]).toEqual([['before'], [['before', 'first']], []])
+  // A lesson that is gone is still sent as it was kept, and waits without that.
+  expect(await it.get({ lesson: 'gone', ...before })).toMatchObject({ kind: 'stored' })
+  expect(await it.get({ lesson: 'gone' })).toEqual({
+    kind: 'missing',
+    reason: 'the platform has no lesson gone: put its file back',
+  })
+})
+
+test('a kept text that is missing or no longer compiles is warned of, with the reason, and the current one is sent', async () => {
+  const broken = pinnedTexts({ compile: () => Promise.reject(new TypeError('line 3')) })
+  const missing = pinnedTexts({ stored: async () => undefined })
+  for (const it of [broken, missing])
+    expect(await it.get({ hashes: { de: 'before' } })).toEqual({ kind: 'running', language: 'de' })
+  expect(broken.warned).toEqual([
+    ['lesson_text_broken', expect.stringContaining(' of a no longer compiles'), { reason: 'line 3' }],
+  ])
+  expect(missing.warned).toEqual([['lesson_text_missing', expect.stringContaining(' of a'), undefined]])
+  expect(missing.compiled).toEqual([])
+})
+
+test('a kept text is asked for again after a store that could not be read, and one of the last hundred is not', async () => {
+  let down = true
+  const it = pinnedTexts({
+    stored: async (hash) => {
+      if (down) throw new RangeError('no store')
+      return textOf(hash)
+    },
+  })
+  const get = (n: number) => it.get({ hashes: { '': `h${n}` } })
+  await expect(get(0)).rejects.toThrow('no store')
+  down = false
+  for (let n = 0; n < 100; n += 1) await get(n)
+  expect(it.read).toHaveLength(101)
+  // The first is used again, so the second is dropped for the next.
+  await get(0)
+  expect(it.read).toHaveLength(101)
+  await get(100)
+  await get(0)
+  expect(it.read).toHaveLength(102)
+  await get(1)
+  expect(it.read.slice(102)).toEqual(['h1'])
+})
+
+test('a notice is over after three days, when its incident has ended or its announcement is past, or when it is forgotten', async () => {
+  const notice = (seq: number, parts: Partial<Notice>): Notice => ({
+    seq,
+    subject: 'kiln',
+    kind: 'opened',
+    at: 1000,
+    facts: { from: 0 },
+    ...parts,
+  })
+  const notices = createNotices({
+    after: async () => [
+      notice(1, {}),
+      notice(2, { kind: 'closed' }),
+      notice(3, { subject: 'mail' }),
+      notice(4, { subject: 'plan', kind: 'announced', facts: { from: 0, until: 2000 } }),
+      notice(5, { subject: 'open', kind: 'announced' }),
+    ],
+  })
+  await notices.refresh()
+  const isOver = (now: number) => [0, 1, 2, 3, 4, 5, 6].map((seq) => notices.isOver(seq, now))
+  expect(isOver(1999)).toEqual([true, true, false, false, false, false, true])
+  expect(isOver(2000)).toEqual([true, true, false, false, true, false, true])
+  expect(isOver(999 + 3 * DAY_MS)).toEqual([true, true, false, false, true, false, true])
+  expect(isOver(1000 + 3 * DAY_MS)).toEqual(Array(7).fill(true))
+  expect(notices.plan(3)).toEqual({
+    lessons: ['status-notice', 'status-notice'],
+    cadence: { kind: 'published', at: [1000, 1000] },
+    spacingMs: 0,
+  })
+  expect(notices.plan(9).lessons).toEqual([])
+})
+
+test('the newest two thousand notices are kept in memory', async () => {
+  const notices = createNotices({
+    after: async (seq) =>
+      seq > 0
+        ? []
+        : Array.from({ length: NOTICES_KEPT + 1 }, (_, at) => ({
+            seq: at + 1,
+            subject: `${at}`,
+            kind: 'opened' as const,
+            at: 0,
+            facts: { from: 0 },
+          })),
+  })
+  await notices.refresh()
+  expect(NOTICES_KEPT).toBe(2000)
+  expect([1, 2, 2001, 2002].map((seq) => notices.find(seq)?.seq)).toEqual([undefined, 2, 2001, undefined])
+})
+
+test.each([
+  ['0', 0],
+  ['12', 12],
+  ['-1', Number.MAX_SAFE_INTEGER],
+  ['1.5', Number.MAX_SAFE_INTEGER],
+  [undefined, Number.MAX_SAFE_INTEGER],
+  ['v1', Number.MAX_SAFE_INTEGER],
+])('an enrolment in notices of the version %s began after notice %i', (version, base) => {
+  expect(baseOf(version)).toBe(base)
 })
