@@ -64,6 +64,24 @@ export const EQUIVALENT: readonly {
     reason: 'The unit is a part of the match: both are there or neither.',
   },
   {
+    file: 'feedback/pacer.ts',
+    before: 'return places.shift() ?? 0',
+    after: 'return places.shift()',
+    reason: 'A slot was reserved just before if none was left, so there is always one.',
+  },
+  {
+    file: 'feedback/pacer.ts',
+    before: 'return places.shift() ?? 0',
+    after: 'return places.shift() ?? (1)',
+    reason: 'A slot was reserved just before if none was left, so there is always one.',
+  },
+  {
+    file: 'feedback/pacer.ts',
+    before: 'return places.shift() ?? 0',
+    after: 'return places.shift() ?? (-1)',
+    reason: 'A slot was reserved just before if none was left, so there is always one.',
+  },
+  {
     file: 'access/client.ts',
     before:
       "const [a = '0', b = '0', c = '0', d = '0'] = all.map((group) => Number.parseInt(group, 16).toString(16))",

@@ -64,7 +64,7 @@ function mailerOf(url: string) {
 }
 
 const status =
-  (code: number, headers: Record<string, string> = {}) =>
+  (code: number, headers: Record<string, string | string[]> = {}) =>
   (response: ServerResponse) =>
     void response.writeHead(code, headers).end('{}')
 
@@ -225,6 +225,9 @@ test('a time at which the provider can be asked again is kept as a waiting time 
   expect(await sent('Sun, 22 Nov 2026 04:02:00 GMT')).toMatchObject({ retryAfterMs: 3_600_000 })
   for (const past of ['Sat, 21 Nov 2026 03:59:00 GMT', 'soon'])
     expect(await sent(past)).not.toHaveProperty('retryAfterMs')
+  // Two of them are none: which one counts is not known. Joined, these would be a date.
+  const headers = { Date: 'Sat, 21 Nov 2026 04:00:00 GMT', 'Retry-After': ['1', '2030'] }
+  expect(await (await provider(status(429, headers))).mailer.send(WELCOME)).not.toHaveProperty('retryAfterMs')
 })
 
 test('500 mails at once arrive whole and under their own key, also when the answer comes before the body was read', async () => {

@@ -462,5 +462,8 @@ describe('support', () => {
   test('of attributes only those of HTML’s own elements are the author’s', () => {
     const html = '<html lang="en"><body><p required>x</p></body></html>'
     expect(of({ html, source: '<mj-text required="">' })).toEqual([])
+    expect(of({ html, source: '\n <p required="">' }).map(({ location }) => location)).toEqual(
+      Array(2).fill({ file: 'mails/mail.md', line: 2, column: 2 }),
+    )
   })
 })

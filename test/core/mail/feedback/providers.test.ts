@@ -234,6 +234,15 @@ test('Mailgun names an event by its token, so a second body under one signature 
   expect(ids[0]).toBe(ids[1])
 })
 
+test.each([
+  [100, 'genuine'],
+  [101, 'refused'],
+])('a token of Mailgun of %i characters is %s', async (length, kind) => {
+  const value = { ...(sampleOf('mailgun') as object) }
+  const token = 'x'.repeat(length)
+  expect(await verify('mailgun', signAs('mailgun', value, NOW, token))).toMatchObject({ kind })
+})
+
 test('no provider believes what was signed for another with the same key', async () => {
   const key = KEYS.sendgrid.ours
   const forged = signAs('mailgun', sampleOf('mailgun'))

@@ -60,7 +60,12 @@ export const requestOf = ({ headers, body }: Signed): FeedbackRequest => ({
 let deliveries = 0
 
 /** The webhook as the provider itself would send it at `at`. */
-export function signAs(provider: FeedbackProviderName, value: unknown, at = NOW): Signed {
+export function signAs(
+  provider: FeedbackProviderName,
+  value: unknown,
+  at = NOW,
+  token = `token-${deliveries + 1}`,
+): Signed {
   deliveries += 1
   const seconds = String(Math.floor(at / 1000))
   switch (provider) {
@@ -93,7 +98,6 @@ export function signAs(provider: FeedbackProviderName, value: unknown, at = NOW)
       return { body, headers: { [`${prefix}-timestamp`]: seconds, [`${prefix}-signature`]: signature } }
     }
     case 'mailgun': {
-      const token = `token-${deliveries}`
       const signature = createHmac('sha256', KEYS.mailgun.ours)
         .update(seconds + token)
         .digest('hex')
