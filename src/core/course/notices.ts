@@ -43,7 +43,7 @@ export interface NoticeStore {
   publish(notice: Omit<Notice, 'seq'>): Promise<boolean>
   /** The number of the newest; 0 when there is none. */
   head(): Promise<number>
-  /** Notices with a higher number, oldest first; if there are very many, only the newest. */
+  /** The notices with a higher number, oldest first; if there are very many, only the newest. */
   after(seq: number): Promise<readonly Notice[]>
   /**
    * Makes a notice due for up to `limit` subscribers who have nothing due and have not had the newest one;
