@@ -7,7 +7,7 @@ import { first, stopped } from '../../bench/child.ts'
 const CHILD = new URL('../../bench/child.ts', import.meta.url).href
 const node = (code: string) => spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'ignore'] })
 
-test('a server that ends before it serves is a fault, not a wait', async () => {
+test('rejects when a server ends before it serves, instead of waiting', async () => {
   const child = node('process.exit(3)')
   await expect(first(child, once(child.stdout, 'data'))).rejects.toThrow(/ended with 3 before it served/)
 })

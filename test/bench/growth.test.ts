@@ -13,7 +13,7 @@ test.each([
   ['better than linear', (size: number) => Math.sqrt(size)],
   ['linear', (size: number) => size / 7],
   ['worse than linear', (size: number) => size * size],
-] as const)('a cost that grows so is %s', (verdict, cost) => {
+] as const)('classifies this growth of cost as %s', (verdict, cost) => {
   expect(growthOf(line(cost)).verdict).toBe(verdict)
 })
 
@@ -30,7 +30,7 @@ test.each([
   [1.3, 1, 'worse than linear'],
   [1.13, 1.05, 'linear beside its floor'],
   [1.13, 0.9, 'worse than linear'],
-])('a cost that grows by %d beside a floor that grows by %d is %s', (ours, floor, verdict) => {
+])('a variable cost that grows by %d on a fixed cost that grows by %d is %s', (ours, floor, verdict) => {
   const beside = line((size) => size ** floor, true)
   expect(
     growthOf(

@@ -71,7 +71,7 @@ test('a trial is one round without a warm-up', async () => {
   expect(series[0]?.values).toEqual([7])
 })
 
-test('a fault in opening closes what was open by then, the newest first, and stays the fault that is told', async () => {
+test('a failed open closes the resources opened so far, newest first, and reports its own error', async () => {
   const closed: string[] = []
   const one = benchmark(
     {

@@ -7,7 +7,7 @@ import { emptyFolder } from '../support/folder.ts'
 
 const bench = (name: string) => new URL(`../../bench/${name}.bench.ts`, import.meta.url)
 
-test('a benchmark that stands beside peers is known by what it imports and starts', () => {
+test('detects from imports and started programs that a benchmark needs other packages', () => {
   expect(
     ['drip', 'ingest-loop', 'daemon-start', 'validate'].filter((name) => !usesPeers(bench(name))),
   ).toEqual([])
@@ -16,7 +16,7 @@ test('a benchmark that stands beside peers is known by what it imports and start
   ).toEqual([])
 })
 
-test('a benchmark that needs missing peers says so with the command to install them; others say nothing', async () => {
+test('names the install command when packages to compare with are missing, and only then', async () => {
   const folder = await emptyFolder()
   const peers = pathToFileURL(`${folder}/`)
   await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"fastify":"^5.0.0"}}')

@@ -202,7 +202,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     await eventually(() => sentOf(next)).toBe(60)
   })
 
-  test('a server that is busy is left alone for longer and longer, and for as long as it says', async () => {
+  test('backs off longer and longer from a busy server, and honors its Retry-After', async () => {
     const { page, site } = await visit()
     site.answer = async () => new Response('{}', { status: 503, headers: { 'Retry-After': '600' } })
     await start(page)
@@ -254,7 +254,7 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     expect(site.received).toEqual([])
   })
 
-  test('two tabs that track at the same time lose nothing and send nothing twice', async () => {
+  test('two tabs tracking at the same time lose no event and send none twice', async () => {
     const { page: one, open, site } = await visit()
     const two = await open()
     await start(one)

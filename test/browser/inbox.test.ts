@@ -58,7 +58,7 @@ describe.runIf(hasChromium())('the inbox of the demo in Chromium', () => {
     await page.getByText('MIME-Version: 1.0').waitFor()
   })
 
-  test('a mail that is open stays open, and keeps the keyboard focus, while others arrive', async () => {
+  test('an open mail stays open, and keeps the keyboard focus, while others arrive', async () => {
     const { page, send } = await openPage()
     await send('First')
     await page.getByRole('heading', { name: 'First' }).waitFor()

@@ -176,7 +176,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     await expect.poll(() => page.locator('#said').textContent()).toBe('')
   })
 
-  test('a lesson that was read is counted here, as the visitor’s own', async () => {
+  test('reading a lesson counts it on the insights page as the visitor’s own', async () => {
     const { page } = await open(SCREENS.desktop)
     await page.goto(url.replace('/insights', '/lessons/1'))
     await page.goto(url)

@@ -135,7 +135,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  test('a template that no longer compiles says where, keeps the last good view, and recovers', async () => {
+  test('a template that stops compiling shows where, keeps the last good view, and recovers', async () => {
     const { page, edit, faults } = await openPreview({ hash: '#welcome' })
     const mail = page.frameLocator('#view iframe:not(.next)')
     await mail.getByRole('heading', { name: 'Your account is ready' }).waitFor()
@@ -206,7 +206,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await keepScreenshot(page, `preview-${screen.width}-${screen.dark ? 'dark' : 'light'}`)
   })
 
-  test('a sample value that is not valid is no dead end: its form is there after any other tab', async () => {
+  test('an invalid sample value can be corrected: its form is reachable from every tab', async () => {
     const { page } = await openPreview({ hash: '#exam-passed' })
     await tab(page, 'Sample values')
     await page.getByLabel(/^resultUrl /).fill('javascript:alert(1)')
@@ -220,7 +220,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await page.locator('#view pre').waitFor()
   })
 
-  test('a mail that is broken when the page opens says that there is nothing to show, and what to do', async () => {
+  test('a mail that is broken on page load says that there is nothing to show, and how to fix it', async () => {
     const { page, edit } = await openPreview({ hash: '#exam-passed' })
     await edit('welcome.md', (text) => text.replace('{{startUrl}}', '{{startUrll}}'))
     await page.locator('#mail-welcome .badge', { hasText: '✖ 1 error' }).waitFor()
@@ -254,7 +254,7 @@ describe.runIf(hasChromium())('the preview in Chromium', () => {
     await expect.poll(() => page.locator('#gallery li:visible').count()).toBe(1)
   })
 
-  test('a mail is sent to the reader as it is shown, and to nobody at the wish of another site', async () => {
+  test('sends the mail as shown to the reader, and refuses requests from other sites', async () => {
     const sent: unknown[] = []
     const provider = createServer(async (request, response) => {
       let body = ''

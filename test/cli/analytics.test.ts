@@ -83,7 +83,7 @@ test('as JSON it has every day of the range', async () => {
   })
 })
 
-test('where nothing is stored it says why, and makes no file', async () => {
+test('without stored events it says why, and creates no file', async () => {
   expect(await run({})).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('ANALYTICS_DATASTORE_TABLE'),
@@ -97,7 +97,7 @@ test('where nothing is stored it says why, and makes no file', async () => {
   expect((await run({}, '--days', '0')).code).toBe(2)
 })
 
-test('db status knows what is stored beside the store', async () => {
+test('db status shows the events stored beside the store', async () => {
   const env = await stored()
   const status = async (...args: string[]) => {
     const { context, stdout } = testContext({ env, clock })

@@ -173,7 +173,7 @@ test.each([
   })
 })
 
-test('a key that the API refuses, and an API that is not there, are exit code 3', async () => {
+test('a refused key and an unreachable API exit with code 3', async () => {
   const api = await paymentsApi(PRICES, 'sk_test_another')
   expect(await smoke({ ...ENV, PAYMENTS_API_URL: api.url }, '--no-webhook')).toMatchObject({
     code: 3,

@@ -221,7 +221,7 @@ test('our own colours stay, and a guessed number does not make a sequence ours',
   expect(shown('one\r\n\ttwo 🙂 é', true)).toBe('one\r\n\ttwo 🙂 é')
 })
 
-test('whatever a text holds, nothing of it reaches a terminal as a control character', () => {
+test('no text can send a control character to a terminal', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(dangers(shown(text, true).replaceAll('\r\n', '\n'))).toEqual([])

@@ -84,7 +84,7 @@ test.each([
   expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) })
 })
 
-test('a course that does not exist is refused with those that do, and an unknown address has nothing to confirm', async () => {
+test('an unknown course is refused with a list of the known ones, and an unknown address has nothing to confirm', async () => {
   const run = await terminal()
   expect(await run('course', 'enrol', 'ada@example.com', '--course', 'chess')).toMatchObject({
     code: 1,

@@ -101,7 +101,7 @@ async function withEvents() {
   return { ...it, store, append, data: path.dirname(file) }
 }
 
-test('the events of visitors are backed up beside the store while they are written, verified, and restored with it', async () => {
+test('visitors’ events are backed up during writes, verified, and restored together with the store', async () => {
   const { db, cwd, store, append, data } = await withEvents()
   expect(await db('backup', 'b.sqlite.zst')).toMatchObject({
     code: 0,
@@ -181,7 +181,7 @@ test('the plan of a store that does not exist makes none', async () => {
   expect(await readdir(cwd)).toEqual([])
 })
 
-test('a store that is another file, a backup that is missing and one without an ending are wrong input, exit 2', async () => {
+test('a foreign file as store, a missing backup and one without an extension are wrong input, exit 2', async () => {
   const { db, cwd } = await operator()
   await writeFile(path.join(cwd, 'platform.sqlite'), 'this is a text file and no database')
   expect(await db('status', '--data', '.')).toMatchObject({

@@ -155,7 +155,7 @@ test.each([
     `export default { preset: 'base', courses: { a: { lessons: '.' } } }`,
     /courses\.a\.lessons: The folder "\." holds no lessons\. Add one, as 1-first-steps\.md, or remove the course\./,
   ],
-])('a definition that %s is exit 2 with a sentence, for every command', async (_, text, sentence) => {
+])('every command exits with 2 and a sentence if the definition %s', async (_, text, sentence) => {
   await write('platform.config.ts', text)
   const { exitCode, stdout, stderr } = await run(['preflight', '--format', 'json'])
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })

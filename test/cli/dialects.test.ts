@@ -46,7 +46,7 @@ test('a name of ours that only some readers find is a row, and no other line of 
   expect(stdout).not.toContain('OTHER')
 })
 
-test('a reader that would refuse the file is named, in the table and as a warning', async () => {
+test('names each reader that would refuse the file, in the table and as a warning', async () => {
   const text = 'LOG_LEVEL = info\n'
   expect(await run(text, ['env', 'dialects', 'a.env'])).toEqual({
     code: 1,
@@ -58,7 +58,7 @@ test('a reader that would refuse the file is named, in the table and as a warnin
   )
 })
 
-test('a value that a deployment would read differently is a warning at its line', async () => {
+test('warns at the line of a value that a deployment would read differently', async () => {
   const { stdout } = await run('LOG_LEVEL=info\n\nBUILD_STAMP=$2b$10$abcdef\n', [
     'env',
     'check',
@@ -109,7 +109,7 @@ test.each([
   expect(code).toBe(0)
 })
 
-test('a file that the asked-for reader refuses is unreadable: exit 2, one sentence', async () => {
+test('a file refused by the selected reader is unreadable: exit 2, one sentence', async () => {
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'a.env'), 'LOG LEVEL=info\n')
   const { context, stdout, stderr } = testContext({ cwd })

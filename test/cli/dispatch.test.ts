@@ -58,7 +58,7 @@ test('a drain sends one lesson to everybody whose lessons are due, as many as th
   expect(stderr).toBe('')
 }, 30_000)
 
-test('a drain through the endpoint is one run of several calls, and sends nobody two lessons, also while the secret is rotated', async () => {
+test('a drain through the endpoint is one run of several calls that sends no lesson twice, even while the secret rotates', async () => {
   const { data, inbox, env } = await due(25)
   const secret = 'a-secret-of-sixteen-or-more,the-secret-of-before'
   const daemon = await startLearningDaemon({
@@ -95,7 +95,7 @@ test('the hour of a daemon sends to everybody whose lesson is due, whatever the 
   expect(inbox.mails).toHaveLength(25)
 }, 30_000)
 
-test('a caller that goes away stops nothing: the service finishes the call and records it', async () => {
+test('a disconnected caller stops nothing: the service finishes the call and records it', async () => {
   const { data, inbox, env } = await due(60)
   const secret = 'a-secret-of-sixteen-or-more'
   const daemon = await startLearningDaemon({
@@ -120,7 +120,7 @@ test('one call sends as many as its limit, and says what is left', async () => {
   expect(inbox.mails.map(({ to }) => to)).toEqual(expect.arrayContaining(['p0@example.com']))
 })
 
-test('a call that leaves lessons due, or lessons that failed, names the next command', async () => {
+test('names the next command if lessons are still due or failed', async () => {
   const { data, env } = await due(3)
   const args = ['dispatch', '--local', '--data', data, '--limit', '2']
   expect((await run(args, { env })).stdout).toMatch(
@@ -166,7 +166,7 @@ test('an interrupted drain ends after the messages in flight, and the next goes 
   expect(new Set(inbox.mails.map(({ to }) => String(to))).size).toBe(400)
 }, 30_000)
 
-test('an answer that is not a dispatch endpoint’s is reported, with the service’s own reason if it gives one', async () => {
+test('reports a response that is not a dispatch endpoint’s, with the service’s own reason if it gives one', async () => {
   const env = { EMAIL_DISPATCH_SECRET: 'a-secret-of-sixteen-or-more' }
   const answer = async (status: number, body: string) => {
     const url = await serve((_, response) => void response.writeHead(status).end(body))

@@ -37,7 +37,7 @@ async function kilnSchool() {
   return { folder, write, platform, run }
 }
 
-test('a mail in the folder of a definition is listed, printed, built and sent, beside those of the preset', async () => {
+test('lists, prints, builds and sends a mail from a definition’s folder together with those of the preset', async () => {
   const { folder, platform, run } = await kilnSchool()
   expect((await run('list')).stdout).toMatch(/^kiln-booked {17}Your kiln$/m)
   expect((await run('render', 'kiln-booked', '--format', 'text')).stdout).toContain('The kiln is yours')
@@ -194,7 +194,7 @@ test('a start with an old build and a broken template sends nothing old, and nam
   expect((await running.mails.compiled())['kiln-booked']?.subject).toBeDefined()
 })
 
-test('a lesson that says no more than its subject leads to its page and out of the course, and passes lint', async () => {
+test('a lesson with only a subject links to its page and to unsubscribing, and passes lint', async () => {
   const { folder } = await kilnSchool()
   await mkdir(path.join(folder, 'lessons'))
   await writeFile(

@@ -72,7 +72,7 @@ test('a warning fails with --strict only, in every format', async () => {
   }
 })
 
-test('a file that no mail uses is a warning that names it', async () => {
+test('warns of a file that no mail uses', async () => {
   const cwd = await emptyFolder()
   await cp(templates, path.join(cwd, 'mails'), { recursive: true })
   await writeFile(path.join(cwd, 'mails', 'welcom.md'), 'a slip of the keyboard')
@@ -148,7 +148,7 @@ test('send-test sends one mail through the configured transport', async () => {
   expect(lines).toContain('RCPT TO:<ada@example.com>')
 })
 
-test('a mail that the server refuses is exit 3 with the reason, and unconfigured mail is exit 1', async () => {
+test('a mail refused by the server exits with 3 and the reason, and unconfigured mail with 1', async () => {
   const { port } = await rudeSmtp((word) => (word === 'RCPT' ? '550 5.1.1 no such user' : undefined))
   expect(await sendTest(mailTo(`smtp://127.0.0.1:${port}`))).toEqual({
     code: 3,
@@ -219,7 +219,7 @@ registerHooks({ load(url, context, next) { process.stderr.write('loaded ' + url 
   expect(stderr).not.toMatch(/mjml|marked|caniemail|css-select|chunks\/(?:folder|lint)/)
 })
 
-test('a template that is missing, or there twice, is a finding, and so is a layout that is missing', async () => {
+test('reports a missing or duplicate template, and a missing layout', async () => {
   const cwd = await emptyFolder()
   await cp(templates, path.join(cwd, 'mails'), { recursive: true })
   await rm(path.join(cwd, 'mails', 'welcome.md'))

@@ -52,7 +52,7 @@ test.each([
   ).toBe(1)
 })
 
-test.each(['', ' \n', 'two words', 'a\u0000b'])('a token file that holds %j is refused', async (text) => {
+test.each(['', ' \n', 'two words', 'a\u0000b'])('refuses a token file with the content %j', async (text) => {
   const cwd = await emptyFolder()
   await writeFile(path.join(cwd, 'token'), text)
   expect((await run(['--deep', '--token-file', 'token'], { cwd })).code).toBe(2)
@@ -76,7 +76,7 @@ test('the token of a file goes to web as Authorization, and to no other service'
   })
 })
 
-test('a token that would travel unencrypted is warned of', async () => {
+test('warns before a token is sent unencrypted', async () => {
   const env = { HEALTH_DEEP_TOKEN: 'canary-token' }
   const { stderr, stdout } = await run(['--deep', '--url', 'web=http://host.invalid', '--timeout', '1ms'], {
     env,
@@ -206,7 +206,7 @@ test.each([[[]], [['--wait', '60s']], [['--quiet']]])(
   },
 )
 
-test('a name that no definition knows is asked as another program, at the very address', async () => {
+test('asks a name outside the definition as another program, at exactly the given address', async () => {
   const asked: (string | undefined)[] = []
   const url = await serve((request, response) => {
     asked.push(request.url)

@@ -31,7 +31,7 @@ test.each([
   ['degraded', [], 0],
   ['degraded', ['--strict'], 1],
   ['failing', [], 1],
-] as const)('a service that is %s with %j is exit code %d', async (state, args, code) => {
+] as const)('a service that is %s with %j gives exit code %d', async (state, args, code) => {
   const url = await serve(saying(report(state), state === 'failing' ? 503 : 200))
   expect(await health(url, [...args])).toMatchObject({ code, passed: code === 0 })
 })
@@ -106,7 +106,7 @@ test('without --deep the token stays at home', async () => {
   expect(received).toBeUndefined()
 })
 
-test('nothing that listens is a refused connection', async () => {
+test('an address without a listener is a refused connection', async () => {
   expect(await health('http://127.0.0.1:1')).toMatchObject({ code: 3, cause: 'connect_refused' })
 })
 

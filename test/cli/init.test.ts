@@ -52,7 +52,7 @@ test.each([
     'platform.config.ts',
     (folder: string) => symlink('nowhere', path.join(folder, 'platform.config.ts')),
   ],
-])('where %s, init names it and leaves nothing behind', async (_, name, prepare) => {
+])('if %s, init says so and leaves no files behind', async (_, name, prepare) => {
   const { exitCode, stdout, stderr, before, after } = await begin(['--course', 'firing'], prepare)
   expect({ exitCode, stdout, after }).toEqual({ exitCode: 2, stdout: '', after: before })
   expect(stderr).toBe(

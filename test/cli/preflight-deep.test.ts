@@ -209,7 +209,7 @@ test('only what the named services reach out to is asked', async () => {
 test.each([
   ['older than this build', 'ALTER', 1, 'warning', /has schema 1, and this build brings/, 0],
   ['newer than this build', 'ALTER', 900, 'warning', /has schema 900, and this build knows/, 0],
-] as const)('a store %s is told, and not migrated', async (_, _how, version, state, detail, exit) => {
+] as const)('reports a store %s without migrating it', async (_, _how, version, state, detail, exit) => {
   const cwd = await emptyFolder()
   const file = path.join(cwd, 'store.sqlite')
   await (await openStore({ kind: 'sqlite', file })).close()
@@ -228,7 +228,7 @@ test.each([
   after.close()
 })
 
-test('a store that is not there is skipped and not made; a file that is no store is an error', async () => {
+test('a missing store is skipped and not created; a file of another kind is an error', async () => {
   const cwd = await emptyFolder()
   const missing = await checks({ env: { STORE_URL: 'sqlite:store.sqlite' }, cwd })
   expect(missing.told).toEqual(['store, migrations: skipped'])
@@ -240,7 +240,7 @@ test('a store that is not there is skipped and not made; a file that is no store
   expect(broken).toMatchObject({ code: 1, told: ['store, migrations: failed'] })
 })
 
-test('a server that never answers costs its limit and nobody else’s result', async () => {
+test('a server that never answers uses up its own time limit and delays no other result', async () => {
   const silent = await serve(() => {})
   const well = await serve(answers({ '/api/agent/health': [200, health('agent', 'degraded')] }))
   const { code, told } = await checks({
@@ -281,7 +281,7 @@ test('another program’s health is read in its own format', async () => {
   expect(states).toEqual(['passed', 'warning', 'failed'].map((state) => `bookings, health: ${state}`))
 })
 
-test('a service that answers as something else is an error of its own', async () => {
+test('a service that identifies as another one is an error of its own', async () => {
   const { port } = await serve(answers({ '/api/health': [200, { status: 'unhealthy' }] }))
   const { code, report } = await checks({ env: { API_URL: `http://127.0.0.1:${port}` } })
   expect(report.findings[0]).toMatchObject({ id: 'live-unhealthy', severity: 'error' })

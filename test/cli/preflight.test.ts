@@ -112,14 +112,11 @@ test.each([
 test.each([
   ['--env-file', 'the file name is empty'],
   ['--baseline', 'the name of the baseline is empty'],
-])(
-  'an empty name after %s, as an unset variable of a shell leaves it, is told so',
-  async (option, sentence) => {
-    const { code, stdout, stderr } = await preflight(undefined, [option, ''])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(sentence)
-  },
-)
+])('recognizes an empty name after %s as an unset shell variable', async (option, sentence) => {
+  const { code, stdout, stderr } = await preflight(undefined, [option, ''])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(sentence)
+})
 
 test('on a terminal of 40 columns no line is longer, and a group’s meaning is below it', async () => {
   const chunks: string[] = []

@@ -87,7 +87,7 @@ test('help goes down to a sub-command, by either form', async () => {
 test.each([
   [['demo', '--address', 'nobody'], '--address: an address has the form name@example.com.'],
   [['email', 'send-test', 'welcome', '--to', 'nobody'], '--to: an address has the form name@example.com.'],
-])('an address that is none is wrong usage, before anything starts: %j', async (argv, sentence) => {
+])('rejects a malformed address as wrong usage before anything starts: %j', async (argv, sentence) => {
   const { context, stdout, stderr } = testContext()
   expect(await runProgram(argv, context)).toBe(2)
   expect(stderr()).toBe(`platformctl: ${sentence}\n`)

@@ -97,7 +97,7 @@ test('every command that writes JSON has a published schema', async () => {
   expect(Object.values(SCHEMA_OF).filter((name) => !published.includes(name))).toEqual([])
 })
 
-test('a captured document that its schema refuses fails the test that captured it', () => {
+test('a captured document that violates its schema fails the test that captured it', () => {
   const removed = '{\n  "version": 1,\n  "outcome": "removed"\n}\n'
   expect(withValidDocument(removed, ['email', 'suppressions', 'remove', 'a@example.com'])).toBe(removed)
   expect(() => withValidDocument(removed, ['email', 'suppressions', 'add', 'a@example.com'])).toThrow(

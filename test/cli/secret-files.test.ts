@@ -70,7 +70,7 @@ test.each([
   ['binary', `${SECRET}\0`, 'is not a text file'],
   ['not UTF-8', Buffer.from([0xc3, 0x28]), 'is not valid UTF-8'],
 ])(
-  'a file that is %s is an error that names variable and file, never the content',
+  'an error for a file that is %s names the variable and the file, never the content',
   async (_, content, reason) => {
     const { code, stdout } = await preflight({ EMAIL_DISPATCH_SECRET_FILE: './secret' }, { secret: content })
     expect(code).toBe(1)
@@ -116,7 +116,7 @@ test('env check points to the line of the file that names the secret', async () 
   })
 })
 
-test('a command that needs a store does not fall back to another when the file of STORE_URL is missing', async () => {
+test('does not fall back to another store when the file of STORE_URL is missing', async () => {
   const cwd = await emptyFolder()
   const { code, stderr } = await run(['db', 'status'], { cwd, env: { STORE_URL_FILE: '/run/absent/url' } })
   expect(code).toBe(2)

@@ -57,7 +57,7 @@ test('status shows services, store, schedule, backlog and problems at once, and 
   })
 })
 
-test('a folder in which no daemon has run is wrong usage', async () => {
+test('a folder without a daemon’s record is wrong usage', async () => {
   const it = await daemon()
   expect(await it.run(['status', '--data', 'elsewhere'])).toMatchObject({
     code: 2,

@@ -55,7 +55,7 @@ async function dataFolder({ env = {} }: { env?: Record<string, string> } = {}) {
   return { cwd, store, run }
 }
 
-test('an address that is added gets nothing more, and removing it asks for a reason and is recorded', async () => {
+test('an added address gets no more mail; its removal needs a reason and is recorded', async () => {
   const { store, run } = await dataFolder()
   expect(await run(['suppressions', 'add', 'Ada@example.com', '--reason', 'asked by phone'])).toMatchObject({
     code: 0,
@@ -161,7 +161,7 @@ test('a bounce of a message that was sent to its recipient suppresses the addres
   expect(await store.feedback.find('ada@example.com')).toMatchObject({ suppression: { source: 'pipe' } })
 })
 
-test('a bounce that anybody could have written changes nothing', async () => {
+test('ignores a bounce that anybody could have written', async () => {
   const { store, run } = await dataFolder({
     env: { MAILER_BOUNCE_ADDRESS: 'bounce@example.com' },
   })
@@ -178,7 +178,7 @@ test('a bounce that anybody could have written changes nothing', async () => {
   expect(await store.feedback.listSuppressed(10)).toEqual([])
 })
 
-test('a bounce that came back to the envelope sender of its recipient is believed, wherever the mail was forwarded', async () => {
+test('believes a bounce to the recipient’s own envelope sender, even after forwarding', async () => {
   const { store, run } = await dataFolder({
     env: {
       MAILER_API_KEY: 'key-of-the-mailer',
@@ -200,7 +200,7 @@ test('a bounce that came back to the envelope sender of its recipient is believe
   ).toMatchObject({ code: 1 })
 })
 
-test('a message that is not a bounce is reported as not understood or as nothing to record', async () => {
+test('reports a message that is not a bounce as not understood or as nothing to record', async () => {
   const { run } = await dataFolder()
   expect(await run(['feedback'], 'Subject: hello\r\n\r\nHow are you?\r\n')).toMatchObject({
     code: 1,

@@ -89,13 +89,13 @@ test('a letter is one letter however it is composed: the address is kept, compar
   expect(parseAddress(decomposed)).toMatchObject({ mailbox: { address: composed } })
 })
 
-test('the forms of an identity name that person and nobody else', () => {
+test('all forms of an identity name the same person, and nobody else', () => {
   expect(formsOf('j\u00f6rg@example.com')).toEqual(['j\u00f6rg@example.com', 'jo\u0308rg@example.com'])
   expect(formsOf('jorg@example.com')).toEqual(['jorg@example.com'])
   expect(formsOf('\u212aelvin@example.com')).toEqual(['\u212aelvin@example.com'])
 })
 
-test('whatever the text is, an accepted address holds no line end and exactly the parts that were given', () => {
+test('an accepted address contains no line end and exactly the given parts', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.domain(), (local, domain) => {
       const parsed = parseAddress(`${local}@${domain}`)

@@ -5,7 +5,7 @@ import { contrast, parseColour } from '../../src/core/colour.ts'
 
 const rgb = (color: string) => parseColour(color) ?? [0, 0, 0, 1]
 
-test('whatever the color of a brand, links and buttons can be read on light and on dark ground', () => {
+test('links and buttons in any brand color are readable on light and dark backgrounds', () => {
   const channel = fc.integer({ min: 0, max: 255 }).map((value) => value.toString(16).padStart(2, '0'))
   fc.assert(
     fc.property(fc.tuple(channel, channel, channel), (channels) => {
@@ -22,7 +22,7 @@ test('whatever the color of a brand, links and buttons can be read on light and 
   )
 })
 
-test('a color that can be read stays as it is', () => {
+test('leaves a readable color unchanged', () => {
   expect(brandColors('#9a3412').accent).toBe('#9a3412')
   expect(brandColors('#fff').onAccentInDark).toBe('#14171d')
 })

@@ -66,7 +66,7 @@ class Settle implements fc.AsyncCommand<Model, Real> {
   toString = () => (this.fails ? 'the run fails' : 'the run ends')
 }
 
-test('whatever the order of requests and results: no stale answer, no overlap, nobody forgotten', async () => {
+test('in any order of requests and results: no stale answer, no overlap, no caller forgotten', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.commands(

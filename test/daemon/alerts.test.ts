@@ -98,7 +98,7 @@ test('the second failing round tells one message for one cause, the second good 
   expect(events.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
 })
 
-test('two machines that share a store tell an incident once', async () => {
+test('two machines with one store report an incident once', async () => {
   const { url, events } = await receiver()
   const { open } = await openFile()
   const machines = [
@@ -110,7 +110,7 @@ test('two machines that share a store tell an incident once', async () => {
   expect(events.map(({ type }) => type)).toEqual(['incident.opened'])
 })
 
-test('a receiver that fails gets the same message again later, under the same id', async () => {
+test('sends a failed message to its receiver again later, under the same id', async () => {
   const { url, events, ids } = await receiver(503, 500)
   const { round, time } = alertsOf(await (await openFile()).open(), { ALERT_WEBHOOK_URL: url })
   for (let look = 0; look < 5; look += 1) await round(report('web', { mail: 'failing' }))

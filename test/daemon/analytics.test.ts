@@ -87,7 +87,7 @@ test('events are stored sanitised, one row a batch, and counted by kind and day'
   ])
 })
 
-test('a batch that is sent again is acknowledged and not stored twice', async () => {
+test('acknowledges a repeated batch without storing it twice', async () => {
   const { post, rows } = await platform()
   const batch = { batch: 'b-1', events: [event(), event()] }
   expect((await post(batch)).body).toEqual({ accepted: 2, dropped: {}, stored: true })
@@ -142,7 +142,7 @@ test.each([
   expect(await post({ events: [given] })).toMatchObject({ status: 202, body: { accepted, dropped } })
 })
 
-test('of a duplicate key the last value counts, and nothing of the first is kept', async () => {
+test('takes the last value of a duplicate key, and keeps nothing of the first', async () => {
   const { post, rows } = await platform()
   const text = `{"events":[{"kind":"page.viewed","kind":"lesson.viewed","at":${NOW},"properties":{"page":"canary","page":"home"}}]}`
   expect((await post(text)).body).toMatchObject({ accepted: 1, stored: true })
@@ -156,7 +156,7 @@ test.each([
   ['the store is not persistent', { STORE_URL: '' }, /not persistent/],
   ['the name is no identifier', { ANALYTICS_DATASTORE_TABLE: 'visits"; DROP TABLE x' }, /no table/],
   ['the name belongs to SQLite', { ANALYTICS_DATASTORE_TABLE: 'sqlite_visits' }, /no table/],
-])('nothing is stored when %s, and the answer says so', async (_, env, reason) => {
+])('stores nothing if %s, and says so in the response', async (_, env, reason) => {
   const { post, folder } = await platform(env)
   const { status, body } = await post({ events: [event()] })
   expect({ status, ...body }).toEqual({
@@ -200,7 +200,7 @@ test('without a schedule, the first batch of a day deletes old batches', async (
   await expect.poll(() => rows('SELECT count(*) AS batches FROM visits')).toEqual([{ batches: 1 }])
 })
 
-test('a store that cannot be opened is a 503, and the next request tries again', async () => {
+test('answers 503 if the store cannot be opened, and retries with the next request', async () => {
   const folder = await emptyFolder()
   const { post } = await platform({ STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}` })
   const database = new Database(path.join(folder, 'store-analytics.sqlite'))
@@ -248,7 +248,7 @@ const SHAPES: readonly ((canary: string) => unknown)[] = [
   (canary) => JSON.parse(`{"kind":"lesson.viewed","at":${NOW},"properties":{"__proto__":{"x":"${canary}"}}}`),
 ]
 
-test('of 100,000 canaries in 30 shapes none reaches the database, its WAL, the log or the answer', async () => {
+test('none of 100,000 canaries in 30 shapes reaches the database, its WAL, the log or the response', async () => {
   expect(SHAPES).toHaveLength(30)
   const { opened, post, file, logged } = await platform()
   const answers: string[] = []

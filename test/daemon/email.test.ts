@@ -66,7 +66,7 @@ test('after five mails to one inbox in an hour, the answer says so and nothing m
   expect(it.messages).toHaveLength(5)
 })
 
-test('a mail that failed is sent by the next request, with the same bytes', async () => {
+test('the next request sends a failed mail again, with the same bytes', async () => {
   const tried: unknown[] = []
   const it = await accountPlatform({
     mailer: testTransport(async (message) => {

@@ -20,7 +20,7 @@ test.each(Object.keys(ERRORS) as ErrorCode[])(
   },
 )
 
-test('an error that says when to come back says so in its header, and lists what is wrong with the input', async () => {
+test('an error with a retry delay has it as a header, and lists the faults of the input', async () => {
   const response = errorResponse(
     new PlatformError('bad_request', 'm', { retryAfterSeconds: 0, issues: [{ path: 'a', message: 'b' }] }),
     REQUEST,

@@ -84,7 +84,7 @@ test('after a complaint only sign-in mail is sent', async () => {
   expect(it.messages.map(({ to }) => to.address)).toEqual(['ada@example.com'])
 })
 
-test('an address that a mail server refuses for good is mailed no more', async () => {
+test('stops mailing an address that a mail server permanently refuses', async () => {
   let asked = 0
   const it = await accountPlatform({
     mailer: testTransport(async () => {

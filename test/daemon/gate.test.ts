@@ -98,7 +98,7 @@ test('memory for bodies is given back whole, and once', () => {
   expect(() => memory('embedded').take(1)).toThrow(PlatformError)
 })
 
-test('where clients cannot be distinguished, one of them may use all the memory', () => {
+test('if clients cannot be distinguished, one of them may use all the memory', () => {
   const memory = bodyMemory(800)
   memory('embedded').take(800)
   expect(() => memory('embedded').take(1)).toThrow(PlatformError)

@@ -110,7 +110,7 @@ test('a thousand requests at once ask each dependency twice at most', async () =
     expect(asked.filter((one) => one === name).length, name).toBe(2)
 })
 
-test('a thousand requests that are read one by one in a turn write and read the store twice at most', async () => {
+test('a thousand requests in one turn write and read the store twice at most', async () => {
   const store = await openStore({ kind: 'sqlite', file: path.join(await emptyFolder(), 'store.sqlite') })
   let pings = 0
   const ping = () => {
@@ -229,7 +229,7 @@ test('no answer and no log line shows a host, an address, a credential or an int
   expect(all).not.toContain(TOKEN)
 })
 
-test('the job store is written and read, in a store of its own where one is set', async () => {
+test('writes and reads the job store, separate from the main store if configured', async () => {
   const file = path.join(await emptyFolder(), 'jobs.sqlite')
   const { ask } = await platform({ JOB_STORE_URL: `sqlite:${file}` })
   expect((await ask('api')).body.probes.job_store).toMatchObject({ state: 'ok', checked: true })
@@ -246,7 +246,7 @@ test('the job store is written and read, in a store of its own where one is set'
   })
 })
 
-test('a job store that cannot be opened fails, and is tried again', async () => {
+test('a job store that cannot be opened fails, and is retried', async () => {
   const folder = await emptyFolder()
   writeFileSync(path.join(folder, 'in-the-way'), '')
   const { ask } = await platform({
@@ -297,7 +297,7 @@ test.each([
   },
 )
 
-test('a model whose key is missing is half-configured, and the ones beside it are not', async () => {
+test('a model with a missing key is half-configured, without affecting the others', async () => {
   const { ask } = await platform({ MODEL_A_MODEL: 'large', MODEL_B_API_KEY: 'model-key-b-0123456789' })
   expect((await ask('agent')).body.probes).toMatchObject({
     model_a: half,
@@ -346,7 +346,7 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('a dependency that hangs is named with how far it came, and the others are kept', async () => {
+test('names the step at which a dependency hangs, and keeps the other results', async () => {
   const { env } = await neighbours()
   const { ask } = await platform({ ...env, API_URL: await serveTcp(() => {}) })
   const { status, body } = await ask('web', '?deep=1')

@@ -71,7 +71,7 @@ test('without a grace, a job may be late by a tenth of its time', async () => {
   expect(await probe('heartbeat-sweep')).toMatchObject({ state: 'failing' })
 })
 
-test('a job that reports a failure fails its probe at once, until it reports a success', async () => {
+test('a reported failure fails the job’s probe at once, until the next success', async () => {
   const { ask, probe } = await web()
   expect((await ask('/api/heartbeats/backup', { body: '{"exitCode":3}' })).body).toMatchObject({
     state: 'failed',

@@ -53,7 +53,7 @@ test('a body of the limit is taken and counted as it arrives, and one byte more 
   expect(await readText(bodied(null), 0)).toBe('')
 })
 
-test('a body that is encoded, breaks off or is no UTF-8 is refused, each with its reason', async () => {
+test('refuses an encoded, incomplete or non-UTF-8 body, each with its reason', async () => {
   await expect(readBytes(bodied('a', { 'Content-Encoding': 'gzip' }), 9)).rejects.toMatchObject({
     code: 'unsupported_media_type',
     message: expect.stringContaining('Content-Encoding'),

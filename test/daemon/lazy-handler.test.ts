@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { lazyHandler } from '../../src/daemon/http/lazy-handler.ts'
 import type { Handler } from '../../src/daemon/http/route.ts'
 
-test('a handler that could not be loaded is loaded by the next request, and then once', async () => {
+test('retries loading a handler with the next request, and then loads it once', async () => {
   let loads = 0
   const handler = lazyHandler(async () => {
     loads += 1

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { lazyListener } from '../../src/daemon/http/lazy-listener.ts'
 
-test('a request that meets a listener which cannot be loaded gets a 503, and the next one its answer', async () => {
+test('answers 503 if the listener cannot be loaded, and serves the next request', async () => {
   let loads = 0
   const listener = lazyListener(async () => {
     loads += 1

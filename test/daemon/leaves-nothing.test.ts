@@ -19,7 +19,7 @@ const post = (platform: Platform, target: string, body: unknown, headers: Record
   )
 const ada = async () => ({ kind: 'person', subject: 'ada', email: 'ada@example.com' }) as const
 
-test('a platform that was opened and never asked anything holds nothing open', async () => {
+test('an opened platform without requests holds no resources', async () => {
   const before = resources()
   const platform = openPlatform({
     env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'none', 'store.sqlite')}` },

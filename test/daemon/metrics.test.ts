@@ -58,7 +58,7 @@ test('two platforms in one process count apart', async () => {
   expect((await other.read()).get(requests)).toBeUndefined()
 })
 
-test('whatever is asked, the number of series stays the same', async () => {
+test('the number of series stays the same for any requests', async () => {
   const it = await platform({ env: { RATE_LIMIT_PER_MINUTE: '100000' } })
   const ask = (target: string, method: string) => it.ask(target, { method }).then(({ status }) => status)
   for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT']) await ask('/nowhere', method)

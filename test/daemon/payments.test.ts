@@ -132,7 +132,7 @@ test.each([
   ['answers an address that is none', (response: ServerResponse) => session(response, 'javascript:alert(1)')],
   ['never ends its answer', (response: ServerResponse) => response.end('x'.repeat(300 * 1024))],
   ['drops the line', (response: ServerResponse) => response.destroy()],
-])('a payments API that %s is a 503 without a word of its own', async (_, answer) => {
+])('answers 503 without details if the payments API %s', async (_, answer) => {
   const api = await paymentsApi((response) => void answer(response))
   const lines: unknown[] = []
   const note = (...line: unknown[]) => void lines.push(line)
@@ -181,7 +181,7 @@ test('an event reaches the host once, however often it is delivered', async () =
   ])
 })
 
-test('an event that the host could not handle is handed over again with the next delivery', async () => {
+test('hands an event that the host failed to handle over again with the next delivery', async () => {
   let calls = 0
   const it = await hooked(() => {
     calls += 1
@@ -254,7 +254,7 @@ test.each([
   ['not JSON', '{'],
   ['no event', '{}'],
   ['an id that is none', JSON.stringify({ ...EVENT, id: 'a b' })],
-])('a signed body that is %s is a 400', async (_, body) => {
+])('answers 400 to a signed body that is %s', async (_, body) => {
   expect((await (await hooked()).deliver(body)).status).toBe(400)
 })
 

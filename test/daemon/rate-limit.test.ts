@@ -24,7 +24,7 @@ async function shared() {
   }
 }
 
-test('a client that guesses the dispatch secret is locked out after 20 wrong ones, even with the right one; other clients are not', async () => {
+test('locks out a client after 20 wrong dispatch secrets, even with the right one, but no other client', async () => {
   const { dispatch } = open({})
   for (let n = 0; n < 20; n += 1) expect((await dispatch(`wrong-${n}`)).status).toBe(401)
   const refused = await dispatch(SECRET)
@@ -71,7 +71,7 @@ test('health never asks the shared store, and tells when it does not answer', as
   expect(await probes()).toMatchObject({ web: told, api: told })
 })
 
-test('subscribing has a limit of its own, and an error carries the fields as an answer does', async () => {
+test('subscribing has its own limit, and errors carry the same rate-limit fields', async () => {
   const { ask } = open({})
   const wrong = await ask('/api/email/subscribe', { method: 'POST' })
   expect(wrong.status).toBe(415)

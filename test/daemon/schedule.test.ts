@@ -61,7 +61,7 @@ test('after a sleep of many hours it catches up once, also across a change of su
   expect(runs).toEqual(['2026-10-25T00', '2026-10-25T09', '2026-10-25T10'])
 })
 
-test('a clock that steps back does not run an hour again', async () => {
+test('a clock that steps back does not repeat an hour’s run', async () => {
   const { runs, look, pass } = await hours()
   await look()
   pass(HOUR_MS)
@@ -120,7 +120,7 @@ test('an hour whose process was killed is run again three minutes later, and not
   expect(runs).toHaveLength(2)
 })
 
-test('a process that cannot reach the store does not give away an hour that another is running', async () => {
+test('a process without access to the store does not release an hour that another is running', async () => {
   const { runs, store, start, works } = await hours()
   const first = await store()
   onTestFinished(() => first.close())

@@ -53,6 +53,6 @@ test('machines that share a PostgreSQL show the same incidents, without those th
   expect(first?.feed).toHaveLength(2)
 })
 
-test('a machine with a file of its own shows what it recorded itself', async () => {
+test('a machine with its own file shows its own record', async () => {
   expect((await pagesOn('sqlite'))[0]?.json).toEqual([])
 })

@@ -207,7 +207,7 @@ test('reasons and addresses require the health token', async () => {
   }
 })
 
-test('without a health token nobody can ask for reasons', async () => {
+test('gives reasons to nobody if no health token is set', async () => {
   const ask = await site({ history: await recorded() })
   for (const password of ['', 'undefined'])
     expect((await ask('/?details', { Authorization: `Basic ${btoa(`x:${password}`)}` })).status).toBe(401)
@@ -354,7 +354,7 @@ test('the recorder looks once a minute with live checks, goes on after a fault o
   expect(series.find(({ probe }) => probe === 'store')?.days.at(0)?.ms.ok).toBe(3 * 60_000)
 })
 
-test('a history file that cannot be opened keeps no service from running, and is seen', async () => {
+test('serves without a history file that cannot be opened, and reports it', async () => {
   const dataFolder = await emptyFolder()
   await mkdir(path.join(dataFolder, 'history.sqlite'))
   const events: string[] = []

@@ -52,7 +52,7 @@ async function sending(people: number, answers: (message: number) => boolean) {
   return { daemon, dispatch, lines, said: (event: string) => lines.find((line) => line.event === event) }
 }
 
-test('a stop that cuts messages says how many may go out once more', async () => {
+test('a stop that aborts messages says how many may be sent twice', async () => {
   const it = await sending(3, (message) => message === 1)
   await it.daemon.close({ deadlineMs: 300 })
   await it.dispatch
@@ -60,7 +60,7 @@ test('a stop that cuts messages says how many may go out once more', async () =>
   expect(it.said('stopped')).toMatchObject({ mayBeRepeated: 2 })
 })
 
-test('a stop in which every message was answered says that none may be repeated', async () => {
+test('a stop after every message was answered says that none may be repeated', async () => {
   const it = await sending(3, () => true)
   await it.dispatch
   await it.daemon.close({ deadlineMs: 5000 })

@@ -87,7 +87,7 @@ test('an invalid address is shown again in the form, escaped, with its fault', a
   expect(recipients).toEqual([])
 })
 
-test('where no mail can be sent, the form’s page says so', async () => {
+test('the form’s page says so if no mail can be sent', async () => {
   const response = await open({ mail: false }).submit('email=ada%40example.com')
   expect(await response.text()).toContain('<h1>Not subscribed yet</h1>')
 })
@@ -110,7 +110,7 @@ test('a form gets JSON if the client does not ask for a page', async () => {
   ])
 })
 
-test('the status page of a process that watches mails incidents, beside the course and in words of its own', async () => {
+test('the status page offers notices of incidents beside the course, in words of its own', async () => {
   const history = await openHistory(undefined)
   onTestFinished(() => history.close())
   const { page, submit, recipients, texts } = open({ history })
@@ -135,7 +135,7 @@ test('the status page of a process that watches mails incidents, beside the cour
 test.each([
   ['nothing watches here', async () => ({})],
   ['mail is not configured', async () => ({ history: await openHistory(undefined), mail: false })],
-])('nobody is invited to hear of incidents if %s', async (_, options) => {
+])('does not offer notices of incidents if %s', async (_, options) => {
   expect(await open(await options()).page('/')).not.toContain('value="status"')
 })
 

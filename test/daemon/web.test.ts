@@ -92,7 +92,7 @@ test.each([
   ['not JSON', '{', 400],
   ['nested too deeply', '['.repeat(4000), 400],
   ['too large', JSON.stringify({ email: 'a'.repeat(20_000) }), 413],
-])('a body that is %s is refused', async (_, text, status) => {
+])('refuses a body that is %s', async (_, text, status) => {
   const response = await (await platform()).ask('POST', '/api/email/subscribe', {
     body: text,
     headers: { 'Content-Type': 'application/json' },

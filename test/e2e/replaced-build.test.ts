@@ -58,25 +58,22 @@ async function smtp() {
 test.each([
   ['a mail API', api],
   ['SMTP', smtp],
-])(
-  'a daemon that has answered and not sent yet sends every lesson by %s after its build was taken away under it',
-  async (_, mail) => {
-    const [folder, data] = await Promise.all([installed(), emptyFolder()])
-    await fill(data)
-    const env = { ...(await mail()), EMAIL_DISPATCH_SECRET: SECRET }
-    const program = path.join(folder, 'bin/platformctl.js')
-    const daemon = await startDaemon(['--service', 'web', '--no-schedule', '--data', data], {
-      cwd: data,
-      env,
-      program,
-    })
-    onTestFinished(async () => void (await daemon.stop('SIGKILL')))
-    const dispatch = async (secret: string) => {
-      const headers = { Authorization: `Bearer ${secret}` }
-      return fetch(`${daemon.urls.web}/api/email/dispatch`, { method: 'POST', headers })
-    }
-    expect((await dispatch('another-secret')).status).toBe(401)
-    for (const part of ['dist', 'templates']) await rm(path.join(folder, part), { recursive: true })
-    expect(await (await dispatch(SECRET)).json()).toMatchObject({ sent: PEOPLE, failed: 0, unknown: 0 })
-  },
-)
+])('a running daemon sends every lesson by %s after its build was removed', async (_, mail) => {
+  const [folder, data] = await Promise.all([installed(), emptyFolder()])
+  await fill(data)
+  const env = { ...(await mail()), EMAIL_DISPATCH_SECRET: SECRET }
+  const program = path.join(folder, 'bin/platformctl.js')
+  const daemon = await startDaemon(['--service', 'web', '--no-schedule', '--data', data], {
+    cwd: data,
+    env,
+    program,
+  })
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const dispatch = async (secret: string) => {
+    const headers = { Authorization: `Bearer ${secret}` }
+    return fetch(`${daemon.urls.web}/api/email/dispatch`, { method: 'POST', headers })
+  }
+  expect((await dispatch('another-secret')).status).toBe(401)
+  for (const part of ['dist', 'templates']) await rm(path.join(folder, part), { recursive: true })
+  expect(await (await dispatch(SECRET)).json()).toMatchObject({ sent: PEOPLE, failed: 0, unknown: 0 })
+})

@@ -151,7 +151,7 @@ test.skipIf(!POSIX)('without a folder that others cannot touch no code is cached
   expect(await readdir(temporary)).toEqual([])
 })
 
-test.skipIf(process.getuid?.() !== 0)('a cache folder that another user made first is not used', async () => {
+test.skipIf(process.getuid?.() !== 0)('does not use a cache folder that another user created', async () => {
   const home = await emptyFolder()
   const cache = path.join(home, '.cache', 'platformctl')
   await mkdir(cache, { recursive: true, mode: 0o700 })

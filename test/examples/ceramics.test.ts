@@ -245,7 +245,7 @@ describe('running', () => {
     expect(stdout.match(ELSEWHERE)).toBeNull()
   })
 
-  test('metrics speak of its own kinds and services', async () => {
+  test('metrics have its own kinds and services', async () => {
     const text = await (await fetch(new URL('/metrics', web))).text()
     expect(text.match(ELSEWHERE)).toBeNull()
     expect(text).toContain('service="web"')
@@ -303,7 +303,7 @@ describe('running', () => {
     }
   }, 120_000)
 
-  test('an environment that breaks its rules is refused, by its own names', async () => {
+  test('refuses an environment that breaks its rules, by its own names', async () => {
     const { exitCode, stdout } = await run(['preflight'], { KILN_API_KEY: 'x'.repeat(24) })
     expect(exitCode).toBe(1)
     expect(stdout).toContain('KILN_API_SECRET')

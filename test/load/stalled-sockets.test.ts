@@ -64,7 +64,7 @@ test('1,000 stalled sockets of four kinds are closed within 12 s, and health is 
   expect(slowest).toBeLessThan(3000)
 })
 
-test('a kept connection that is idle is closed after its time, and a trickle of header bytes buys none', {
+test('closes an idle keep-alive connection on time, even if header bytes trickle in', {
   timeout: 30_000,
 }, async () => {
   const { port } = await openDaemon()
@@ -90,7 +90,7 @@ test('a kept connection that is idle is closed after its time, and a trickle of 
   for (const ms of lives) expect(ms).toBeLessThan(WITHIN_MS)
 })
 
-test('a client that requests much and reads nothing is disconnected, and its memory is freed', {
+test('disconnects a client that requests much and reads nothing, and frees its memory', {
   timeout: 30_000,
 }, async () => {
   const { web, port } = await openDaemon(UNLIMITED)

@@ -354,7 +354,7 @@ const tsc = (file: string) =>
 const typescript = () =>
   path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
 
-test('an older Node is told so in one sentence, exit 2', async () => {
+test('rejects an older Node with one sentence, exit 2', async () => {
   // The same check that runs first in the bin, on the version an old Node would report.
   await writeFile(
     path.join(installed.folder, 'old.cjs'),

@@ -6,7 +6,7 @@ import { ceramics } from './ceramics.ts'
 const platform = ceramics() as PlatformDefinition
 const HALF = { KILN_API_KEY: 'canary-71d0-of-the-kiln' }
 
-test('an environment that breaks a rule of a definition does not boot, by its own names and without a value', () => {
+test('does not start on an environment that breaks a rule of the definition, and reports it by its own names without a value', () => {
   expect(() => registerPlatform(platform, HALF)).toThrow(/kiln-all-or-none[\s\S]*KILN_API_SECRET/)
   expect(() => registerPlatform(platform, HALF)).not.toThrow(/canary/)
   expect(registerPlatform(platform, {}).ok).toBe(true)

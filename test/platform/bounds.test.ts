@@ -397,7 +397,7 @@ const BOUNDS: readonly Bound[] = [
 
 const cases = BOUNDS.map((bound) => [(bound.path ?? bound.at).replace(/x{40,}/, '…'), bound] as const)
 
-test.each(cases)('%s takes what is within its bounds and refuses what is beside them', (_, bound) => {
+test.each(cases)('%s accepts values within its bounds and refuses those just outside', (_, bound) => {
   const { at, taken = [], refused = [], path = at.replaceAll('/', '.') } = bound
   for (const value of taken) expect(faultsOf(spoiled(at, value)), JSON.stringify(value)).toEqual([])
   for (const value of refused)
@@ -462,7 +462,7 @@ test('a probe cannot belong to a service of the preset that is another program',
   expect(faults('web')).toEqual([])
 })
 
-test('a group that is left out frees its name and its variables for the definition', () => {
+test('leaving out a group frees its name and variables for the definition', () => {
   const own = { unlocks: 'a', absent: 'b', variables: { ANALYTICS_DATASTORE_TABLE: { kind: 'text' } } }
   const definition = ceramics()
   const groups = { ...definition.groups, analytics: own }

@@ -70,7 +70,7 @@ test.each(VALUE_KINDS)('a value of the kind %s is of the type that is declared f
   expect(type === 'unknown').toBe(kind === 'json')
 })
 
-test('what is always there is declared so, and the rest may be undefined', () => {
+test('declares guaranteed variables as present, and the rest as possibly undefined', () => {
   const types = typesOf({
     kiln: {
       ...GROUP,
@@ -128,7 +128,7 @@ test('names that are no identifiers are quoted, and no text can end the comment 
   expect(types).toContain('      /** It *\\/ ends. */\n      _A?: string\n      A_QUIET?: string')
 })
 
-test('a value that a schema reads is of an unknown type', () => {
+test('a value read by a schema has an unknown type', () => {
   const schema = {
     '~standard': { version: 1, vendor: 'a', validate: (value: unknown) => ({ value }) },
   } as const

@@ -108,7 +108,7 @@ test('every missing folder is named at once', async () => {
   expect(found.lessons.get('firing')).toEqual(['1'])
 })
 
-test('mails in the language of the platform are in the folder itself, or in one beside their translations', async () => {
+test('finds mails in the platform’s language in the folder itself, or in one beside their translations', async () => {
   const { folder, read } = await folderOf({
     'beside/en/1.md': '',
     'beside/de/1.md': '',

@@ -177,7 +177,7 @@ test('variables are grouped by their heading, else by a first word that several 
   ])
 })
 
-test('what the preset has, and what the runtime reads, is left out and said', () => {
+test('leaves out variables of the preset and the runtime, and says so', () => {
   const long = `A_${'X'.repeat(98)}`
   const { groups, known, skipped } = sketch(`STORE_URL=\nNODE_ENV=\n__NEXT_A=\nNODES_A=\n${long}=\n${long}X=`)
   expect({ known, skipped }).toEqual({ known: ['STORE_URL'], skipped: ['NODE_ENV'] })
@@ -251,7 +251,7 @@ test('the first lesson is in the language of the course, or says that it has to 
   )
 })
 
-test('whatever is in an example, the definition made of it loads and has no faults', () => {
+test('the definition made from any example loads without faults', () => {
   const line = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc

@@ -179,7 +179,7 @@ test.each([
   ['throws', `throw new Error('a fault')`],
   ['awaits', `await 1\nexport default {}`],
   ['never ends', `while (true);`],
-])('a definition that %s leaves the process as it was', async (_, text) => {
+])('loading a definition that %s leaves the process unchanged', async (_, text) => {
   await write('platform.config.mts', text)
   await load({ deadlineMs: 100 }).catch(() => undefined)
   expect(state()).toEqual(before)

@@ -57,7 +57,7 @@ test.each<[given: unknown, result: object]>([
 })
 
 test.each([[undefined], [{}], [{ state: 'OK' }], [{ state: 'toString' }]])(
-  'a check that gives %j is failing',
+  'a check that gives %j fails',
   async (given) => {
     expect(await found({ check: async () => given as never })).toMatchObject({
       state: 'failing',
@@ -94,7 +94,7 @@ test('a target waits for its group and its variable, and a shallow check opens n
   await expect(found({ tcp: '127.0.0.1:1' })).rejects.toThrow()
 })
 
-test('what a definition says of a probe is kept, and nothing else', () => {
+test('keeps the definition’s fields of a probe, and no others', () => {
   const open = expect.any(Function)
   expect(ownProbe('kiln', { service: 'web', check: async () => ({ state: 'ok' }) })).toEqual({
     name: 'kiln',

@@ -58,7 +58,7 @@ test('a platform shows a brand once its definition says a name, a color or a log
   expect(base({ brand: { color: '#9a3412' } }).brand).toEqual({ color: '#9a3412' })
 })
 
-test('what a definition does not say is not there, and one contact is a list', () => {
+test('leaves undefined fields out, and makes a list of one contact', () => {
   const keys = Object.keys(base())
   for (const key of ['confirmation', 'challenge', 'security']) expect(keys).not.toContain(key)
   const challenge = async () => true

@@ -58,7 +58,7 @@ const kiln = definePlatform({
   events: { 'kiln.booked': { kiln: 'string', cones: 'number' } },
 })
 
-test('a name that nothing declares is a compile error', () => {
+test('an undeclared name is a compile error', () => {
   const variables = { A_KEY: { kind: 'secret' }, B_KEY: { kind: 'secret' } } as const
   definePlatform({
     preset: 'base',

@@ -10,7 +10,7 @@ test('files that import each other over a third are one circle', () => {
   expect(found).toEqual({ files: [['src/a.ts', 'src/b.ts', 'src/c.ts']], folders: [] })
 })
 
-test('two folders that import each other are a circle, though none of their files is in one', () => {
+test('finds two folders that import each other, even if none of their files do', () => {
   const found = findCircles(
     graph({
       'src/core/env/settings.ts': ['src/core/mail/address.ts'],
@@ -34,7 +34,7 @@ test('folders that reach each other only over a third, or deep inside, are a cir
   expect(found.folders).toEqual([['src/http', 'src/pages', 'src/routes']])
 })
 
-test('a folder that a file beside it uses, and imports another file beside it, is in no circle', () => {
+test('finds no circle where a file uses the folder beside it and that imports another file', () => {
   const found = findCircles(
     graph({
       'src/store/open.ts': ['src/store/sqlite/open.ts'],
@@ -45,7 +45,7 @@ test('a folder that a file beside it uses, and imports another file beside it, i
   expect(found).toEqual({ files: [], folders: [] })
 })
 
-test('a folder and the files beside it that lead back to it are a circle', () => {
+test('finds a circle between a folder and the files beside it', () => {
   const found = findCircles(
     graph({
       'src/store/open.ts': ['src/store/sqlite/open.ts'],

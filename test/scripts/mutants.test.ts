@@ -114,7 +114,7 @@ test('the changed files since a commit are listed, and a history that is too sho
   expect(changedSources('0'.repeat(40))).toMatchObject({ why: expect.stringContaining('no commit 0000') })
 })
 
-test('a test that noticed one mutant is not taken for noticing the next, and each sees its own file changed', async () => {
+test('a test that caught one mutant does not count as catching the next, and each sees its own changed file', async () => {
   const folder = 'test/support/mutants'
   const child = openChild([folder])
   onTestFinished(child.close)

@@ -35,7 +35,7 @@ test('on a terminal it is one line that is written over and taken away', () => {
   expect(written).toEqual(['\r\x1b[Kone', '\r\x1b[Ktwo', '\r\x1b[K'])
 })
 
-test('a progress line that was never written is not erased', () => {
+test('does not erase a progress line that was never written', () => {
   const { written, progress } = watched(true)
   progress.end()
   expect(written).toEqual([])

@@ -56,7 +56,7 @@ async function place() {
 
 const says = (...lines: string[]) => lines.map((line) => `console.log(${JSON.stringify(line)});`).join('')
 
-test('a part that passed is not run again until its code changes or a fresh run is requested', async () => {
+test('skips a part that passed until its code changes or a fresh run is requested', async () => {
   const { run, ran, change, root, folder } = await place()
   const parts = [part('one', says('begins', '3 of 3 done')), part('two', '')]
   expect(await run(parts)).toBe('passed')
@@ -100,7 +100,7 @@ test('a part of another size is another proof', async () => {
   expect(await ran()).toEqual(['one', 'one'])
 })
 
-test('a part that fails does not stop the others, is reported with its last output, and runs again the next time', async () => {
+test('a failing part does not stop the others, is reported with its last output, and runs again the next time', async () => {
   const { run, ran, reported } = await place()
   const parts = [
     part('bad', `${says('7 lost')} console.error('Error: it broke'); process.exitCode = 3`),
@@ -118,7 +118,7 @@ test('a part that fails does not stop the others, is reported with its last outp
   expect(await ran()).toEqual(['bad', 'good', 'bad'])
 })
 
-test('a command that cannot be started is a part that fails', async () => {
+test('a part whose command cannot be started fails', async () => {
   const { run, folder } = await place()
   expect(await run([part('absent', '', { command: ['no-such-program-anywhere'] })])).toBe('failed')
   expect(await readResult(folder, 'absent')).toMatchObject({ reason: expect.stringContaining('ENOENT') })
@@ -147,7 +147,7 @@ test('stopping ends the running part with all that it started, and keeps what wa
   expect(said.at(-1)).toContain('npm run proof goes on from here')
 })
 
-test('a part that does not end in its time fails', async () => {
+test('a part that exceeds its time limit fails', async () => {
   const { run, folder } = await place()
   expect(await run([part('endless', 'setInterval(() => {}, 1e3)')], { limitMs: 300 })).toBe('failed')
   expect(await readResult(folder, 'endless')).toMatchObject({
@@ -218,7 +218,7 @@ test('a promised ratio whose spread is too wide fails its part, so that it is me
   expect(text).toContain('| Promised figures | 0 of 1 kept |')
 })
 
-test('a benchmark that leaves no result has failed', async () => {
+test('a benchmark without a result has failed', async () => {
   const { run, folder } = await place()
   expect(await run([part('bench/none', '', { result: 'none.json' })])).toBe('failed')
   expect(await readResult(folder, 'bench/none')).toMatchObject({ reason: 'it left no result in none.json' })

@@ -26,7 +26,7 @@ async function provider() {
 
 const canary = (name: string) => `canary-${name.toLowerCase().replaceAll('_', '-')}-0123456789`
 
-test('nothing that the daemon writes holds a secret, a token or an address, whatever is done to it', async () => {
+test('the daemon never writes a secret, a token or an address', async () => {
   const mail = await provider()
   // Set only one of two variables that exclude each other; addresses have a form of their own.
   const left = new Set([

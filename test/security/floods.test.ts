@@ -55,7 +55,7 @@ async function platform(env: Record<string, string> = {}) {
   return { opened, time, fetch, post, send, size, folder }
 }
 
-test('a client that floods analytics gets an eighth of the day, and the others what is left', async () => {
+test('a client flooding analytics gets an eighth of the day’s budget, and the others the rest', async () => {
   const { send, size } = await platform({ ANALYTICS_DAILY_MB: '8' })
   let stored = 0
   for (let at = 0; at < 40; at += 1) {

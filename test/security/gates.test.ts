@@ -83,7 +83,7 @@ test('a wrong token at the metrics is refused and counted', async () => {
   expect((await ask('/metrics', '198.51.100.1')).status).toBe(200)
 })
 
-test('of a burst of guesses no more than 20 are looked at, however slow the shared store is', async () => {
+test('checks no more than 20 guesses of a burst, however slow the shared store is', async () => {
   const store = await restStore(arrivalStore(() => 1_000_000))
   const { guess } = open({
     SHAREDSTORE_REST_URL: store.url,
@@ -128,7 +128,7 @@ test('behind a proxy that is not named, a guesser locks out neither other visito
   })
 })
 
-test('a guesser who forges X-Forwarded-For without a proxy is still refused after 200 guesses', async () => {
+test('refuses a client that forges X-Forwarded-For without a proxy after 200 guesses', async () => {
   const { platform, guess } = open({ RATE_LIMIT_PER_MINUTE: '1000' })
   const statuses: number[] = []
   for (let n = 0; n < 300; n += 1)

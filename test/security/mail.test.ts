@@ -227,7 +227,7 @@ describe.each(STORES)('on the store %s', (kind) => {
   })
 })
 
-test('when the budget of confirmations is used up, everybody is told so and the metrics count it', async () => {
+test('tells every caller when the budget of confirmations is used up, and counts it in the metrics', async () => {
   const { post, platform } = await accountPlatform({ env: { EMAIL_CONFIRMATIONS_PER_DAY: '1' } })
   expect(await bodyOf(await post('/api/email/subscribe', { email: 'a@example.com' }))).toEqual({
     status: 'pending',
@@ -244,7 +244,7 @@ test('when the budget of confirmations is used up, everybody is told so and the 
   expect(metrics).toMatch(/^platformctl_confirmations_refused_total 2$/m)
 })
 
-test('twenty invites keep nobody from signing in', async () => {
+test('twenty invites do not block sign-in mails', async () => {
   const invites = Array.from(
     { length: 20 },
     (_, n) => `('i${n}', 'lab', 'alan@example.org', '/invites/${n}', NULL)`,
@@ -290,7 +290,7 @@ test.each([
   expect(recordUrl(url, 'https://www.example.com')).toBe(expected)
 })
 
-test('whatever a record’s path is, its link stays on the site', () => {
+test('a record’s link stays on the site, whatever its path', () => {
   const parts = fc.constantFrom(
     '/',
     '\\',

@@ -77,7 +77,7 @@ test.each(PAGES)(
 )
 
 test.each([...PAGES, '/api/health', '/openapi.json'])(
-  '%s is not kept, sniffed, indexed or told to others',
+  '%s is not cached, sniffed, indexed or leaked by the referrer',
   async (target) => {
     const { headers } = await (await open()).page(target)
     expect(headers.get('cache-control')).toBe('no-store')

@@ -29,7 +29,7 @@ test('both of two dispatch secrets and health tokens are accepted, and neither t
   }
 })
 
-test('tokens signed with either of two secrets name their person; one that has expired is nobody under both', async () => {
+test('identifies tokens signed with either of two secrets, and rejects expired ones under both', async () => {
   const { post } = await accountPlatform({ env: { DATASTORE_JWT_SECRET: BOTH } })
   const ask = async (bearer: string) =>
     (await post('/api/email', { template: 'welcome', inputs: {} }, bearer)).status

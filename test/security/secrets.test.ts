@@ -38,7 +38,7 @@ const bearer = (value: string) =>
 test.each([
   ['almost right', `${SECRET.slice(0, -1)}x`],
   ['wrong from the start', `x${SECRET.slice(1)}`],
-])('a bearer that is %s takes as long as any other', (_, given) => {
+])('checking a bearer that is %s takes as long as any other', (_, given) => {
   const configured = secretPair(SECRET)
   const other = bearer('z'.repeat(SECRET.length))
   const asked = bearer(given)
@@ -48,7 +48,7 @@ test.each([
   expect(longer).toBeLessThan(0.7)
 })
 
-test('an unsubscribe token that is almost right is refused like any other, of any length', () => {
+test('refuses an almost correct unsubscribe token like any other, whatever its length', () => {
   const key = 'k'.repeat(32)
   const link = new URL(unsubscribeUrl('http://x.example', key, 'abcdefghij', 3)).searchParams
   const [s, t] = [link.get('s') ?? '', link.get('t') ?? '']

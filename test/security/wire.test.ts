@@ -75,7 +75,7 @@ test.each([
   expect(text).toMatch(/"code":"bad_request"/)
 })
 
-test('two requests that are framed well are two answers', async () => {
+test('answers two well-framed requests separately', async () => {
   expect(
     statuses(await exchange(`${HIDDEN}${HIDDEN.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}`)),
   ).toEqual([200, 200])
@@ -154,7 +154,7 @@ test.each([
   expect(statuses(await exchange(bytes))).toEqual([status])
 })
 
-test('a connection that asks for more than 32 pages without waiting for one is ended', async () => {
+test('ends a connection that pipelines more than 32 pages', async () => {
   const text = await exchange('GET /lessons/1 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200))
   expect(statuses(text).length).toBeLessThanOrEqual(32)
   const few = 'GET /lessons/1 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(9)

@@ -124,23 +124,20 @@ describe.skipIf(!here).each(['EIO', 'ENOSPC'])('writes that fail with %s', (erro
   })
 })
 
-test.skipIf(!here)(
-  'a lock that comes while a message is out delays its record, and nothing more',
-  async () => {
-    const it = await course('ada')
-    it.sink.hold = async () => void it.beside.exec('BEGIN IMMEDIATE')
-    const dispatched = it.dispatch()
-    await vi.waitUntil(() => it.sink.deliveries.length === 1, { timeout: 10_000 })
-    // Answered when the store has waited for a lock as long as it does by itself: the record was tried by then.
-    expect(await it.subscribe('grace@example.com')).toMatchObject(UNAVAILABLE)
-    it.beside.exec('ROLLBACK')
-    expect(await dispatched).toMatchObject({ status: 200, body: { sent: 1, remaining: 0 } })
-    expect(it.sentDays()).toEqual(['[1]'])
-    expect(it.sink.deliveries).toHaveLength(1)
-  },
-)
+test.skipIf(!here)('a lock taken while a message is in flight only delays its record', async () => {
+  const it = await course('ada')
+  it.sink.hold = async () => void it.beside.exec('BEGIN IMMEDIATE')
+  const dispatched = it.dispatch()
+  await vi.waitUntil(() => it.sink.deliveries.length === 1, { timeout: 10_000 })
+  // Answered when the store has waited for a lock as long as it does by itself: the record was tried by then.
+  expect(await it.subscribe('grace@example.com')).toMatchObject(UNAVAILABLE)
+  it.beside.exec('ROLLBACK')
+  expect(await dispatched).toMatchObject({ status: 200, body: { sent: 1, remaining: 0 } })
+  expect(it.sentDays()).toEqual(['[1]'])
+  expect(it.sink.deliveries).toHaveLength(1)
+})
 
-test('a database that goes away while a message is out delays its record, and nothing more', async () => {
+test('a database lost while a message is in flight only delays its record', async () => {
   const address = await addressOf('postgres')
   if (address?.kind !== 'postgres') throw new TypeError('this is its address')
   const store = await openStore(address)
@@ -183,7 +180,7 @@ test('a database that goes away while a message is out delays its record, and no
 })
 
 describe.skipIf(!here)('a disk that does not confirm a write', () => {
-  test('ends the daemon with 70 for a supervisor to start it again, and nobody is mailed twice', async () => {
+  test('ends the daemon with 70 for a supervisor to restart it, and no subscriber is mailed twice', async () => {
     const it = await course('ada', 'grace')
     let broken: Promise<unknown> | undefined
     it.sink.hold = async () => {

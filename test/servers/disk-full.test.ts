@@ -52,7 +52,7 @@ test.skipIf(!here)('a restore to a disk that is full leaves the store that was t
 })
 
 test.skipIf(!here)(
-  'a disk that fills up under the daemon is named by health and the log, and takes the store down',
+  'health and the log name a disk that fills up, and the store fails',
   async () => {
     const { stdout } = await onDisk(
       '2m',

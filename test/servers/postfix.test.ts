@@ -155,7 +155,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     expect([...sent]).toEqual([])
   })
 
-  test('a recipient that Postfix does not relay to is a refusal of ours, and not the recipient’s fault', async () => {
+  test('a recipient that Postfix does not relay to is our misconfiguration, not the recipient’s fault', async () => {
     const mailer = openMailer({
       compiled: compiledMails,
       mail: {
@@ -181,7 +181,7 @@ describe.runIf(why === undefined)('through Debian’s Postfix', () => {
     await mailer.close()
   })
 
-  test('a message that is accepted and bounces later suppresses its subscriber through the pipe', async () => {
+  test('a bounce after acceptance suppresses its subscriber through the pipe', async () => {
     // Where Postfix relays to: a server that knows nobody.
     const store = await openStore({ kind: 'sqlite', file: `${folder}/platform.sqlite` })
     onTestFinished(() => store.close())

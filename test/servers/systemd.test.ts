@@ -61,7 +61,7 @@ test.skipIf(!here)(
   },
 )
 
-test('a daemon that cannot reach systemd says so once and serves', async () => {
+test('a daemon that cannot reach systemd logs it once and serves', async () => {
   const folder = await emptyFolder()
   const daemon = await startDaemon(['--data', folder, '--no-schedule'], {
     cwd: folder,

@@ -1,7 +1,7 @@
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
 
-test('a tool that started a PostgreSQL ends with the code of its failure', async () => {
+test('a tool that started a PostgreSQL exits with the code of its failure', async () => {
   const helper = new URL('postgres.ts', import.meta.url).href
   const script = `
     const { startPostgres } = await import('${helper}')

@@ -18,7 +18,7 @@ async function inboxWithOneMail() {
   return inbox
 }
 
-test('a mail that arrives over SMTP is decoded and shown in every view', async () => {
+test('decodes a mail received over SMTP and shows it in every view', async () => {
   const inbox = await inboxWithOneMail()
   expect(inbox.mails).toMatchObject([
     {
@@ -43,14 +43,14 @@ test('the content of a mail is shown without scripts, network or the page’s or
   expect(await response.text()).toContain('<head><base target="_blank">')
 })
 
-test('a mail that does not exist and an unknown path are 404', async () => {
+test('an unknown mail and an unknown path give 404', async () => {
   const inbox = await inboxWithOneMail()
   for (const path of ['/mails/2.html', '/mails/0.eml', '/mails/-1.html', '/nope']) {
     expect((await fetch(inbox.pageUrl + path)).status).toBe(404)
   }
 })
 
-test('a page port that is taken is refused, and the inbox closes with open streams', async () => {
+test('refuses a page port in use, and closes with open streams', async () => {
   const inbox = await inboxWithOneMail()
   await expect(openInbox({ pagePort: Number(new URL(inbox.pageUrl).port) })).rejects.toMatchObject({
     code: 'EADDRINUSE',

@@ -22,13 +22,13 @@ test('the answer comes whole, in however many parts it was sent', async () => {
   expect(answer).toEqual({ status: 200, text: 'Bearer secret POST' })
 })
 
-test('a service that is silent, before or within its answer, is given up when the patience for it ends', async () => {
+test('gives up on a service that stays silent past the timeout, before or within its response', async () => {
   await expect(posted(() => {}, { patienceMs: 50 })).rejects.toMatchObject({ name: 'TimeoutError' })
   const halfway = posted((_, response) => void response.writeHead(200).write('{'), { patienceMs: 200 })
   await expect(halfway).rejects.toMatchObject({ name: 'TimeoutError' })
 })
 
-test('a service that goes away within its answer is no answer', async () => {
+test('treats a connection closed within the response as no answer', async () => {
   const cut = posted((_, response) => {
     response.writeHead(200, { 'content-length': 100 }).write('{')
     setImmediate(() => response.destroy())
@@ -43,7 +43,7 @@ test('an aborted call is reported as aborted, and not as a silent service', asyn
   })
 })
 
-test('an answer that is larger than any summary is not read to its end', async () => {
+test('stops reading a response that is larger than any summary', async () => {
   const piece = Buffer.alloc(1024 * 1024, ' ')
   let written = 0
   let going = true

@@ -51,7 +51,7 @@ test('a lesson at an hour that the clock skips is marked, and comes later by as 
   ])
 })
 
-test('of an hour that occurs twice the first is taken, and the lesson is marked', () => {
+test('takes the first of an hour that occurs twice, and marks the lesson', () => {
   expect(told(at('02:30'), '2026-10-24T00:00', { count: 2 })).toEqual([
     '2026-10-24T02:30 lesson-1',
     '2026-10-25T02:30 lesson-2 first',
@@ -91,7 +91,7 @@ test('on chosen weekdays, spacing moves what comes too soon after the lesson bef
   ])
 })
 
-test('a course in a zone of its own shows the clock changes of both zones', () => {
+test('a course with its own time zone shows the clock changes of both zones', () => {
   expect(told(at('09:00', { zone: 'America/New_York', weekdays: [7] }), '2026-03-02T00:00')).toEqual([
     '2026-03-08T08:00 America/New_York 60 min',
     '2026-03-08T14:00 lesson-1',

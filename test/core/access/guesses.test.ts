@@ -123,7 +123,7 @@ test('wrong secrets have limits of their own, which no configured threshold rais
   expect(policiesOf(undefined).policyOf('serviceHealth')).toBeUndefined()
 })
 
-test('a minute is the window of every policy, and each has a name of its own', () => {
+test('every policy has a window of a minute, and a name of its own', () => {
   const { policyOf, authFailure, authFailureOfProxy } = policiesOf(undefined)
   const all = [
     policyOf('lesson'),

@@ -37,7 +37,7 @@ test.each([
   ['no e-mail', { email: undefined }],
   ['an e-mail that is none', { email: 'ada' }],
   ['an e-mail with a header in it', { email: 'ada@example.com\r\nBcc: eve@example.com' }],
-])('a token with %s is nobody', async (_, claims) => {
+])('rejects a token with %s', async (_, claims) => {
   expect(await bySecret(ask(`Bearer ${await token(claims)}`))).toBeUndefined()
 })
 
@@ -116,7 +116,7 @@ test('with a key set its own keys are taken, and fetched once for many tokens', 
   expect(set.asked()).toBe(1)
 })
 
-test('with a key set an HMAC made from the public key identifies nobody, nor does an unknown key', async () => {
+test('with a key set, rejects an HMAC made from the public key, and an unknown key', async () => {
   const set = await keySet()
   const identify = jwtIdentify({ tokens: { kind: 'jwks', url: set.url }, clock })
   const confused = await set.sign('HS256').sign(new TextEncoder().encode(JSON.stringify(set.jwk)))
@@ -161,7 +161,7 @@ test('with a key set every algorithm of public keys is taken', async () => {
     }
 })
 
-test('a token that two keys of the set could have signed identifies nobody', async () => {
+test('rejects a token that two keys of the set could have signed', async () => {
   const set = await keySet()
   const url = await keyServer((_, response) =>
     response.end(JSON.stringify({ keys: [set.jwk, { ...set.jwk, kid: 'second' }] })),
@@ -199,7 +199,7 @@ test.each([
     (response: Parameters<RequestListener>[1]) => response.writeHead(302, { Location: '/' }).end(),
   ],
   ['drops the line', (response: Parameters<RequestListener>[1]) => response.destroy()],
-])('a key server that %s is an outage, not a wrong token', async (_, answer) => {
+])('treats a key server that %s as an outage, not as a wrong token', async (_, answer) => {
   const url = await keyServer((_request, response) => void answer(response))
   const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
   const set = await keySet()
@@ -207,7 +207,7 @@ test.each([
   await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('a key server that goes down signs nobody out: the keys it gave last hold', async () => {
+test('keeps users signed in with the last known keys while the key server is down', async () => {
   const set = await keySet()
   let up = true
   const url = await keyServer((_, response) => {
@@ -223,11 +223,11 @@ test('a key server that goes down signs nobody out: the keys it gave last hold',
   expect(await identify(ask(`Bearer ${await set.sign().sign(other.privateKey)}`))).toBeUndefined()
 })
 
-test('without accounts configured nobody is known', async () => {
+test('identifies nobody if accounts are not configured', async () => {
   expect(await jwtIdentify({ tokens: undefined, clock })(ask(`Bearer ${await token()}`))).toBeUndefined()
 })
 
-test('an identity that a host gives is held to the same form', () => {
+test('validates an identity given by the host like one from a token', () => {
   expect(parseIdentity(ADA)).toEqual(ADA)
   expect(parseIdentity({ kind: 'service' })).toEqual({ kind: 'service' })
   expect(parseIdentity({ ...ADA, email: 'ada' })).toBeUndefined()
@@ -238,7 +238,7 @@ test.each([
   [4, true],
   [5, false],
   [6, false],
-])('a token that ended %i s ago is good: %s', async (seconds, good) => {
+])('accepts a token that ended %i s ago: %s', async (seconds, good) => {
   const found = await bySecret(ask(`Bearer ${await token({ exp: NOW / 1000 - seconds })}`))
   expect(found !== undefined).toBe(good)
 })
@@ -246,7 +246,7 @@ test.each([
 test.each([
   [5, true],
   [6, false],
-])('a token that begins in %i s is good: %s', async (seconds, good) => {
+])('accepts a token that begins in %i s: %s', async (seconds, good) => {
   const found = await bySecret(ask(`Bearer ${await token({ nbf: NOW / 1000 + seconds })}`))
   expect(found !== undefined).toBe(good)
 })
@@ -271,12 +271,12 @@ test.each(['false', 'true', 0, 1, null, {}])(
   },
 )
 
-test('the role anon identifies nobody, even if every other claim is valid', async () => {
+test('rejects the role anon, even if every other claim is valid', async () => {
   expect(await bySecret(ask(`Bearer ${await token({ role: 'anon', email_verified: true })}`))).toBeUndefined()
   expect(await bySecret(ask(`Bearer ${await token({ role: 'Service_Role' })}`))).toEqual(ADA)
 })
 
-test('both of two secrets sign, an expired token of the older is expired, and a third is nobody', async () => {
+test('accepts tokens signed with either of two secrets, reports an expired one of the older as expired, and rejects a third', async () => {
   const both = jwtIdentify({
     tokens: { kind: 'secret', secret: pairOf(`a-new-secret-of-32-bytes-at-least,${JWT_SECRET}`) },
     clock,

@@ -169,7 +169,7 @@ test('two machines on one shared store share one count', async () => {
 })
 
 test.each(['slow', 'broken', 'down'] as const)(
-  'a shared store that is %s costs one warning and half the quota, until it answers again',
+  'a shared store that is %s causes one warning and half the quota until it recovers',
   async (state) => {
     const it = await shared(state === 'slow' ? 500 : 10_000)
     const limiter = it.open()

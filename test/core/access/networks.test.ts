@@ -11,7 +11,7 @@ test.each([
   ['fc00::', 'fdff:ffff::1', 'fbff:ffff::1', 'fe00::1'],
   ['fe80::', 'febf:ffff::1', 'fe7f:ffff::1', 'fec0::'],
   ['::1', '::1', '::', '::2'],
-])('from %s to %s a machine is nearby, and one beside it is not', (first, last, before, after) => {
+])('counts the addresses from %s to %s as nearby, and none outside', (first, last, before, after) => {
   expect([before, first, last, after].map(isNearby)).toEqual([false, true, true, false])
 })
 

@@ -20,7 +20,7 @@ function watch(trustProxy: readonly string[] = []) {
   return { note, seen: proxies.seen, warned, pass }
 }
 
-test('a machine nearby that forwards for two clients is a proxy, noticed for an hour and said once', () => {
+test('detects a nearby machine that forwards for two clients as a proxy, for an hour, and logs it once', () => {
   const it = watch()
   it.note('10.0.0.1', '203.0.113.1')
   it.note('10.0.0.1', '203.0.113.1')

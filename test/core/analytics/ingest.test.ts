@@ -117,7 +117,7 @@ test('a batch is stored with the time of the server, its counts by day and kind,
   expect(it.seen[1]?.id).toBeUndefined()
 })
 
-test('a batch that is there already is acknowledged, and costs its client nothing', async () => {
+test('acknowledges a repeated batch without charging its client', async () => {
   const it = ingest()
   it.state.repeated = true
   for (let n = 0; n < 20; n += 1)

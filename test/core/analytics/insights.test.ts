@@ -49,7 +49,7 @@ test('everything begins with the first event, and at most two years ago', () => 
   expect(insights([], { range: undefined }).days).toEqual([{ day: '2026-11-21', count: 0 }])
 })
 
-test('a day that daylight saving makes longer or shorter is one day', () => {
+test('counts a day that daylight saving lengthens or shortens as one day', () => {
   const zone = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' })
   const now = Date.UTC(2026, 9, 27, 12)
   const { days } = insightsOf({

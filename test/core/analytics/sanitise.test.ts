@@ -24,7 +24,7 @@ test('there are fifteen kinds, and the opt-out key has its documented name', () 
   expect(OPT_OUT_KEY).toBe('platform.optOut')
 })
 
-test('a kind that lists properties keeps those in their types, and drops every other one', () => {
+test('keeps the listed properties of a kind in their types, and drops all others', () => {
   const kinds = [{ name: 'kiln.booked', properties: { kiln: 'string', cones: 'number' } }] as const
   const reasons: string[] = []
   const properties = { kiln: 'gas', cones: '6', glaze: 'celadon', hot: true }

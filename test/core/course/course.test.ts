@@ -101,7 +101,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(new Set(it.messages.map(({ key }) => key)).size).toBe(8)
   })
 
-  test('a reason that no database can hold is recorded readably, and costs nobody else of its group a repetition', async () => {
+  test('records a reason with characters that no database can hold in readable form, and repeats no other mail of its group', async () => {
     const it = await course(kind)
     for (let n = 0; n < 5; n += 1) await it.confirmed(person(n))
     const before = it.messages.length
@@ -117,7 +117,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages).toHaveLength(before + 5)
   })
 
-  test('an id or address that nobody can have finds nobody, and is not a store fault', async () => {
+  test('an impossible id or address finds no subscription, and is not a store fault', async () => {
     const it = await course(kind)
     expect(await it.store.course.findById('a \0 b')).toBeUndefined()
     expect(await it.store.course.find('\ud83d')).toBeUndefined()
@@ -231,7 +231,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
-  test('an unsubscribe that was acknowledged wins over a claim that has not handed its message over', async () => {
+  test('an acknowledged unsubscribe wins over a claim whose message is not handed over yet', async () => {
     const it = await course(kind)
     const people = Array.from({ length: 60 }, (_, n) => ({
       spelling: `p${n}@example.com`,
@@ -295,7 +295,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages).toHaveLength(before)
   })
 
-  test('a lesson that went out while its subscription ended counts as sent: undoing does not repeat it', async () => {
+  test('a lesson sent while its subscription ended counts as sent, and undoing does not repeat it', async () => {
     const it = await (await course(kind)).confirmed()
     await it.dispatch()
     const link = it.link()
@@ -310,7 +310,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.dispatch()).toMatchObject({ processed: 0 })
   })
 
-  test('a lease that ran out is taken over, and what its first holder says afterwards is dropped', async () => {
+  test('an expired lease is taken over, and late results of its first holder are dropped', async () => {
     const it = await (await course(kind)).confirmed()
     const claim = async () => {
       const [first] = await it.store.course.claimDue({
@@ -413,7 +413,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(it.messages.at(-1)).toEqual(first)
   })
 
-  test('a store that cannot be written while a message is out answers 503 and records nothing falsely', async () => {
+  test('answers 503 and records nothing false if the store cannot be written while a message is in flight', async () => {
     const it = await (await course(kind)).confirmed()
     const broken = { ...it.store.course, settle: () => Promise.reject(new Error('disk full')) }
     const failing = await it.over(broken)
@@ -463,7 +463,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.history(found?.id ?? '')).toEqual([])
   })
 
-  test('a confirmation that could not be handed over is mailed again, with a link that works', async () => {
+  test('mails a confirmation that failed again, with a working link', async () => {
     const it = await course(kind)
     it.answer(() => ({ kind: 'transient', scope: 'connection', reason: 'refused' }))
     await it.subscribe()
@@ -479,7 +479,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.confirm(it.token())).toBe('confirmed')
   })
 
-  test('a confirmation that failed is mailed again to somebody who comes back as well, and to nobody who left since', async () => {
+  test('retries a failed confirmation also for a returning subscriber, but not for one who has left', async () => {
     const it = await (await course(kind)).confirmed()
     await it.dispatch()
     await it.course.unsubscribe(it.link())
@@ -507,7 +507,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await it.course.retryConfirmations()).toBe(0)
   })
 
-  test('a confirmation of which nobody knows whether it arrived is not mailed again: its link must go on working', async () => {
+  test('does not repeat a confirmation with an unknown outcome, so that its link keeps working', async () => {
     const it = await course(kind)
     it.answer(() => ({ kind: 'unknown', reason: 'the connection broke' }))
     await it.subscribe()
@@ -531,7 +531,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     ['refused for now', { kind: 'transient', scope: 'message', reason: 'busy' }, 'transient'],
     ['lost from sight', { kind: 'unknown', reason: 'the connection broke' }, 'unknown'],
   ] as const)(
-    'an attempt that was %s after its subscriber had left is not said to be lost when they come back',
+    'an attempt that was %s after its subscriber left is not reported as lost when they return',
     async (_, outcome, told) => {
       const it = await (await course(kind)).confirmed()
       it.answer(async (message) => {
@@ -597,7 +597,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     if (waiting > 0) expect(nextTryAt).toBeGreaterThan(START + it.late())
   })
 
-  test('a subscription that ended while its lesson was out is not overdue', async () => {
+  test('a subscription that ended with its lesson in flight is not overdue', async () => {
     const it = await (await course(kind)).confirmed()
     it.answer(async () => {
       const found = await it.course.find(ADA.identity)

@@ -97,7 +97,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     })
   })
 
-  test('a course that changes is the old one for those in it, the new one for those who follow', async () => {
+  test('after a course changes, current subscribers keep the old one and later ones get the new', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
     await it.course.enrol({ ...ADA, course: 'pottery' })
     await it.course.dispatch({ limit: 10 })
@@ -173,7 +173,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     ])
   })
 
-  test('a confirmation that is mailed again keeps the language and the time zone, or takes those of the newer request', async () => {
+  test('a repeated confirmation keeps the language and time zone, or takes those of the newer request', async () => {
     const it = await courseWith(0, { kind, catalog: catalogOf(pottery) })
     const tokens = () =>
       it.messages.map(({ text }) => /token=([\w-]+)/.exec(text)?.[1] ?? '').filter((token) => token !== '')

@@ -34,7 +34,7 @@ async function oneWaits() {
   return { it, waiting: { remaining: 1, waiting: 1, nextTryAt: new Date(nextTryAt ?? 0).toISOString() } }
 }
 
-test('a call that sends nothing says its limit, why, and all that is left', async () => {
+test('a call that sends nothing reports its limit, the reason, and the lessons left', async () => {
   const { it, waiting } = await oneWaits()
   const paused = it.open(it.store.course, { isPaused: async () => true })
   expect(await paused.dispatch({ limit: 7 })).toEqual({
@@ -186,7 +186,7 @@ test.each([
   ['a message that was sent', { kind: 'sent', id: 'x' }],
   ['a refusal that was judged', { kind: 'permanent', hardBounce: false, reason: 'no' }],
   ['a lesson that was not tried', 'untried'],
-] as const)('a store that cannot record %s fails the call', async (_, outcome) => {
+] as const)('fails the call if the store cannot record %s', async (_, outcome) => {
   const it = await courseWith(1, { kind: 'memory' })
   if (outcome !== 'untried') it.answer(() => outcome)
   const store: CourseStore = {

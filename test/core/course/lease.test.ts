@@ -67,7 +67,7 @@ test('while a message is out its claim is held anew 30 seconds before the end, a
   expect(expiredAt()).toBe(175 * SECOND)
 })
 
-test('a store that cannot be reached is asked again every five seconds, and the claim ends when it was to', async () => {
+test('retries an unreachable store every five seconds, and ends the claim on time', async () => {
   const { lease, kept, pass, expiredAt } = leaseOf({
     patienceMs: 600 * SECOND,
     keep: () => Promise.reject(new Error('gone')),

@@ -30,7 +30,7 @@ test('an outcome is recorded though the store cannot be written for some seconds
   for (const row of await it.rows()) expect(row).toMatchObject({ sentDays: [1] })
 })
 
-test('a store that cannot be written for longer than a lease ends the call', async () => {
+test('ends the call if the store cannot be written for longer than a lease', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time })
   const settle = () => Promise.reject(new PlatformError('store_unavailable', 'gone'))
@@ -75,7 +75,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
-test('a lesson that is out is not handed over again when its subscriber leaves and comes back meanwhile', async () => {
+test('does not hand over a lesson in flight again when its subscriber leaves and returns meanwhile', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time })
   await during(time, it.course.dispatch({ limit: 1 }))
@@ -100,7 +100,7 @@ test('a lesson that is out is not handed over again when its subscriber leaves a
   expect(it.messages).toHaveLength(2)
 })
 
-test('a lesson that is out for ten minutes stays in hand when its subscriber leaves and comes back meanwhile', async () => {
+test('keeps the claim on a lesson in flight for ten minutes while its subscriber leaves and returns', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time, patienceMs: 14 * MINUTE })
   await during(time, it.course.dispatch({ limit: 1 }))
@@ -120,7 +120,7 @@ test('a lesson that is out for ten minutes stays in hand when its subscriber lea
   expect(it.messages).toHaveLength(2)
 })
 
-test('a transport that waits ten minutes for an answer keeps its claim all the while', async () => {
+test('a transport that waits ten minutes for an answer keeps its claim', async () => {
   const time = virtualTime(START)
   const it = await courseWith(3, { time, patienceMs: 14 * MINUTE })
   it.answer(async () => {
@@ -134,7 +134,7 @@ test('a transport that waits ten minutes for an answer keeps its claim all the w
   expect(it.messages).toHaveLength(3)
 })
 
-test('a refusal that nobody can judge yet keeps its claim while the other messages of the call are out', async () => {
+test('keeps the claim of an undecided refusal while other messages of the call are in flight', async () => {
   const time = virtualTime(START)
   const it = await courseWith(2, { time, patienceMs: 14 * MINUTE })
   it.answer(async ({ to }) => {
@@ -150,7 +150,7 @@ test('a refusal that nobody can judge yet keeps its claim while the other messag
   expect(await it.rows()).toMatchObject([{ problem: { kind: 'parked' } }, { sentDays: [1] }])
 })
 
-test('an attempt that outlives the patience for it is given up before its lease ends', async () => {
+test('abandons an attempt that exceeds its timeout before its lease ends', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time })
   it.answer(() => new Promise(() => {}))
@@ -168,7 +168,7 @@ test('an attempt that outlives the patience for it is given up before its lease 
   expect(time.elapsed()).toBeLessThan(90 * SECOND)
 })
 
-test('a lesson that was claimed under a clock that was a day ahead waits until it is due', async () => {
+test('a lesson claimed while the clock was a day ahead waits until it is due', async () => {
   const time = virtualTime(START)
   const it = await courseWith(1, { time })
   await during(time, it.course.dispatch({ limit: 1 }))
@@ -227,7 +227,7 @@ test('a link of an earlier enrolment still ends the course, and undoes it', asyn
   expect((await it.rows())[0]).toMatchObject({ state: 'confirmed', enrolment: 2 })
 })
 
-test('an operator brings back an address that bounced wrongly, but nobody who left', async () => {
+test('an operator can restore a wrongly bounced address, but not a subscriber who left', async () => {
   const it = await courseWith(2)
   await it.course.dispatch({ limit: 2 })
   const link = it.linkOf(it.messages.find(({ to }) => to.address.startsWith('p1')))
@@ -246,7 +246,7 @@ test('an operator brings back an address that bounced wrongly, but nobody who le
   ])
 })
 
-test('a call gives nobody two messages, though another dispatcher sends one between', async () => {
+test('a call sends each subscriber one message at most, even if another dispatcher sends one in between', async () => {
   const it = await courseWith(3)
   it.pass(6 * DAY_MS)
   const other = it.open(it.store.course)

@@ -46,7 +46,7 @@ test('a confirmation is mailed when the last one is an hour old and fewer than t
   ])
 })
 
-test('a link works for seven days to the millisecond, once used says so for ever, and once replaced is nobody’s', () => {
+test('a link works for exactly seven days, reports its use afterwards, and is invalid once replaced', () => {
   const read = (age: number, usedAt?: number, replaced = false) =>
     readConfirmation({ createdAt: NOW - age, usedAt, replaced }, NOW)
   expect([read(7 * DAY_MS - 1), read(7 * DAY_MS)]).toEqual(['use', 'expired'])
@@ -145,7 +145,7 @@ test('as many messages are out at once as the transport has lines, and no more',
 test.each([
   [25, 3],
   [26, 0],
-])('of claims that the store gave after %i seconds, %i of three are begun', async (seconds, begun) => {
+])('of three claims that the store gave after %i seconds, begins %i', async (seconds, begun) => {
   const time = virtualTime(START)
   const it = await courseWith(3, { time, kind: 'memory' })
   const slow: CourseStore = {

@@ -57,7 +57,7 @@ test('when every message that is out is held until another is recorded, the grou
   expect(commits).toEqual([{ at: 1, size: 2 }])
 })
 
-test('a message learns that the one before it could not be recorded', async () => {
+test('tells a message that the previous outcome could not be recorded', async () => {
   const { time, marker } = markerOver(() => Promise.reject(new TypeError('no such column')))
   const settlement = { claim: {} } as Settlement
   const { recorded, answered } = marker.begin(settlement.claim)
@@ -70,7 +70,7 @@ test('a message learns that the one before it could not be recorded', async () =
   ])
 })
 
-test('a store that cannot be written is asked again four times a second, while the claim is held and no longer', async () => {
+test('retries an unwritable store four times a second until the claim ends', async () => {
   const { time, commits, mark } = markerOver(() =>
     Promise.reject(new PlatformError('store_unavailable', 'locked')),
   )

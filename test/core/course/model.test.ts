@@ -210,7 +210,7 @@ const commands = fc.commands(
   { maxCommands: 80, size: 'max' },
 )
 
-test('whatever is done to a subscription, in whatever order, it is what the specification says', async () => {
+test('a subscription follows the specification through any sequence of changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 41 }), commands, async (start, cmds) => {
       const store = await openStore(undefined)

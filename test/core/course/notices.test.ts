@@ -198,7 +198,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com announced a1'])
   })
 
-  test('nothing is mailed during a silence; what still fails afterwards is mailed then', async () => {
+  test('mails no notices during a silence, and afterwards only those of failures that last', async () => {
     const { subscribe, opens, closes, round, says, pass, store, clock } = await world(kind)
     await subscribe('ada@example.com')
     const silence = (ms: number) =>
@@ -215,7 +215,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com opened store-2'])
   })
 
-  test('a notice that was published before a silence waits for its end, whichever process dispatches', async () => {
+  test('a notice published before a silence waits for its end, in every dispatching process', async () => {
     const { subscribe, opens, round, says, pass, store, clock, answer, course } = await world(kind)
     await subscribe('ada@example.com')
     await opens('mail')
@@ -251,7 +251,7 @@ describe.each(['sqlite', 'postgres'] as const)('notices on %s', (kind) => {
     expect(says()).toEqual(['ada@example.com closed mail-1'])
   })
 
-  test('a notice that is refused for good holds up none after it, and lessons that wait hold up no notice', async () => {
+  test('a permanently refused notice does not block later ones, and waiting lessons do not block notices', async () => {
     const { subscribe, opens, closes, round, says, answer, course, arrived } = await world(kind)
     await subscribe('ada@example.com')
     await subscribe('bob@example.com')
@@ -524,7 +524,7 @@ test('a restored backup keeps subscribers to incidents, and who left since the b
   expect(says().slice(3)).toEqual(['ada@example.com opened store-2'])
 })
 
-test('a store that is copied into PostgreSQL and back keeps its subscribers to incidents, and repeats no notice', async () => {
+test('a store copied into PostgreSQL and back keeps its subscribers to incidents, and repeats no notice', async () => {
   const { address, store, open, subscribe, opens, round, says } = await world('sqlite')
   const database = await addressOf('postgres')
   const file = { kind: 'sqlite', file: path.join(await emptyFolder(), 'back.sqlite') } as const

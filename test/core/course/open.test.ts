@@ -40,7 +40,7 @@ test('an id of 12 random bytes never begins with a hyphen, which a command would
   }
 })
 
-test('a token that none of ours looks like is invalid, and the store is not asked about it', async () => {
+test('rejects a malformed token without asking the store', async () => {
   const it = await opened()
   let asked = 0
   const count = async () => {
@@ -60,7 +60,7 @@ test('a token that none of ours looks like is invalid, and the store is not aske
   expect(asked).toBe(4)
 })
 
-test('when the platform may mail no more confirmations this day, every address is answered so, and it is told', async () => {
+test('once the day’s confirmations are used up, tells every address so and logs it', async () => {
   let told = 0
   const it = await opened({
     confirmationsPerDay: 1,
@@ -79,7 +79,7 @@ test('when the platform may mail no more confirmations this day, every address i
   expect(it.messages).toHaveLength(1)
 })
 
-test('a confirmation that is asked for again is sent, or says why it is not', async () => {
+test('sends a confirmation that is requested again, or says why not', async () => {
   const it = await opened()
   expect(await it.course.confirmAgain(ADA.identity)).toEqual({ kind: 'none' })
   await it.subscribe()
@@ -108,7 +108,7 @@ test.each([
   [10 * MINUTE_MS, 1],
   [DAY_MS, 1],
   [DAY_MS + 1, 0],
-])('a confirmation that failed %i ms ago is mailed again: %i', async (age, sent) => {
+])('mails a confirmation that failed %i ms ago again: %i', async (age, sent) => {
   const it = await opened()
   it.answer(() => refused)
   await it.subscribe()
@@ -149,7 +149,7 @@ test('a confirmation is logged by its subscription and never by its address, wha
   ])
 })
 
-test('a history that cannot be written takes back no confirmation, and a mail that was never handed over is not in it', async () => {
+test('a failed history write revokes no confirmation, and a mail that was never handed over is not in the history', async () => {
   const it = await opened()
   const entries: unknown[] = []
   const remember = async (_: string, entry: unknown) => {
@@ -209,7 +209,7 @@ test('a reason resolves all lessons that wait with it, bounced ones too; without
   )
 })
 
-test('a platform that stops ends its calls after the messages in flight, waits for them, and sends nothing afterwards', async () => {
+test('on shutdown, ends its calls after the messages in flight, waits for them, and sends nothing more', async () => {
   const it = await courseWith(60, { kind: 'memory' })
   const gate = Promise.withResolvers<void>()
   it.answer(async ({ key }) => {
@@ -276,7 +276,7 @@ test('a lesson links to its page, by its course unless that is the first, and so
   }
 })
 
-test('a course that there is not, or notices where there are none, cannot be begun; an erasure is one entry in the audit log', async () => {
+test('an unknown course, or notices where none exist, cannot be started; an erasure is one entry in the audit log', async () => {
   const it = await opened()
   for (const course of ['none', 'status'])
     expect(await it.course.enrol({ ...ADA, course })).toEqual({ enrolled: false, reason: 'no_such_course' })

@@ -275,7 +275,7 @@ test('while an hour’s work goes on, each look renews its claim for three minut
   expect(it.told).toHaveLength(2)
 })
 
-test('a claim that cannot be renewed is told, and one that another process holds is not given away', async () => {
+test('reports a claim that cannot be renewed, and does not release one that another process holds', async () => {
   let end = (_: 'done') => {}
   const it = await hours({
     store: { keepHour: () => Promise.reject(new TypeError('no store')) },

@@ -136,7 +136,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Clay, revised' })
   })
 
-  test('a text in the store that is damaged costs nobody the lesson: the current one is sent, and db verify names it', async () => {
+  test('sends the current text in place of a damaged one, and db verify names it', async () => {
     const it = await school(kind)
     await it.enrol('ada')
     await it.write('firing/1-clay.md', lesson('Clay, revised'))
@@ -153,7 +153,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect((await it.dispatchOnce()).subjects).toEqual({ ada: 'Fire, revised' })
   })
 
-  test('a lesson of which no text is left waits and holds up no other, until its file is back', async () => {
+  test('a lesson without any text left waits until its file is back, and blocks no other', async () => {
     const it = await school(kind)
     for (const name of ['ada', 'bert', 'carl', 'dora', 'emil', 'fred']) await it.enrol(name)
     await rm(it.file('firing/1-clay.md'))

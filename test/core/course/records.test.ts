@@ -126,7 +126,7 @@ test('an erased address stays erased, and links go on working, when EMAIL_LINK_S
   }
 })
 
-test('an address that was erased under a secret before is still recognized under the two of its rotation', async () => {
+test('recognizes an address erased under an earlier secret during the rotation to another', async () => {
   const store = await openTestStore(await addressOf('sqlite'))
   const [before, after] = [secret('the secret of before'), secret('the secret of after')]
   const options = {

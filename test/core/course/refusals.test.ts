@@ -7,7 +7,7 @@ import { courseWith } from '../../support/course.ts'
 const untouched = { sentDays: [], problem: undefined, failures: 0, nextAttemptAt: expect.any(Number) }
 const sender = (reason: string): Outcome => ({ kind: 'transient', scope: 'sender', reason })
 
-test('a fault of our own texts or configuration parks nobody, stops the call and is its reason', async () => {
+test('an error in our own texts or configuration stops the call with that reason and parks no lesson', async () => {
   const it = await courseWith(30, { kind: 'memory', siteUrl: 'https://www.example.com/a|b' })
   const call = await it.course.dispatch({ limit: 100 })
   expect(call).toMatchObject({ sent: 0, remaining: 30, reason: expect.stringContaining('lessonUrl') })
@@ -18,7 +18,7 @@ test('a fault of our own texts or configuration parks nobody, stops the call and
   expect(await corrected.dispatch({ limit: 100 })).toMatchObject({ sent: 30, remaining: 0 })
 })
 
-test('a provider that refuses us and not the recipient parks nobody, and is asked a few times only', async () => {
+test('a provider that rejects the sender, not the recipient, is retried a few times only and parks no lesson', async () => {
   const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => sender('the mail provider refused the message (422)'))
   const call = await it.course.dispatch({ limit: 1000 })
@@ -31,7 +31,7 @@ test('a provider that refuses us and not the recipient parks nobody, and is aske
   expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ sent: 300 })
 })
 
-test('one refusal among messages that are taken is about that message, which waits for an operator', async () => {
+test('a single refusal among accepted messages parks only that message for an operator', async () => {
   const it = await courseWith(200, { kind: 'memory' })
   it.answer((message) =>
     message.to.address === 'p3@example.com'
@@ -56,7 +56,7 @@ test('the only message of a call that is refused is tried again, and the call sa
   expect(await it.rows()).toMatchObject([untouched])
 })
 
-test('equal permanent refusals in a row stop the call and park nobody', async () => {
+test('equal permanent refusals in a row stop the call and park no lesson', async () => {
   const it = await courseWith(300, { kind: 'memory' })
   it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'no' }))
   expect(await it.course.dispatch({ limit: 1000 })).toMatchObject({ reason: '5 refusals in a row: no' })

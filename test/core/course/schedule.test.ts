@@ -136,7 +136,7 @@ test('a lesson keeps its distance from the one before, however late that one was
   )
 })
 
-test('a lesson is due when it was published, and one that nobody remembers when the enrolment began', () => {
+test('a lesson is due when it was published, and one without a known time when the enrolment began', () => {
   const plan = { cadence: { kind: 'published', at: [5, 9] }, spacingMs: 0 } as const
   expect([1, 2, 3].map((day) => dueAt(plan, { confirmedAt: 7 }, day, undefined))).toEqual([5, 9, 7])
 })

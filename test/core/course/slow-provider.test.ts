@@ -5,7 +5,7 @@ import { during } from '../../support/virtual-work.ts'
 
 const SECOND = 1000
 
-test('a provider that takes long for each message still gets as many as the limit in one call', async () => {
+test('sends as many messages as the limit in one call through a slow provider', async () => {
   const time = virtualTime(START)
   const it = await courseWith(600, { time, kind: 'memory' })
   it.answer(async (message) => {

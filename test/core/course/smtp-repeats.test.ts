@@ -120,7 +120,7 @@ test.each([
   },
 )
 
-test('a refusal that only another message can explain keeps no connection waiting', async () => {
+test('an undecided refusal keeps no connection waiting', async () => {
   const it = await dispatcherWithHeldCommits('250 plain', { people: LINES.smtp + 1, refuseFirst: true })
   it.release()
   // The refused message is recorded once a later one is taken, and that one goes out on the same connection.

@@ -93,7 +93,7 @@ test('on a suppressed address an enrolment ends at once, as dead after a bounce 
   }
 })
 
-test('a program may enrol who is unconfirmed or has had all lessons, and nobody who left or is in the middle', () => {
+test('a program may enrol unconfirmed and finished subscribers, but not those who left or are in a course', () => {
   expect([
     enrolRefusal(ada),
     enrolRefusal(enrolled),
@@ -243,7 +243,7 @@ test.each([
     },
   ],
 ])(
-  'a lesson that was %s changes these fields of its subscription, and no other',
+  'a lesson that was %s changes exactly these fields of its subscription',
   (_, outcome, following, expected) => {
     const after = record(taken, settle(claim, outcome, { ...NOWS, next: following }))
     expect(changes(taken, after)).toEqual({ fence: 3, ...expected })
@@ -303,7 +303,7 @@ test('an attempt whose claim was ended while it was out is over when it is answe
   expect(record({ ...left, ...over }, settle(claim, unknown, NOWS))).toBeUndefined()
 })
 
-test('a claim that is given back waits from when it was due if nothing was tried, and from now if something was', () => {
+test('a returned claim waits from its due time if nothing was tried, and from now otherwise', () => {
   const due = { ...claim, dueAt: NOW }
   const problem = { kind: 'failed', reason: 'r', since: 1 } as const
   const at = (...args: Parameters<typeof release>) => release(...args).nextAttemptAt
@@ -441,7 +441,7 @@ test('feedback about an address ends its course, with the reason, and says nothi
   expect(endByFeedback(enrolled, 'release', at)).toBeUndefined()
 })
 
-test('an unsubscribe that a provider reports ends the course unless it is older than the confirmation', () => {
+test('an unsubscribe reported by a provider ends the course unless it is older than the confirmation', () => {
   const of = (record: SubscriptionRecord, age: number) =>
     endByFeedback(record, 'unsubscribe', { at: NOW + age, reason: 'r', now: NOW + 5 })?.state
   expect([of(enrolled, -1), of(enrolled, 0), of(ada, 0)]).toEqual([undefined, 'unsubscribed', undefined])
@@ -494,7 +494,7 @@ test('an operator retries what waits, or counts it as sent from when it was firs
     expect(decide(none, 'retry')).toBeUndefined()
 })
 
-test('a row that cannot be read is set aside, free of its claim, with what to do about it', () => {
+test('an unreadable row is set aside and released, with what to do about it', () => {
   expect(changes(taken, setAside(taken, NOW))).toEqual({
     nextAttemptAt: undefined,
     fence: 3,

@@ -27,17 +27,17 @@ const PRODUCTION = { DEPLOY_ENVIRONMENT: 'production' }
 const WEBHOOK = { ALERT_WEBHOOK_URL: 'https://ops.example.com/alerts' }
 
 test.each([
-  ['nobody outside production', {}, []],
-  ['nobody in production', PRODUCTION, ['no-alert-channel']],
+  ['nobody, outside production', {}, []],
+  ['nobody, in production', PRODUCTION, ['no-alert-channel']],
   ['a webhook in production', { ...PRODUCTION, ...WEBHOOK }, []],
   ['mail alone', { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, ['alerts-by-mail-only']],
   ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
   ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
-])('preflight warns where %s would be told: %j', async (_, env, ids) => {
+])('with alerts to %s, preflight finds %j', async (_, env, ids) => {
   expect((await preflight(env)).ids).toEqual(ids)
 })
 
-test('preflight says who will be told', async () => {
+test('preflight names the recipients of alerts', async () => {
   expect((await preflight(WEBHOOK)).alerts).toMatchObject({
     state: 'configured',
     present: ['ALERT_WEBHOOK_URL'],

@@ -11,7 +11,7 @@ function breach(definition: RuleDefinition, ...set: readonly string[]) {
 }
 const missing = (definition: RuleDefinition, ...set: readonly string[]) => breach(definition, ...set)?.missing
 
-test('of variables that work only together, some and not all are a breach', () => {
+test('a partial set of variables that only work together is a breach', () => {
   const together = { allOrNone: ['A', 'B', 'C'] }
   expect([breach(together), breach(together, 'A', 'B', 'C')]).toEqual([undefined, undefined])
   expect(breach(together, 'B')).toEqual({ present: ['B'], missing: ['A', 'C'] })
@@ -38,7 +38,7 @@ test('an at-least-one rule needs one of its variables, and only once all variabl
   expect(breach(one, 'A', 'B')).toEqual({ present: ['A', 'B'], missing: ['C', 'D'] })
 })
 
-test('of variables that exclude each other one may be set, and two are a breach', () => {
+test('two set variables that exclude each other are a breach, and one is not', () => {
   const exclusive: RuleDefinition = { exclusive: ['A', 'B', 'C'] }
   expect([breach(exclusive), breach(exclusive, 'B')]).toEqual([undefined, undefined])
   expect(breach(exclusive, 'A', 'C')).toEqual({ present: ['A', 'C'], missing: [] })

@@ -53,7 +53,7 @@ test.each(sources.cases)('$dialect reads $input as its source says', ({ dialect,
   expect(rejected ? null : Object.fromEntries(values)).toEqual(value)
 })
 
-test('a command in a value is never run and stays as it stands', () => {
+test('never runs a command in a value, and keeps it as written', () => {
   expect(readAs('dotenv-expand', 'A=$(echo hi)\n').values.get('A')).toBe('$(echo hi)')
 })
 

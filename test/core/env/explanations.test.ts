@@ -30,7 +30,7 @@ function idsOf(text: string): string[] {
   ].map(({ id }) => id)
 }
 
-test('whatever a file holds, every finding has an explanation', () => {
+test('every possible finding has an explanation', () => {
   const value = fc.constantFrom(
     '',
     'changeme',

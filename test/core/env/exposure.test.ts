@@ -99,7 +99,7 @@ test.each([
   expect(warned({ ...PRODUCTION, STORE_URL: value })).toEqual([])
 })
 
-test('tokens whose audience or issuer nobody looks at are a finding until both are set', () => {
+test('an unchecked audience or issuer is a finding until both are set', () => {
   const datastore = {
     NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com',
     NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-datastore',

@@ -20,7 +20,7 @@ function isWhole(finding: Finding): void {
   for (const name of [...finding.present, ...finding.missing]) expect(name).toMatch(/^[A-Za-z_][\w.-]*$/)
 }
 
-test('the meaning of each finding is told in sentences', () => {
+test('explains each finding in sentences', () => {
   // Ids are stable: people filter by them.
   expect(Object.keys(LIVE_FINDINGS)).toEqual([
     'live-name',
@@ -150,7 +150,7 @@ test('unchecked token claims are named until both audience and issuer are set', 
   expect(of({}, ['api', 'agent'])).toEqual([])
 })
 
-test('a misspelled name is told to those who read the right one, and a set one that is not ours to nobody', () => {
+test('reports a misspelled name to the services that read the right one, and a foreign name to none', () => {
   const of = (env: Record<string, string>, services = SERVICES) =>
     validate(contract, env, services).findings.filter(({ id }) => id === 'unknown-name')
   expect(of({ MAILER_FORM: 'x' })).toMatchObject([{ group: 'mail', services: ['web'] }])
@@ -257,7 +257,7 @@ describe('alerts', () => {
   })
 })
 
-test('a package that is asked for and not installed is a finding of those who asked', () => {
+test('a package that is needed but not installed is a finding of the services that need it', () => {
   const report = validate(contract, { NEXT_PUBLIC_ERRORTRACK_DSN: 'https://key@errors.example.com/1' })
   const of = (input: Partial<Parameters<typeof missingPackages>[0]>) =>
     missingPackages({
@@ -391,7 +391,7 @@ describe('a difference between readers', () => {
     expect(see('X=a')).toBeUndefined()
   })
 
-  test('of two equal parts the first reader is right, and words are listed as in a sentence', () => {
+  test('prefers the first reader of two equal parts, and lists words as in a sentence', () => {
     expect(see('X=a', 'a', 'b')).toContain('compose reads')
     expect([[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map(list)).toEqual(['', 'a', 'a and b', 'a, b and c'])
   })

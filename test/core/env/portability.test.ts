@@ -51,7 +51,7 @@ test.each([
   ['A="b\nc"', 'docker ends the value with its first line', /^Put the value on one line/],
   ['A="', /./, /./],
   ['A=a\\b', /backslash/, /^No form suits all/],
-])('%j is told as: %s', (text, cause, fix) => {
+])('reports %j as: %s', (text, cause, fix) => {
   const [finding] = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments).filter(
     ({ id }) => id === 'reader-difference',
   )
@@ -69,7 +69,7 @@ test.each([
   expect(findings).toMatchObject([{ id: 'refused-by-reader', location: { line } }])
 })
 
-test('a name of ours that stands in another’s quotes is told where some readers take it for an assignment', () => {
+test('reports a known name within another value’s quotes if some readers take it for an assignment', () => {
   const text = 'A="b\nLOG_LEVEL=info\nOTHER=c"\n'
   const findings = portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments)
   expect(findings.map(({ present, location }) => [...present, location?.line])).toEqual([
@@ -81,7 +81,7 @@ test('a name of ours that stands in another’s quotes is told where some reader
   )
 })
 
-test('a byte order mark is told also when only readers to which it hides the first name accept the file', () => {
+test('reports a byte order mark even if only readers that lose the first name to it accept the file', () => {
   const text = '\uFEFFLOG_LEVEL=info\nA="b\n'
   const told = (readers: readonly ('node' | 'systemd' | 'compose')[]) =>
     portability(contract, text, 'x', parseEnvFile(contract, text, 'x').assignments, readers).filter(

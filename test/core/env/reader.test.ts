@@ -70,19 +70,19 @@ test('no line of a secret that was wrapped is repeated, as a name or otherwise',
   )
 })
 
-test('a name that is set to nothing stays a name, also right after another', () => {
+test('an empty value keeps its name, also right after another', () => {
   const text = 'LOG_LEVEL=\nEMPTY=\nhttp_proxy=\nHEALTH_DEEP_TOKEN=x\nAPI_URL=\n'
   expect(parseEnvFile(contract, text, 'x').findings).toEqual([])
 })
 
-test('a quote that another value’s quote closes is told by where it closes', () => {
+test('reports where a stray quote closes a value', () => {
   const text = 'API_URL="https://api.example\nLOG_LEVEL=info\nDEPLOY_ENVIRONMENT="production"\n'
   expect(parseEnvFile(contract, text, 'x').findings).toMatchObject([
     { id: 'text-after-quote', location: { line: 1 }, cause: expect.stringContaining('closed on line 3') },
   ])
 })
 
-test('whatever the text is, reading it throws nothing and quoted values come back as they were', () => {
+test('reads any text without throwing, and returns quoted values unchanged', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseEnvFile(contract, text, 'x')))
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (value) => {

@@ -41,7 +41,7 @@ const errorIds = (env: Record<string, string>) =>
     .map((finding) => finding.id)
     .sort()
 
-test('the contract holds 66 variables in thirteen groups, and what was added in groups of its own', () => {
+test('the contract holds 66 variables in thirteen groups, with later additions in groups of their own', () => {
   const added = new Set(['identity', 'budgets', 'feedback', 'dkim', 'alerts', 'heartbeats'])
   expect(VARIABLES.filter(({ group }) => !added.has(group))).toHaveLength(66)
   expect(GROUPS.filter((group) => !added.has(group))).toHaveLength(13)
@@ -103,7 +103,7 @@ test('a wildcard anywhere among the origins is an error, and only one finding', 
   }
 })
 
-test('a service is told only of what it reads', () => {
+test('reports to a service only findings about variables that it reads', () => {
   const env = {
     SHAREDSTORE_REST_URL: 'https://limits.example.com',
     MAILER_FROM: 'a@example.com',
@@ -118,7 +118,7 @@ test('a service is told only of what it reads', () => {
   expect(ids('agent')).toEqual([])
 })
 
-test('a service that reads only the missing variable gets no finding: the analytics table is the web service’s alone', () => {
+test('a service that reads only the missing variable gets no finding: only the web service reads the analytics table', () => {
   const env = { ANALYTICS_DATASTORE_TABLE: 'events' }
   expect(
     validate(contract, env, ['api', 'agent']).findings.filter(({ severity }) => severity !== 'notice'),

@@ -43,13 +43,13 @@ test.each([
   [' \n', 'is empty'],
   ['a\0b', 'is not a text file'],
   [new Uint8Array([0x61, 0xff]), 'is not valid UTF-8'],
-])('a file that holds %j is refused with the reason', async (content, reason) => {
+])('refuses a file that holds %j, with the reason', async (content, reason) => {
   expect((await read(content)).findings).toMatchObject([
     { cause: `secret, which KILN_KEY_FILE names, ${reason}.` },
   ])
 })
 
-test('a file that is missing is not named, as it may be the secret itself, unless it looks like a path', async () => {
+test('does not name a missing file unless it looks like a path, as it may be the secret itself', async () => {
   for (const [file, named] of [
     ['sk-live-canary', 'The file'],
     ['/run/secrets/kiln-key', '/run/secrets/kiln-key'],

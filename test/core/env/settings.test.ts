@@ -264,7 +264,7 @@ test('a value of the budgets is what the budget is', () => {
   })
 })
 
-test('a health token that is malformed shuts the gate: it is not absent, and nothing opens it', () => {
+test('a malformed health token keeps the gate closed: it does not count as absent', () => {
   const { deepToken } = read({ HEALTH_DEEP_TOKEN: 'abc' }).health
   expect(deepToken).toBeDefined()
   expect(deepToken?.accepted).toEqual([])

@@ -74,7 +74,7 @@ test('a name of four letters is too short to tell a slip', () => {
   expect(nearestName(kiln, 'OVENZ')).toBe('OVENS')
 })
 
-test('a name that is meant for a variable or for the file of a secret is meant for the variable', () => {
+test('takes a name close to both a variable and its secret file as the variable', () => {
   expect(nearestName(kiln, 'a-key-file')).toBe('AKEY_FILE')
   expect(nearestName(kiln, 'a-key')).toBe('A_KEY')
   expect(nearestName(kiln, 'A_KEY_FLIE')).toBe('A_KEY_FILE')

@@ -92,7 +92,7 @@ test.each([
   ['abcd,efgh,ijkl', false],
   ['abcd,', true],
   [',', false],
-])('a secret that rotates may be %j: %s', (text, good) => {
+])('a rotating secret may be %j: %s', (text, good) => {
   expect(malformed({ kind: 'secret', rotates: true }, text) === undefined).toBe(good)
 })
 

@@ -47,7 +47,7 @@ test.each([
   expect(warned({ MODEL_A_API_KEY: value })).toEqual([])
 })
 
-test('a secret too short to resist guessing is told, whoever made it', () => {
+test('warns of any secret short enough to guess', () => {
   expect(warned({ MODEL_A_API_KEY: 'k3y' })).toEqual(['weak-secret MODEL_A_API_KEY'])
   expect(warned({ MODEL_A_API_KEY: 'k3y-4711' })).toEqual([])
   expect(warned({ HEALTH_DEEP_TOKEN: 'k3y-4711' })).toEqual(['weak-secret HEALTH_DEEP_TOKEN'])
@@ -120,11 +120,11 @@ test.each([
   ['%key%', true],
   ['nan', true],
   ['banana', false],
-] as const)('of %j it is said that it is a placeholder: %s', (value, is) => {
+] as const)('recognizes %j as a placeholder: %s', (value, is) => {
   expect(warned({ DEPLOY_ENVIRONMENT: value })).toEqual(is ? ['placeholder-value DEPLOY_ENVIRONMENT'] : [])
 })
 
-test('a # that is not escaped in a password is malformed: what stands before it would be the host', () => {
+test('an unescaped # in a password is malformed: the text before it would be the host', () => {
   for (const [name, value] of [
     ['STORE_URL', 'postgres://user:p#ss@db.example/name'],
     ['STORE_URL', 'postgres://user:p@ss#word@db.example/name'],
@@ -136,7 +136,7 @@ test('a # that is not escaped in a password is malformed: what stands before it 
   expect(warned({ STORE_URL: 'postgres://user:p%23ss@db.example/name' })).toEqual([])
 })
 
-test('a name that is one slip away is told also where the right one is set', () => {
+test('warns of a name with one typo even where the right one is set', () => {
   const [alone] = validateAll({ RATE_LIMIT_PER_MINUT: '7' }).findings
   expect(alone).toMatchObject({
     id: 'unknown-name',
@@ -160,7 +160,7 @@ const token = (claims: object) =>
     .map((part) => Buffer.from(part).toString('base64url'))
     .join('.')
 
-test('a secret under a public name is told, also one that is not of the contract or is only a copy', () => {
+test('warns of a secret under a public name, even outside the contract or as a copy', () => {
   const datastore = { NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com' }
   expect(warned({ ...datastore, NEXT_PUBLIC_DATASTORE_ANON_KEY: token({ role: 'service_role' }) })).toEqual([
     'public-secret NEXT_PUBLIC_DATASTORE_ANON_KEY',

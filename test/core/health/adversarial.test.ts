@@ -238,7 +238,7 @@ describe('IPv6 and IPv4 are raced', () => {
     lookup: async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
   })
 
-  test('a service that listens on ::1 only is reached by a name with both', async () => {
+  test('reaches a service that listens only on ::1 by a name with both addresses', async () => {
     const url = await serve(healthy, '::1')
     const { health } = await probe(`http://both.example:${port(url)}`, resolvesTo('127.0.0.1', '::1'))
     expect(health).toMatchObject({
@@ -283,7 +283,7 @@ describe('IPv6 and IPv4 are raced', () => {
     expect(tookMs, 'three attempts were given company in turn').toBeGreaterThan(700)
   })
 
-  test('of several failures, the refusal is reported', async () => {
+  test('reports the refusal if several attempts fail', async () => {
     const { cause } = await probe('http://both.example:1', resolvesTo('::1', '127.0.0.1'))
     expect(cause).toBe('connect_refused')
   })
@@ -319,12 +319,15 @@ describe('certificates', () => {
     ['has expired', { host: 'www.example.com', from: -9, to: -1 }, 'tls_expired'],
     ['begins tomorrow', { host: 'www.example.com', from: 1 }, 'tls_not_yet_valid'],
     ['is for another name', { host: 'other.example.com' }, 'tls_wrong_name'],
-  ] as const)('a certificate that %s has its own cause, and is sent nothing', async (_, options, cause) => {
-    const url = await serveTls(await certificates.issue(options), () =>
-      expect.unreachable('the request was sent'),
-    )
-    expect((await probe(at(url), here(), 5000)).cause).toBe(cause)
-  })
+  ] as const)(
+    'a certificate that %s has its own cause, and no request is sent',
+    async (_, options, cause) => {
+      const url = await serveTls(await certificates.issue(options), () =>
+        expect.unreachable('the request was sent'),
+      )
+      expect((await probe(at(url), here(), 5000)).cause).toBe(cause)
+    },
+  )
 
   test('a certificate from an unknown authority is not trusted', async () => {
     const url = await serveTls(await certificates.issue({ host: 'www.example.com' }), healthy)

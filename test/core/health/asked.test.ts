@@ -221,7 +221,7 @@ test('texts of a report are cut at 300 characters, and times beyond a billion mi
     })
 })
 
-test('of another program a hundred parts are read, by names that ours could have', () => {
+test('reads up to a hundred parts of another program, by valid names only', () => {
   const read = (checks: object) => {
     const found = readForeign(
       { status: 200, body: JSON.stringify({ status: 'pass', checks }) },

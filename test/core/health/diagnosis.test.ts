@@ -154,7 +154,7 @@ test.each([
   expect(verdict(what as Partial<Record<Service, Seen>>, expectations)).toMatchObject({ outcome, sentence })
 })
 
-test('a certificate that ends within 14 days is a warning, and with strict a failure', () => {
+test('a certificate that ends within 14 days is a warning, and a failure with strict', () => {
   const ending = (daysLeft: number): RemoteHealth => ({
     ...seen('web', {}),
     certificate: { validTo: '', daysLeft },
@@ -173,7 +173,7 @@ const anyProbes = fc.dictionary(fc.constantFrom('web', 'api', 'agent', 'store', 
 })
 const anySeen = fc.oneof(fc.constantFrom<CauseCode>('connect_refused', 'bad_json'), anyProbes)
 
-test('whatever services say: each in trouble is a root cause or follows one, and blame never goes in circles', () => {
+test('each failing service is a root cause or follows one, and blame never forms a cycle', () => {
   fc.assert(
     fc.property(fc.subarray([...SERVICES]), anySeen, anySeen, anySeen, (services, ...all) => {
       const results = services.map((service, index) => seen(service, (all[index] ?? {}) as Seen))

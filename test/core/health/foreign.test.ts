@@ -115,7 +115,7 @@ test.each<[HealthFormat | 'any', number, string, string]>([
   expect(await ask(format, status, body)).toMatchObject({ reached: false, cause })
 })
 
-test('a program that asks for health+json in its own media type is asked for it', async () => {
+test('requests health+json by its own media type', async () => {
   await ask('health+json', 200, '{"status":"pass"}')
   expect(accepted).toContain('application/health+json')
 })
@@ -126,7 +126,7 @@ test('another program’s version is no build of the platform: it makes no skew,
   expect(verdict).toMatchObject({ outcome: 'passed', warnings: [] })
 })
 
-test('whatever an answer holds, reading it ends with a state or a cause, and its texts cannot steer a terminal', () => {
+test('any answer gives a state or a cause, and its texts cannot control a terminal', () => {
   const bodies = fc.oneof(
     fc.json(),
     fc.string(),

@@ -205,7 +205,7 @@ const report = (parts: Partial<HealthReport> = {}): HealthReport => ({
 })
 const API = { name: 'api', health: '/healthz' } as const
 
-test('a neighbour is asked with deep alone where the asker is web, and its state and build are told on', async () => {
+test('asks a neighbor for a deep check only from web, and passes on its state and build', async () => {
   const { url, asked } = await server({
     '/healthz': [200, report({ build: 'x'.repeat(101) })],
     '/degraded': [200, report({ state: 'degraded', build: null })],

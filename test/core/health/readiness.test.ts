@@ -47,7 +47,7 @@ function apiHealth({
   })
 }
 
-test('a store that keeps the process busy for 50 ms is told as slow, and the circuit beside it is not', async () => {
+test('reports a store that blocks the process for 50 ms as slow, but not the circuit beside it', async () => {
   let monotonic = 0
   const { probes } = await apiHealth({
     clock: { ...systemClock, monotonic: () => monotonic },

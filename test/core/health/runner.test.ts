@@ -36,7 +36,7 @@ test('a thousand requests at once cause two runs, and no answer comes from a run
   expect(began).toEqual(['run', 'a thousand ask', 'run'])
 })
 
-test('a probe that hangs is named, and the others are kept', async () => {
+test('names a hanging probe, and keeps the results of the others', async () => {
   const report = await health(
     [
       { name: 'hangs', run: () => new Promise(() => {}) },
@@ -72,7 +72,7 @@ function stoppedTime() {
   }
 }
 
-test('a request that arrives while a probe hangs is still answered within the deadline', async () => {
+test('answers a request that arrives while a probe hangs within the deadline', async () => {
   const after = stoppedTime()
   const { check } = health([{ name: 'hangs', run: () => new Promise(() => {}) }], 400)
   const first = check({ deep: false })
@@ -84,7 +84,7 @@ test('a request that arrives while a probe hangs is still answered within the de
   expect(await after(10, follower)).toMatchObject({ state: 'failing' })
 })
 
-test('a probe that hangs holds up nobody who waits for another', async () => {
+test('a hanging probe delays only those who wait for it', async () => {
   let runs = 0
   const { check } = health(
     [
@@ -159,7 +159,7 @@ test('the clock of the machine may step an hour while probes run', async () => {
   })
 })
 
-test('a name that is never resolved holds a deep check no longer than its deadline', async () => {
+test('an unresolved name delays a deep check no longer than its deadline', async () => {
   // Loaded with the first deep check, which takes real time: before time stands still.
   await import('../../../src/core/health/reach.ts')
   const after = stoppedTime()

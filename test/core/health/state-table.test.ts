@@ -69,7 +69,7 @@ test.each([
   ['application/*', false],
   ['*/*', false],
   ['', false],
-])('a client that accepts %j gets the health+json format: %s', async (accept, draft) => {
+])('gives the health+json format to a client that accepts %j: %s', async (accept, draft) => {
   const { type } = await answer(['ok'], accept)
   expect(type).toBe(`application/${draft ? 'health+json' : 'json'}; charset=utf-8`)
 })

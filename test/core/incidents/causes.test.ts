@@ -17,7 +17,7 @@ const report = (service: string, states: Readonly<Record<string, ProbeState>>): 
   ),
 })
 
-test('a service that fails because another one fails is named beside the cause, also over two steps', () => {
+test('names a service that fails because of another beside the cause, even over two steps', () => {
   expect(
     causesOf([
       report('web', { api: 'ok', agent: 'failing' }),

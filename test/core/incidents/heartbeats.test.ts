@@ -4,7 +4,7 @@ import { addressOf, openTestStore, STORES } from '../../support/stores.ts'
 const NOW = Date.UTC(2026, 10, 21, 9)
 
 describe.each(STORES)('%s', (kind) => {
-  test('a heartbeat is expected from the first question, and keeps its last success beside a failure', async () => {
+  test('expects a heartbeat from the first check on, and keeps its last success after a failure', async () => {
     const { heartbeats } = await openTestStore(await addressOf(kind))
     const never = { name: 'backup', since: NOW, beatAt: undefined, failedAt: undefined, exitCode: undefined }
     expect(await heartbeats.expect({ name: 'backup', now: NOW })).toEqual(never)

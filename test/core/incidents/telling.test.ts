@@ -66,7 +66,7 @@ test('the end of an alerted incident is sent for up to a day, and a reminder fro
   expect(due([incident()], [], NOW + 4 * HOUR)).toEqual(['one opened'])
 })
 
-test('an alert that waits for a retry is due together with the next one, an abandoned one is not, and channels are independent', () => {
+test('sends a waiting retry with the next alert, drops an abandoned one, and treats channels independently', () => {
   const now = NOW + 4 * HOUR
   expect(due([incident()], [record('opened', 'pending')], now)).toEqual(['one opened', 'one reminder-1'])
   expect(due([incident()], [record('opened', 'failed')], now)).toEqual(['one reminder-1'])
@@ -134,7 +134,7 @@ async function telling(answer: () => AlertOutcome) {
   }
 }
 
-test('a message that fails is tried after 15 s, then later and later, and is given up after the eighth attempt', async () => {
+test('retries a failed message after 15 s, then with growing delays, and gives up after the eighth attempt', async () => {
   const it = await telling(() => ({ kind: 'transient', reason: 'no answer' }))
   let at = 0
   expect(await it.at(0)).toBe(1)

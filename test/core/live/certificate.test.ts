@@ -102,7 +102,7 @@ test('a certificate for an address is held to the address', async () => {
 test.each([
   ['to EHLO', true],
   ['to its handshake', false],
-])('a server that gives no answer %s is left when time is up', async (_, startTls) => {
+])('gives up on a server that does not answer %s when time is up', async (_, startTls) => {
   const asked = Promise.withResolvers<Socket>()
   const { port } = await listen(createServer(), (socket) => {
     if (startTls) socket.write('220 mail.example\r\n')

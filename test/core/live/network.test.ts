@@ -23,7 +23,7 @@ async function certificateTold(certificate: { key: string; cert: string }): Prom
   return told(certificateStep(looks, { host: 'service.example', port, startTls: false }, 'X_URL'))
 }
 
-test('a certificate is told with the days it has left', async () => {
+test('reports the days left on a certificate', async () => {
   expect(await certificateTold(await signed.issue({}))).toBe('passed: 80 days left')
 })
 
@@ -34,11 +34,11 @@ test.each([
   ['about to end', { from: -80, to: 9.5 }, 'warning: ends in 9 days'],
   ['short-lived and fresh', { from: -1, to: 5.5 }, 'passed: 5 days left'],
   ['short-lived and late', { from: -5, to: 1.5 }, 'warning: ends in 1 day'],
-])('a certificate that is %s is told so', async (_, input, sentence) => {
+])('reports a certificate that is %s', async (_, input, sentence) => {
   expect(await certificateTold(await signed.issue(input))).toBe(sentence)
 })
 
-test('a certificate of an authority that nobody trusts is told so', async () => {
+test('reports a certificate of an untrusted authority', async () => {
   expect(await certificateTold(await strangers.issue({}))).toMatch(/^failed: .*this machine trusts/)
 })
 
@@ -71,13 +71,13 @@ test('reachability needs no valid certificate, and a request with a key does', a
 test.each([
   ['a name that does not exist', 'http://nowhere.invalid', /^failed: does not resolve/],
   ['a port where nothing listens', 'http://127.0.0.1:1', /^failed: .*refused/],
-])('%s is told so', async (_, url, sentence) => {
+])('reports %s', async (_, url, sentence) => {
   const steps = endpointSteps(looks, url, 'X_URL')
   const results = await Promise.all(steps.map(told))
   expect(results.find((result) => result.startsWith('failed'))).toMatch(sentence)
 })
 
-test('a server that says nothing, breaks off or talks without end costs no more than its time', async () => {
+test('a server that stays silent, breaks off or never stops uses up only its own time limit', async () => {
   const behaviours: ((socket: Socket) => void)[] = [
     () => {},
     (socket) => socket.destroy(),
@@ -149,7 +149,7 @@ test('a service is asked for its shallow health, without a key', async () => {
   expect(requests.map(({ url, headers }) => [url, headers.authorization])).toEqual([['/health', undefined]])
 })
 
-test('a connection is opened, closed again, and told with its fault', async () => {
+test('opens a connection, closes it again, and reports its fault', async () => {
   const accepted = Promise.withResolvers<Socket>()
   const server = createServer((socket) => accepted.resolve(socket.on('error', () => {}).resume()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -163,7 +163,7 @@ test('a connection is opened, closed again, and told with its fault', async () =
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('a resolver that hangs is left when time is up, and its other faults are told apart', async () => {
+test('gives up on a hanging resolver when time is up, and distinguishes its other faults', async () => {
   const { signal } = new AbortController()
   expect(await network.addresses('[::1]', signal)).toBe(1)
   const failing = (code: string) =>
@@ -193,7 +193,7 @@ test('a resolver that hangs is left when time is up, and its other faults are to
   ])
 })
 
-test('TXT records that nobody answers for are given up when time is up', async () => {
+test('gives up on unanswered TXT lookups when time is up', async () => {
   const silent = createSocket('udp4')
   silent.bind(0, '127.0.0.1')
   await once(silent, 'listening')

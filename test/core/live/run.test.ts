@@ -37,7 +37,7 @@ test('targets run side by side: each waits here for the other to have begun', as
   expect(told(results)).toEqual(['api health: passed, is well', 'agent health: passed, is well'])
 })
 
-test('a step that never ends costs its own limit, whether it listens to its signal or not', async () => {
+test('a step that never ends takes no more than its own time limit, even if it ignores its signal', async () => {
   let aborted = false
   const results = await run(
     [
@@ -97,7 +97,7 @@ test('at the deadline, running checks have failed, and checks that have not begu
   expect(told(late)).toEqual(['api health: warning, was not tried: the time for all checks was over'])
 })
 
-test('a warning does not end a chain, and a fault is told without its text', async () => {
+test('a warning does not end a chain, and a fault is reported without its text', async () => {
   const results = await run([
     target('mail', [
       step('certificate', async () => ({ state: 'warning', id: 'live-plain-text', detail: 'is absent' })),
@@ -163,7 +163,7 @@ test('when all is done no timer runs on, and nothing listens to the signal', asy
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('a user who gives up ends what runs, and what has not begun is not tried', async () => {
+test('cancelling ends running steps and starts no others', async () => {
   const control = new AbortController()
   const results = await run(
     [

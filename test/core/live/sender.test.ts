@@ -58,7 +58,7 @@ test('a domain with all three records passes, its key read from several strings'
   })
 })
 
-test('a domain that does not exist is told so', async () => {
+test('reports a domain that does not exist', async () => {
   expect((await look({})).domain).toBe('failed: does not exist in DNS')
 })
 
@@ -108,7 +108,7 @@ test.each([
     'failed: has an SPF record with a term that no receiver knows, which counts as an error',
   ]),
   ['v=spf1 ip4:192.0.2.1 -all', 'passed: published, 0 of 10 look-ups'],
-] as [string | string[], string][])('the SPF record %j is told as: %s', async (record, told) => {
+] as [string | string[], string][])('reports the SPF record %j as: %s', async (record, told) => {
   expect(
     (await look({ '_spf.provider.example': SOUND['_spf.provider.example'], 'example.com': record })).SPF,
   ).toBe(told)
@@ -176,7 +176,7 @@ test.each([
     { '_dmarc.example.com': 'v=DMARC1; p=none; rua=reports@example.com' },
     'failed: has a DMARC record whose rua= has no valid value',
   ],
-] as const)('the DMARC record %j is told as: %s', async (records, told) => {
+] as const)('reports the DMARC record %j as: %s', async (records, told) => {
   expect((await look(records)).DMARC).toBe(told)
 })
 

@@ -190,7 +190,7 @@ test('a redirect is not followed: the key goes nowhere else', async () => {
   expect(elsewhere.received).toEqual([])
 })
 
-test('an address that a provider’s parser could misread is refused before it is sent', async () => {
+test('refuses an address that a provider’s parser could misread before sending', async () => {
   const { mailer, received } = await provider(status(200))
   for (const address of ['"a@b.example,c"@example.com', '"a b"@example.com'])
     expect(await mailer.send({ ...WELCOME, to: { name: undefined, address } })).toMatchObject({
@@ -207,7 +207,7 @@ test.each(['', 'taken', '{"id":7}', '[]', 'null'])(
   },
 )
 
-test('a waiting time that the provider names is kept, and an absurd one is cut to an hour', async () => {
+test('honors the provider’s retry delay, up to an hour', async () => {
   expect(await (await provider(status(429, { 'Retry-After': '90' }))).mailer.send(WELCOME)).toMatchObject({
     retryAfterMs: 90_000,
   })
@@ -216,7 +216,7 @@ test('a waiting time that the provider names is kept, and an absurd one is cut t
   )
 })
 
-test('a time at which the provider can be asked again is kept as a waiting time by the provider’s own clock', async () => {
+test('turns the provider’s retry date into a delay by the provider’s own clock', async () => {
   const sent = async (retryAfter: string) => {
     const headers = { Date: 'Sat, 21 Nov 2026 04:00:00 GMT', 'Retry-After': retryAfter }
     return (await provider(status(429, headers))).mailer.send(WELCOME)
@@ -319,7 +319,7 @@ test.each(['http', 'https'])(
   },
 )
 
-test('a mail that was given up while it waited for a connection passes its turn on', async () => {
+test('a mail abandoned while it waits for a connection passes its turn on', async () => {
   const held: ServerResponse[] = []
   const server = createServer((request, response) => {
     request.resume()
@@ -385,7 +385,7 @@ async function asked(answer: (response: ServerResponse) => void) {
 }
 
 test.each([200, 204, 400, 404, 405, 500])(
-  'a provider that answers %i without a mail is one whose key is not refused',
+  'takes the answer %i to an empty request as an accepted key',
   async (code) => {
     const { mailer, requests } = await asked(status(code))
     await mailer.verify()
@@ -428,7 +428,7 @@ test.each([
   [`"id":"${'x'.repeat(201)}"`, 'x'.repeat(200)],
   [`"id":"x","more":"${'y'.repeat(40_000)}"`, 'x'],
   [`"id":"x","more":"${'y'.repeat(200_000)}"`, undefined],
-])('of an answer of %# the id is read, up to its limits', async (fields, id) => {
+])('reads the id from answer %#, up to its limits', async (fields, id) => {
   const { mailer } = await asked((response) => void response.end(`{${fields}}`))
   expect(await mailer.send(WELCOME)).toEqual({ kind: 'sent', id: id ?? expect.stringMatching(/^welcome\./) })
 })

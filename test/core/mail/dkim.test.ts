@@ -110,7 +110,7 @@ test('a key in a file, with its line ends, signs as one on a single line', async
   expect(await verify(lesson?.source ?? '')).toMatchObject({ status: { result: 'pass' } })
 })
 
-test('a key that cannot sign leaves nothing unsigned: the settings have no DKIM, and say that it is half-configured', () => {
+test('with an unusable key no mail leaves unsigned: DKIM counts as half-configured', () => {
   const { groups, mail } = readSettings(learning, {
     MAILER_API_KEY: 'key-of-the-mailer',
     MAILER_SMTP_URL: 'smtp://127.0.0.1:25',

@@ -171,7 +171,7 @@ test.each<[id: LintRule, passes: Given, fails: Given]>([
   expect(idsOf(fails)).toContain(id)
 })
 
-test('a finding that counts says how many there are', () => {
+test('a counting finding gives the number', () => {
   const causes = lint({
     html: `<html lang="en"><body>${repeat(5, link)}${repeat(2, image)}<!--${'x'.repeat(41_500)}--></body></html>`,
     subject: lettered(61),
@@ -188,7 +188,7 @@ test('a finding that counts says how many there are', () => {
 })
 
 test.each(['bit.ly', 't.co', 'tinyurl.com', 'goo.gl', 'ow.ly', 'is.gd', 'buff.ly', 'rb.gy', 'cutt.ly'])(
-  'a link that %s shortens is found',
+  'finds a link that %s shortens',
   (host) => {
     expect(idsOf({ body: `<a href="https://${host}/x">more</a>` })).toContain('link-shortened')
     expect(idsOf({ body: `<a href="https://not-${host}/x">more</a>` })).not.toContain('link-shortened')
@@ -459,7 +459,7 @@ describe('support', () => {
     )
   })
 
-  test('of attributes only those of HTML’s own elements are the author’s', () => {
+  test('treats only attributes of HTML’s own elements as the author’s', () => {
     const html = '<html lang="en"><body><p required>x</p></body></html>'
     expect(of({ html, source: '<mj-text required="">' })).toEqual([])
     expect(of({ html, source: '\n <p required="">' }).map(({ location }) => location)).toEqual(

@@ -67,7 +67,7 @@ test.each([
   ['ECONNRESET', 'unknown'],
   ['NO_CERT_HAS_EXPIRED', 'unknown'],
   [undefined, 'unknown'],
-])('of a request that failed with %s it is %s what became of it', (errno, expected) => {
+])('a request that failed with %s has the outcome %s', (errno, expected) => {
   expect(short(http(undefined, errno))).toBe(expected)
 })
 
@@ -134,7 +134,7 @@ test('a reason ends with the reply’s digits, once', () => {
   expect(smtp({ command: 'data' }).reason).toBe('the mail server could not be reached')
 })
 
-test('every row says what happened, and gives a reason of its own', () => {
+test('every row describes the failure and gives a reason of its own', () => {
   for (const rows of [SMTP_OUTCOMES, HTTP_OUTCOMES]) {
     for (const { id, when, outcome } of rows) {
       expect(id).toMatch(/^[a-z-]+$/)

@@ -216,7 +216,7 @@ test('a message that needs no record does not wait for one that does', async () 
   expect(connections()).toBe(1)
 })
 
-test('a connection that the server closed is replaced only when its last message is recorded', async () => {
+test('replaces a connection that the server closed only after its last message is recorded', async () => {
   const { port, connections } = await rudeSmtp((word, socket) => {
     if (word !== 'END') return undefined
     socket.end('250 2.0.0 the only one here\r\n')
@@ -239,7 +239,7 @@ test('a connection that the server closed is replaced only when its last message
   expect(connections()).toBe(LINES.smtp + 1)
 })
 
-test('a connection that breaks after the message was handed over is replaced only when that is recorded', async () => {
+test('replaces a connection that broke after handover only after that is recorded', async () => {
   const { port, connections } = await rudeSmtp((word, socket) => {
     if (word !== 'END') return undefined
     socket.destroy()
@@ -275,7 +275,7 @@ test('no message waits for one that the server refused to be recorded', async ()
 test.each([
   ['with its refusal', 'END'],
   ['when it is asked to go on', 'RSET'],
-])('a server that ends the connection %s has refused the message all the same', async (_, last) => {
+])('a server that ends the connection %s has still refused the message', async (_, last) => {
   const { port } = await rudeSmtp((word, socket) => {
     if (word === last) socket.end(word === 'END' ? '550 5.7.1 spam\r\n' : '')
     if (word === last) return null
@@ -300,7 +300,7 @@ test.each(CASES.map(([row, how, url, mail = WELCOME]) => ({ row, how, url, mail 
   },
 )
 
-test('a message of which nobody knows, sent again, has the same Message-ID', async () => {
+test('a message with an unknown outcome keeps its Message-ID when sent again', async () => {
   const ids: string[] = []
   let fails = true
   const { port } = await rudeSmtp((word, socket) => {
@@ -315,7 +315,7 @@ test('a message of which nobody knows, sent again, has the same Message-ID', asy
   expect(ids).toEqual([(await one.compose(WELCOME)).messageId])
 })
 
-test('a message that is refused leaves its line in order for the next one', async () => {
+test('a refused message leaves its connection usable for the next one', async () => {
   let refuse = true
   const { port, connections, lines } = await rudeSmtp((word) =>
     word === 'RCPT' && refuse ? '550 5.1.1 no such user' : undefined,
@@ -329,7 +329,7 @@ test('a message that is refused leaves its line in order for the next one', asyn
 })
 
 test.each(['421 4.7.0 so many messages a line', null])(
-  'a kept line that the server ends (%s) is no fault: the message goes out on a fresh one',
+  'a kept connection that the server ends (%s) is no fault: the message goes out on a new one',
   async (reply) => {
     let messages = 0
     const { port, connections } = await rudeSmtp((word, socket) => {
@@ -390,7 +390,7 @@ test.each([
     },
   ],
 ] satisfies readonly (readonly [string, Rude])[])(
-  'a server that %s keeps none of fifty messages waiting',
+  'a server that %s delays none of fifty messages',
   async (_, answer) => {
     const { port } = await rudeSmtp(answer)
     const one = mailer(withAuth(port))
@@ -401,7 +401,7 @@ test.each([
   },
 )
 
-test('a message that was given up while it waited for a line passes its turn on', async () => {
+test('a message abandoned while it waits for a connection passes its turn on', async () => {
   const held: Socket[] = []
   let hold = true
   const { port } = await rudeSmtp((word, socket) => {

@@ -121,7 +121,7 @@ test('a fault of YAML is placed by the line of the file alone', () => {
   expect(faultOf(() => read('subject: ['))).not.toMatch(/line|column/)
 })
 
-test('spaces behind the lines of front matter, which nobody sees, do not matter', () => {
+test('ignores trailing spaces in front matter', () => {
   expect(readTemplate('mail.md', '--- \r\nsubject: x\r\n---\t\r\nHello\r\n')).toMatchObject({
     subject: 'x',
     body: 'Hello',

@@ -119,7 +119,7 @@ test.each([
   await expect(compile(source)).rejects.toThrow(sentence)
 })
 
-test('whatever a text slot holds, it stays text in the HTML and one line in the subject', async () => {
+test('a text slot stays text in the HTML and one line in the subject, whatever its value', async () => {
   const mail = await compile(TEMPLATE)
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (name) => {
@@ -193,24 +193,25 @@ test('a layout with a part that does not exist does not compile, and says where'
 
 test.each([
   [
-    'does not use one',
+    'leaves a slot of the platform unused',
     { name: 'text', link: 'url', team: 'text' },
     /^mail\.md:1: the slot team is never used; write \{\{team\}\} where it belongs$/,
   ],
-  ['has one of another type', { name: 'url', link: 'url' }, /^mail\.md:5: the slot name has the type url$/],
   [
-    'has one that nothing fills',
+    'declares a slot of the platform with another type',
+    { name: 'url', link: 'url' },
+    /^mail\.md:5: the slot name has the type url$/,
+  ],
+  [
+    'declares a slot that the platform does not fill',
     { link: 'url' },
     /^mail\.md:5: nothing fills the slot name: the platform fills link$/,
   ],
-] as const)(
-  'a template that %s of the slots that the platform fills does not compile',
-  async (_, slots, sentence) => {
-    await expect(compileTemplate({ file: 'mail.md', source: TEMPLATE, layout, slots })).rejects.toThrow(
-      sentence,
-    )
-  },
-)
+] as const)('rejects a template that %s', async (_, slots, sentence) => {
+  await expect(compileTemplate({ file: 'mail.md', source: TEMPLATE, layout, slots })).rejects.toThrow(
+    sentence,
+  )
+})
 
 describe('a template that says no more than its subject', () => {
   const source = '---\nsubject: First steps\n---\n\n# Hello\n\nWedge the clay.\n'

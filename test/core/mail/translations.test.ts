@@ -107,7 +107,7 @@ test('the preset’s own translations are used in the languages of the platform,
   expect(names()).toContain('en/firing-1-clay')
 })
 
-test('lessons of the platform’s language may stand in a folder of that name, beside the other languages', async () => {
+test('lessons of the platform’s language may be in a folder of that name, beside the other languages', async () => {
   const { write, folder } = await school()
   await write('glazing/en/1-glass.md', lesson('Glass'))
   await write('glazing/de/1-glass.md', lesson('Glas'))
@@ -121,7 +121,7 @@ test('lessons of the platform’s language may stand in a folder of that name, b
   expect(mailIn(compiled, 'glazing-1-glass', 'de')?.subject).toEqual(['Glas'])
 })
 
-test('a lesson that Notepad saved, with a byte order mark and CRLF, is a lesson like any other', async () => {
+test('reads a lesson saved by Notepad, with a byte order mark and CRLF, like any other', async () => {
   const { platform, folder, write } = await school()
   await write('firing/2-fire.md', `\uFEFF${lesson('Fire').replaceAll('\n', '\r\n')}`)
   const { context, stdout } = testContext({ cwd: folder, platform: platform() })

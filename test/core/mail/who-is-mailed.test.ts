@@ -116,7 +116,7 @@ test.each([
   },
 )
 
-test('a mail that is taken is counted under its transport and domain; only one that is no lesson is urgent', async () => {
+test('counts an accepted mail under its transport and domain, and marks all but lessons as urgent', async () => {
   const { it, sent, urgent, suppress } = await mailer()
   expect(await it.send(MAIL)).toEqual({ kind: 'sent', id: 'provider-1' })
   const counted = { at: NOW, kind: 'sent', source: 'test', domain: 'gmail.com', count: 1 }
@@ -142,7 +142,7 @@ test('counting that fails costs no mail, and a list that cannot be read lets non
   expect((await list.it.send(LESSON)).kind).toBe('sent')
 })
 
-test('an address that a server says does not exist is suppressed at once and counted, and other refusals are not', async () => {
+test('suppresses and counts an address at once if the server says that it does not exist, and after no other refusal', async () => {
   let outcome: Outcome = { kind: 'permanent', hardBounce: false, reason: 'too large' }
   const { it, store, sent, fails } = await mailer(async () => outcome)
   await it.send(MAIL)
@@ -164,7 +164,7 @@ test('an address that a server says does not exist is suppressed at once and cou
   expect(await it.send(LESSON)).toEqual(outcome)
 })
 
-test('a mailer that is not configured asks no list and says why', async () => {
+test('an unconfigured mailer says why, without reading the suppression list', async () => {
   const { open, fails } = await mailer()
   fails('list')
   const none = openMailer({ mail: undefined, compiled: compiledMails })
@@ -198,7 +198,7 @@ test('a mailer that is not configured asks no list and says why', async () => {
     })
 })
 
-test('a transport that could not be opened is opened again for the next mail', async () => {
+test('retries opening a transport with the next mail', async () => {
   let dkim = 'no key'
   const { privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 1024,
@@ -275,7 +275,7 @@ async function transactional(
 }
 const resolved = { to: 'ada@example.com', slots: MAIL.slots, about: 'exam.1' }
 
-test('a mail goes to whom its definition names, and a service’s, a person’s and nobody’s are not each other’s', async () => {
+test('sends a mail only to callers that its definition allows: services, persons or nobody', async () => {
   const { ask, messages } = await transactional(() => resolved)
   expect(await ask('exam-passed', SERVICE)).toEqual({ kind: 'not_found' })
   expect(await ask('magic-link', PERSON)).toEqual({ kind: 'not_found' })
@@ -345,7 +345,7 @@ test.each([
   expect(messages).toEqual([])
 })
 
-test('a definition that throws is a fault of its own, and text of a record is made inert where the template takes text', async () => {
+test('a throwing definition is a fault of its own, and a record’s text is escaped in text slots', async () => {
   const failing = await transactional(() => Promise.reject(new TypeError('the directory is away')))
   await expect(failing.ask()).rejects.toThrow('the directory is away')
   const slots = { ...MAIL.slots, exam: 'Go to evil.example' }

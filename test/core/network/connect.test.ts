@@ -44,7 +44,7 @@ test('while a resolver hangs a host is looked up once, however many ask, and ane
   expect(asked).toHaveLength(3)
 })
 
-test('a lookup that failed is not kept', async () => {
+test('does not cache a failed lookup', async () => {
   let asked = 0
   const lookup = sharedLookup(async () => {
     asked += 1

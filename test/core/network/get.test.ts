@@ -73,13 +73,13 @@ test.each([
   [ok('', `X: ${'x'.repeat(16 * 1024)}\r\nContent-Length: 0\r\n`), 'headers_too_large'],
   ['HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', 'bad_http'],
   ['220 mail.example.com ESMTP\r\n', 'bad_http'],
-])('an answer of which at most ten bytes are read: %#', async (answer, result) => {
+])('reads at most ten bytes of a response: %#', async (answer, result) => {
   const { url } = await saying(answer)
   const got = await of(url)
   expect(got.answered ? got.body : got.cause).toBe(result)
 })
 
-test('a body that nobody wants is not waited for, and the connection is closed', async () => {
+test('closes the connection without waiting for an unwanted body', async () => {
   const { url, sockets } = await saying('HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n')
   const asked: number[] = []
   const got = await of(url, {
@@ -139,7 +139,7 @@ test.each<[string, string, (stop: () => void) => Promise<Partial<GetInput> & { r
   expect(await asked).toMatchObject({ answered: false, cause })
 })
 
-test('a request whose signal is aborted already asks nobody', async () => {
+test('sends no request if the signal is already aborted', async () => {
   const { url, asked } = await saying(ok('yes'))
   expect(await of(url, { signal: AbortSignal.abort() })).toMatchObject({
     answered: false,
@@ -187,7 +187,7 @@ test('the times of the phases are those between them, and of a phase that did no
   expect(named.phases).toEqual({ dns: 10, tcp: 10, firstByte: 10, total: 40.2 })
 })
 
-test('an address that is silent gets company after a quarter of a second, and is let go when the other accepts', async () => {
+test('tries a second address after a quarter of a second of silence, and drops the first when that one accepts', async () => {
   const port = await blackhole('127.0.0.2')
   const server = createServer().listen(port, '127.0.0.1')
   onTestFinished(() => void server.close())
@@ -210,7 +210,7 @@ test('an address that is silent gets company after a quarter of a second, and is
   await expect.poll(attempts).toBe(before)
 })
 
-test('an address that refuses gives way at once; of none left, a refusal is told before any other fault', async () => {
+test('moves on at once from an address that refuses, and reports a refusal before other faults if all fail', async () => {
   const { url } = await saying(ok(''))
   const port = Number(new URL(url).port)
   const to = (...all: string[]) => ({

@@ -24,7 +24,7 @@ const ask = (url: string, input: Partial<GetInput> = {}) =>
     ...input,
   })
 
-test('a redirect is an answer like any other, and nobody goes there', async () => {
+test('takes a redirect as an answer and does not follow it', async () => {
   let elsewhere = 0
   const other = await listening(
     createHttpServer((_, response) => {
@@ -42,7 +42,7 @@ test('a redirect is an answer like any other, and nobody goes there', async () =
   expect(elsewhere).toBe(0)
 })
 
-test('over TLS the certificate must hold for the host, unless any will do, and its end is told', async () => {
+test('requires a certificate for the host unless told otherwise, and reports its end date', async () => {
   const server = createHttpsServer(
     { key: fixture('loopback.key'), cert: fixture('loopback.crt') },
     (_, response) => response.end('x'),
@@ -73,7 +73,7 @@ test('over TLS the certificate must hold for the host, unless any will do, and i
   })
 })
 
-test('a server is told the name that is asked for, never an address, and that HTTP/1.1 is spoken', async () => {
+test('sends the server the requested name (SNI), never an address, and HTTP/1.1 as protocol', async () => {
   const told: unknown[] = []
   const server = createHttpsServer(
     { key: fixture('loopback.key'), cert: fixture('loopback.crt'), ALPNProtocols: ['h2', 'http/1.1'] },

@@ -76,7 +76,7 @@ async function events() {
   return { handle, time, warned, store }
 }
 
-test('an event that a crash left in hand is handed out again after a minute, and not before', async () => {
+test('hands out an event again a minute after a crash, and not before', async () => {
   const it = await events()
   await it.store.paymentEvents.claim({ id: 'evt_1', type: 't', now: NOW, leaseMs: 60_000 })
   it.time.now = NOW + 59_999
@@ -145,7 +145,7 @@ test('two clicks within ten minutes are one session, by its name or its id, and 
 })
 
 test.each(['pro', 'PRO-MONTHLY', 'price_b', '', '__proto__', 'constructor'])(
-  'the price %j is not sold, and nobody is asked',
+  'refuses the price %j without calling the provider',
   async (price) => {
     const it = await checkout(SESSION)
     expect(await it.open(price)).toEqual({ kind: 'unknown_price' })

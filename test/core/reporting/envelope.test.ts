@@ -27,7 +27,7 @@ test.each([
   expect(sent({ message: 'x' }, type)).toBeUndefined()
 })
 
-test('events and transactions leave without the items beside them, and an item that is no object does not', () => {
+test('sends events and transactions without other items, and drops malformed ones', () => {
   expect(sent('text')).toBeUndefined()
   expect(sent(null)).toBeUndefined()
   expect(sent([])).toBeUndefined()
@@ -66,7 +66,7 @@ test.each(['request', 'server_name', 'modules', 'attachments'])('an event leaves
   expect(left({ [name]: { url: 'x' }, level: 'error' })).toEqual({ level: 'error' })
 })
 
-test('of a user only a textual id leaves', () => {
+test('sends only a user’s textual id', () => {
   expect(
     left({ user: { id: 'u canary', email: 'a@b.example', ip_address: '203.0.113.7', username: 'ada' } }),
   ).toEqual({

@@ -7,7 +7,7 @@ test('a secret of six characters is masked, a shorter one is a word like any oth
 })
 
 test.each([[['secret-one', 'secret-one-longer']], [['secret-one-longer', 'secret-one']]])(
-  'of two secrets that begin alike each is masked whole, in whatever order they are given: %j',
+  'masks two secrets with a common prefix completely, in any order: %j',
   (secrets) => {
     const { text } = createScrub({ secrets })
     expect(text('a secret-one-longer, a secret-one')).toBe('a [secret], a [secret]')
@@ -57,7 +57,7 @@ test.each([
   expect(createScrub().text(given)).toBe(expected)
 })
 
-test('of a long text that has no spaces the first 3,000 characters are looked at, beside those that go', () => {
+test('scans the first 3,000 characters of a long text without spaces, besides those that it drops', () => {
   const long = `https://a.example/?${'q'.repeat(2500)} ${'x'.repeat(2000)}`
   const kept = 3000 - 'https://a.example/?'.length - 2500 - 1
   expect(createScrub().text(long)).toBe(`https://a.example/ ${'x'.repeat(kept)}…`)
@@ -162,7 +162,7 @@ test('values of other types become texts that say as much as may be said', () =>
   })
 })
 
-test('one value that cannot be read costs that value alone', () => {
+test('an unreadable value loses only itself', () => {
   const broken = Object.defineProperty({ kept: 1 }, 'broken', {
     enumerable: true,
     get: () => {

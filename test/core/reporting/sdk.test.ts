@@ -58,7 +58,7 @@ test.each([
     { release: 'build-1', environment: 'staging', value: '[secret]' },
   ],
 ])(
-  'the SDK sends what it is told to, at the rate of its place, and marks no request to others (%j)',
+  'sends only requested items, at the rate of its environment, and adds no tracing headers to requests (%j)',
   async (options, rate, expected) => {
     const { dsn, origin, envelopes } = await recordEnvelopes()
     vi.spyOn(Math, 'random').mockReturnValue(0)

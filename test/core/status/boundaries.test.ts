@@ -60,7 +60,7 @@ test.each([
   }
 })
 
-test('a probe that was not looked at before has no time before it', () => {
+test('a probe without an earlier check gets no time before the first', () => {
   const next = createRounds()
   const neighbours = new Map()
   next({ reports: [], neighbours, now: NOW, monotonic: 0 })
@@ -280,7 +280,7 @@ test('services and probes have their labels, and without one their name in words
   expect([labels.isService('api'), labels.isService('own')]).toEqual([true, false])
 })
 
-test('up to six failing parts are named, of more the first five and how many there are beside them', () => {
+test('names up to six failing parts; of more, the first five and the number of the rest', () => {
   const of = (count: number, state: ProbeState) =>
     verdict(
       summarise(

@@ -41,7 +41,7 @@ test('any bytes are read as some histogram', () => {
   fc.assert(fc.property(fc.uint8Array(), (bytes) => decode(bytes) instanceof Map))
 })
 
-test.each([0, -5, 1e12])('a value of %d ms, outside of what is told apart, is still counted', (value) => {
+test.each([0, -5, 1e12])('still counts a value of %d ms, outside the buckets', (value) => {
   const histogram = observe(EMPTY, value)
   expect(count(histogram)).toBe(1)
   expect(quantile(histogram, 0.5)).toBeGreaterThan(0)

@@ -138,7 +138,7 @@ test('a minute over midnight is divided between the two days', async () => {
   expect(lastDay.ms.failing).toBe(MINUTE_MS)
 })
 
-test('a day that was looked at once shows what the look found, though no time of it counts', async () => {
+test('a day with a single check shows its result, though it has no duration', async () => {
   const it = await recording()
   await it.look({ web: { store: 'failing' } })
   it.restart()
@@ -150,7 +150,7 @@ test('a day that was looked at once shows what the look found, though no time of
   expect(allDays.uptime).toBeUndefined()
 })
 
-test('a probe that is not configured has neither uptime nor trouble', async () => {
+test('an unconfigured probe has neither uptime nor trouble', async () => {
   const it = await recording()
   for (let minute = 0; minute < 3; minute += 1) await it.look({ web: { store: 'ok', mail: 'skipped' } })
   const { state, allDays, days } = await web(it, 'mail')
@@ -187,7 +187,7 @@ test('an incident has its cause and its length, over a restart too; after a sile
   ])
 })
 
-test('a fault that is seen again after exactly ten minutes is the same incident, and one millisecond later another', async () => {
+test('a fault seen again after exactly ten minutes is the same incident, and a millisecond later another', async () => {
   for (const [silentMs, incidents] of [
     [10 * MINUTE_MS, 1],
     [10 * MINUTE_MS + 1, 2],
@@ -199,7 +199,7 @@ test('a fault that is seen again after exactly ten minutes is the same incident,
   }
 })
 
-test('a fault that eases keeps what it was at its worst, and a worse one takes its place', async () => {
+test('an incident keeps its worst state when the fault eases, and takes a worse one', async () => {
   const it = await recording()
   const told = async () => (await it.summary()).incidents.map(({ state, reason }) => [state, reason])
   await it.look({ web: { mail: ['degraded', 'slow'] } })
@@ -209,7 +209,7 @@ test('a fault that eases keeps what it was at its worst, and a worse one takes i
   expect(await told()).toEqual([['failing', 'cannot be reached']])
 })
 
-test('a fault is told once, at its cause; who felt it is named beside it', async () => {
+test('reports a fault once, at its cause, and names the affected services beside it', async () => {
   const it = await recording()
   const well = { web: { api: 'ok', agent: 'ok' }, api: { job_store: 'ok' }, agent: { api: 'ok' } } as const
   await it.look(well)
@@ -267,7 +267,7 @@ test('a web service on its own shows the others as its probes see them, and a di
   expect(skew).toBe(true)
 })
 
-test('a build that is deployed again counts from then', async () => {
+test('a redeployed build counts from its new deployment', async () => {
   const it = await recording()
   await it.look({ web: { store: 'ok' } })
   it.deploy('2')
@@ -295,7 +295,7 @@ test('records survive closing and reopening, and two processes may record into o
   ])
 })
 
-test('a file that is not a history is refused with the sentence that says so', async () => {
+test('refuses a file that is not a history with a sentence that says so', async () => {
   const file = path.join(await emptyFolder(), 'history.sqlite')
   writeFileSync(file, 'no database '.repeat(100))
   await expect(openHistory(file)).rejects.toThrow(/is not an SQLite file/)
@@ -364,7 +364,7 @@ test('a day with trouble says how long it was in which state, and an hour how fa
   expect(hours).toEqual([{ start: START, p50: expect.closeTo(10, 0), p95: expect.closeTo(10, 0) }])
 })
 
-test('of a probe that flaps the newest 200 incidents are kept', async () => {
+test('keeps the newest 200 incidents of a flapping probe', async () => {
   const history = await openHistory(path.join(await emptyFolder(), 'history.sqlite'))
   const looks = 201 * 2
   for (let look = 0; look < looks; look += 1)

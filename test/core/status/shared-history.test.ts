@@ -106,7 +106,7 @@ test('one machine alone shows from PostgreSQL what its file shows, over stops, s
   )
 })
 
-test('two machines that look at the same minutes count them once, and show the same', async () => {
+test('two machines that check in the same minutes count them once, and show the same', async () => {
   const { machine, pass } = await machines()
   const [a, b] = [await machine('a'), await machine('b')]
   for (let minute = 0; minute < 5; minute += 1) {
@@ -132,7 +132,7 @@ test('looks at the very same moment count once', async () => {
   expect((await a.mail()).allDays.ms.ok).toBe(2 * MINUTE_MS)
 })
 
-test('where two machines differ the page shows the worse, until the machine that saw it sees better or is gone', async () => {
+test('shows the worse state if two machines differ, until the machine that saw it recovers or is gone', async () => {
   const { machine, pass } = await machines()
   const [a, b] = [await machine('a'), await machine('b')]
   const turn = async (seenByA: ProbeState) => {

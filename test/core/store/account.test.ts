@@ -17,7 +17,7 @@ async function storeWithRecords(kind: (typeof STORES)[number], records = RECORDS
 }
 
 describe.each(STORES.filter((kind) => kind !== 'memory'))('the directory on %s', (kind) => {
-  test('gives a record to whom it belongs, and to nobody else', async () => {
+  test('gives a record only to its owner', async () => {
     const { directory } = await storeWithRecords(kind)
     const lab = {
       address: 'grace@example.org',
@@ -102,7 +102,7 @@ describe.each(STORES)('payment events on %s', (kind) => {
     ])
   })
 
-  test('an event that was given back, or left behind by a crash, can be claimed again', async () => {
+  test('an event that was returned, or left by a crash, can be claimed again', async () => {
     const { paymentEvents } = await openTestStore(await addressOf(kind))
     expect(await paymentEvents.claim({ ...event, now: NOW })).toBe('claimed')
     expect(await paymentEvents.claim({ ...event, now: NOW + 999 })).toBe('busy')

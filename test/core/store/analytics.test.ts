@@ -78,7 +78,7 @@ describe.each(Object.keys(PLACES))('analytics in %s', (place) => {
     expect(await store.status()).toMatchObject({ batches: 5 })
   })
 
-  test('opening again keeps what is there, and another table stands beside it', async () => {
+  test('keeps the events when opened again, and a second table beside them', async () => {
     const { store, address } = await open()
     await store.append({ id: id(1), receivedAt: NOW, events, counts })
     const { store: again } = await open('visits', address)
@@ -106,7 +106,7 @@ test('in PostgreSQL the events are rows of a view, also with what it cannot stor
   ])
 })
 
-test('a server that is not there is one sentence without its address', async () => {
+test('reports an unreachable server in one sentence without its address', async () => {
   const address: StoreAddress = { kind: 'postgres', url: secret('postgres://user:hunter2@127.0.0.1:1/x') }
   await expect(openAnalyticsStore(address, { table: 'visits' })).rejects.toThrow(
     'The PostgreSQL of STORE_URL refused the connection: check that it runs, and its host and port.',

@@ -64,7 +64,7 @@ const failed = (taken: Claim, nextAttemptAt: number): Settlement => ({
 })
 
 describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
-  test('an outcome that comes late neither takes back later days nor counts for a course that was started over', async () => {
+  test('a late outcome neither reverts later lessons nor counts for a restarted course', async () => {
     const { course, store, lease } = await storeWith(kind, ['ada'])
     const first = await only(claim(course, 'first'))
     lease.now += LEASE_MS
@@ -96,7 +96,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await claim(course, 'b', { now: DAY_MS })).toHaveLength(3)
   })
 
-  test('lessons that failed get their share of a claim, what is left over, and nobody twice', async () => {
+  test('a claim gives failed lessons their share and any room left, and no subscriber twice', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e', 'f']
     const { course } = await storeWith(kind, ids)
     const tried = await claim(course, 'before', { limit: 3 })
@@ -151,7 +151,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(asked.filter(({ mail }) => mail)).toHaveLength(1)
   })
 
-  test('a confirmation that failed is found between two moments, both included, and renewed for seven days', async () => {
+  test('finds failed confirmations between two moments, both inclusive, and renews them for seven days', async () => {
     const { course } = await storeWith(kind, [])
     const input = {
       course: 'quantum',
@@ -354,7 +354,7 @@ test('unconfirmed addresses are deleted, however many steps that takes', async (
   expect((await inMemory.course.counts(2)).byState.unconfirmed).toBe(0)
 })
 
-test('a transaction that met the locks of another is tried three times, and any other fault once', async () => {
+test('tries a transaction three times after a lock conflict, and once after any other fault', async () => {
   const server = await postgresServer()
   const pool = createPool({ url: secret(await server.createDatabase()), size: 1, onIdleFault: () => {} })
   onTestFinished(() => pool.end())

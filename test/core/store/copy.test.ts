@@ -128,7 +128,7 @@ test('a copy of a damaged store names that file, and leaves the database as it w
   expect(await copy('--to', url)).toMatchObject({ code: 0 })
 })
 
-test('a copy says that the events of visitors stay where they are', async () => {
+test('a copy says that visitors’ events are not moved', async () => {
   const { url, copy, file } = await stores()
   const events = path.join(path.dirname(file), 'platform-analytics.sqlite')
   await (await openAnalyticsStore({ kind: 'sqlite', file }, { table: 'visits' })).close()
@@ -138,7 +138,7 @@ test('a copy says that the events of visitors stay where they are', async () => 
   })
 })
 
-test('a database that is not empty is refused and left as it is', async () => {
+test('refuses a database that is not empty and leaves it unchanged', async () => {
   const { url, copy, query } = await stores()
   await copy('--to', url)
   expect(await copy('--to', url)).toMatchObject({
@@ -148,7 +148,7 @@ test('a database that is not empty is refused and left as it is', async () => {
   expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 2 }])
 })
 
-test('a store that a daemon has open is not copied', async () => {
+test('does not copy a store that a daemon has open', async () => {
   const { url, copy, file, query } = await stores()
   const daemon = await openStore({ kind: 'sqlite', file })
   const refused = await copy('--to', url)
@@ -163,7 +163,7 @@ test('a store that a daemon has open is not copied', async () => {
   expect(await copy('--to', url)).toMatchObject({ code: 0 })
 })
 
-test('a move whose end nobody saw is finished by --resume, and --verify tells what differs', async () => {
+test('--resume finishes an interrupted move, and --verify reports differences', async () => {
   const { url, copy, query } = await stores()
   expect(await copy('--to', url, '--verify')).toMatchObject({ code: 1 })
   expect(await copy('--to', url, '--resume')).toMatchObject({
@@ -183,7 +183,7 @@ test('a move whose end nobody saw is finished by --resume, and --verify tells wh
   expect(differs.stdout).toBe('✖ subscription: 2 rows here, 2 there, and they differ\n')
 })
 
-test('a copy that fails in its middle leaves nothing there', async () => {
+test('a copy that fails midway leaves nothing behind', async () => {
   const { url, copy, query, file } = await stores()
   const database = new Database(file)
   // The server holds to a constraint that this file was made to forget.
@@ -193,14 +193,14 @@ test('a copy that fails in its middle leaves nothing there', async () => {
   expect(await query('SELECT count(*)::int AS count FROM platformctl.subscription')).toEqual([{ count: 0 }])
 })
 
-test('a server that is not there is the remote side: exit code 3, and its password is not repeated', async () => {
+test('an unreachable server exits with code 3, without repeating its password', async () => {
   const { copy } = await stores()
   const refused = await copy('--to', 'postgres://user:canary@127.0.0.1:1/none')
   expect(refused).toMatchObject({ code: 3, stderr: expect.stringMatching(/refused the connection/) })
   expect(refused.stderr).not.toContain('canary')
 })
 
-test('an address that is not PostgreSQL’s is wrong usage, and is not repeated', async () => {
+test('an address of another database is wrong usage, and is not repeated', async () => {
   const { copy } = await stores()
   const refused = await copy('--to', 'mysql://user:canary@host/x')
   expect(refused).toMatchObject({

@@ -83,7 +83,7 @@ test('no byte of an erased address stays in the file or its log, related rows in
   expect(occurrences(it.folder, 'person-151@')).toBeGreaterThan(0)
 })
 
-test('an erasure that another reader keeps from the file says so, and holds when it is done again', async () => {
+test('an erasure that another reader keeps from the file says so, and takes effect when repeated', async () => {
   const it = await store()
   await it.confirmed('ada')
   const reader = new Database(it.file)

@@ -91,7 +91,7 @@ test.each([
   expect((await readdir(folder)).sort()).toEqual(before.sort())
 })
 
-test('a backup of events with a foreign view is not restored, nor is the store beside it', async () => {
+test('refuses to restore a backup of events with a foreign view, and the store beside it', async () => {
   const { at, address, restore } = await backedUp()
   await (await openAnalyticsStore(address, { table: 'events' })).close()
   const database = new Database(at('platform-analytics.sqlite'))
@@ -134,7 +134,7 @@ test.each([
   },
 )
 
-test('a store that says it is larger than the disk is refused before anything is written', async () => {
+test('refuses a store that claims to be larger than the disk before writing anything', async () => {
   const { at, restore } = await backedUp()
   const image = await readFile(at('b.sqlite'))
   image.writeUInt32BE(0xfffffffe, 28)
@@ -169,7 +169,7 @@ test.skipIf(process.platform === 'win32')(
 )
 
 test.skipIf(process.platform === 'win32')(
-  'a backup that is killed leaves nothing that others can read, and the next one removes it',
+  'a killed backup leaves no file that others can read, and the next one removes it',
   async () => {
     const { at, folder, address } = await backedUp()
     const database = new Database(address.file)
@@ -227,7 +227,7 @@ async function keys() {
 }
 
 test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
-  'an encrypted backup (.%s.age) is opened by each recipient and by nobody else',
+  'each recipient can open an encrypted backup (.%s.age), and nobody else',
   async (ending) => {
     const { at, maintenance, restore } = await backedUp()
     const [first, second, other] = [await keys(), await keys(), await keys()]
@@ -243,7 +243,7 @@ test.each(['sqlite', 'sqlite.gz', 'sqlite.zst'])(
   },
 )
 
-test('an encrypted backup that was changed or cut short is not restored', async () => {
+test('does not restore an encrypted backup that was changed or truncated', async () => {
   const { at, maintenance, restore } = await backedUp()
   const { identity, recipient } = await keys()
   await maintenance.backup(at('e.sqlite.age'), NOW, { recipients: [recipient] })

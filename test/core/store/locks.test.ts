@@ -39,7 +39,7 @@ const enrolment = {
 }
 const notice = { subject: 'kiln', kind: 'opened', at: 1, facts: { from: 1 } } as const
 
-test('whatever changes a subscription reads it under its lock, so that no change of another is lost', async () => {
+test('reads a subscription under its lock before changing it, so that no other change is lost', async () => {
   const { store, holder, tester } = await postgres()
   const { course } = store
   await course.requestConfirmation(asked('ada', 0))

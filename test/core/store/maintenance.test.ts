@@ -67,7 +67,7 @@ test('the status says version, size, rows and when it was last verified', async 
 })
 
 test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
-  'a backup named %s is restored with its rows, for its owner only, and nothing else is left beside it',
+  'restores a backup named %s with its rows, readable by its owner only, and leaves no other file',
   async (name) => {
     const { maintenance, in: at, folder } = await stored()
     const before = await readdir(folder)
@@ -132,7 +132,7 @@ test('a restore is refused while a process has the store open, and then nothing 
   expect((await readdir(folder)).sort()).toEqual(['b.sqlite', path.basename(file)].sort())
 })
 
-test('a store that is itself damaged can be replaced by its backup', async () => {
+test('replaces a damaged store by its backup', async () => {
   const { maintenance, address, in: at, file } = await stored()
   await maintenance.backup(at('b.sqlite.gz'), Date.now())
   await maintenance.close()
@@ -190,7 +190,7 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
   },
 )
 
-test('a restore that is refused leaves none of the folders behind that it made, and those that were there', async () => {
+test('a refused restore removes the folders that it made, and keeps those that existed', async () => {
   const { maintenance, in: at } = await stored()
   await maintenance.backup(at('b.sqlite.zst'), Date.now())
   await truncate(at('b.sqlite.zst'), 100)

@@ -34,7 +34,7 @@ test.each([
   await expect.poll(() => pages.check()).toBe(false)
 })
 
-test('a file that is locked says nothing of its pages, and holds up nobody', async () => {
+test('skips the page check of a locked file without waiting', async () => {
   const { file, open } = await database()
   const pages = createPageCheck(file, { leastPauseMs: 0 })
   onTestFinished(() => void open.close())

@@ -10,7 +10,7 @@ const plan = (version: string, unused_since: number | null = null, json: unknown
   unused_since,
 })
 
-test('readers are looked for of plans that nobody begins with, but not again within a day of finding none', () => {
+test('looks for readers of plans without new enrolments, but not again within a day of finding none', () => {
   const plans = [
     plan('current'),
     plan('followed'),
@@ -23,7 +23,7 @@ test('readers are looked for of plans that nobody begins with, but not again wit
   ])
 })
 
-test('a plan that names no texts, or that a hand has damaged, has no faults of its own', () => {
+test('a plan without texts, or a damaged one, has no faults of its own', () => {
   const damaged = { ...plan('damaged'), plan: 'not JSON' }
   expect(planFaults([plan('old'), plan('odd', null, { texts: 'none' }), damaged], [])).toEqual([])
   expect(planFaults([plan('v', null, { texts: [{ '': 'lost' }] })], [])).toEqual([

@@ -85,7 +85,7 @@ test('health asks a silent store over one connection at a time, and the pool is 
   expect(await store.course.backlog(0)).toMatchObject({ due: 0 })
 })
 
-test('a statement that waits too long for a lock is ended by the server, and the connection is kept', async () => {
+test('the server ends a statement that waits too long for a lock, and the connection is kept', async () => {
   const { url, query } = await database()
   await query('CREATE TABLE held (n integer)')
   const [holder, pool] = [poolOf(url, 1, 10_000), poolOf(url, 1)]
@@ -109,7 +109,7 @@ test('a migration takes the time it needs, whatever limit requests and the datab
   expect(rows).toEqual([{ version: 1 }])
 })
 
-test('a primary that was demoted and kept its connections is left for a new connection, and no write is lost', async () => {
+test('leaves a demoted primary for a new connection without losing a write', async () => {
   const { url, query } = await database()
   const name = new URL(url).pathname.slice(1)
   await query('CREATE TABLE written (n integer)')
@@ -128,7 +128,7 @@ test('a primary that was demoted and kept its connections is left for a new conn
   expect((await query('SELECT n FROM written ORDER BY n')).rows).toEqual([{ n: 1 }, { n: 2 }])
 })
 
-test('of several servers the one that can be written is found, and found again when another takes its place', async () => {
+test('finds the writable one of several servers, also after a failover', async () => {
   const [first, second] = [await startPostgres(), await startPostgres()]
   onTestFinished(async () => void (await Promise.all([first.stop(), second.stop()])))
   const [one, two] = [await first.createDatabase(), await second.createDatabase()]

@@ -16,7 +16,7 @@ test('many processes that open an empty database at once make its schema once', 
   expect(new Set(states.map(({ version, latest }) => version === latest))).toEqual(new Set([true]))
 })
 
-test('a schema that a newer version wrote is refused, and left as it was', async () => {
+test('refuses a schema of a newer version, and leaves it unchanged', async () => {
   const address = await addressOf('postgres')
   await (await openTestStore(address)).close()
   const server = await postgresServer()
@@ -28,7 +28,7 @@ test('a schema that a newer version wrote is refused, and left as it was', async
   expect(rows).toEqual([{ version: 99 }])
 })
 
-test('a server that cannot be used is one sentence with the fix, without host or password', async () => {
+test('reports an unusable server in one sentence with the fix, without host or password', async () => {
   const url = urlOf(await addressOf('postgres'))
   const cases: [string, RegExp][] = [
     [url.replace('only-for-tests', 'wrong'), /refused the user or the password/],
@@ -112,7 +112,7 @@ test('while a message is out no transaction is open', async () => {
   expect(rows).toEqual([])
 })
 
-test('a connection that the server ends in the middle of a transaction, between two statements, ends that alone', async () => {
+test('a connection lost between two statements of a transaction fails only that transaction', async () => {
   const address = await addressOf('postgres')
   const server = await postgresServer()
   const pool = createPool({ url: secret(urlOf(address)), size: 1, onIdleFault: () => {} })

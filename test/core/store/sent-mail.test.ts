@@ -28,7 +28,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await ask(60, NOW + 48 * HOUR)).toBe(NOW + 48 * HOUR)
   })
 
-  test('an id that no database can hold is recorded all the same, so that its mail is not sent again', async () => {
+  test('records an id with characters that no database can hold, so that its mail is not sent again', async () => {
     const { sentMail } = await openTestStore(await addressOf(kind))
     const mail = { key: 'mail', now: NOW, recipient: 'r', caps: RECIPIENT_CAPS }
     await sentMail.begin(mail)
@@ -36,7 +36,7 @@ describe.each(KINDS)('on the store %s', (kind) => {
     expect(await sentMail.begin(mail)).toMatchObject({ sentId: expect.stringMatching(/^a/) })
   })
 
-  test('of many that ask at once no more than the cap begin', async () => {
+  test('of many concurrent requests, no more than the cap begin', async () => {
     const address = await addressOf(kind)
     const stores = await Promise.all([1, 2, 3].map(() => openTestStore(address)))
     const begun = await Promise.all(

@@ -92,7 +92,7 @@ test('a full disk is answered 503, changes nothing, and is over when there is ro
   expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
 })
 
-test('a write that the disk did not confirm closes the store: it is told once, and nothing is taken any more', async () => {
+test('closes the store after a write that the disk did not confirm, reports it once, and accepts nothing more', async () => {
   const { file } = await fileStore()
   const database = openDatabase({ file, synchronous: 'FULL', migrations: MIGRATIONS })
   onTestFinished(() => void database.close())
@@ -125,7 +125,7 @@ test('the log of a killed process is moved into the file before anything is comm
   expect(database.prepare('SELECT state FROM subscription').pluck().all()).toEqual(['confirmed'])
 })
 
-test('a lock that another process keeps is answered 503, and is over when it lets go', async () => {
+test('answers 503 while another process holds a lock, and recovers when it is released', async () => {
   const { store, beside } = await fileStore()
   await confirm(store, 1)
   beside.exec('BEGIN IMMEDIATE')
@@ -134,7 +134,7 @@ test('a lock that another process keeps is answered 503, and is over when it let
   expect(await store.course.claimDue(DUE)).toHaveLength(1)
 })
 
-test('a schema that a newer version wrote is refused, and left as it was', async () => {
+test('refuses a schema of a newer version, and leaves it unchanged', async () => {
   const { file, beside } = await fileStore()
   beside.pragma('user_version = 99')
   await expect(openStore({ kind: 'sqlite', file })).rejects.toThrow(
@@ -144,7 +144,7 @@ test('a schema that a newer version wrote is refused, and left as it was', async
 })
 
 test.runIf(existsSync('/proc/self'))(
-  'a folder that nobody can make is one sentence, and not a loop without end',
+  'reports a folder that cannot be created in one sentence, without an endless loop',
   async () => {
     await expect(openStore({ kind: 'sqlite', file: '/proc/nowhere/store.sqlite' })).rejects.toThrow(
       /store\.sqlite cannot be opened for writing: check that its folder exists/,

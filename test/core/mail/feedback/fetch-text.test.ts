@@ -61,7 +61,7 @@ test.each([
   expect(await fetchText(`${origin}/a.pem`)).toBe('pem')
 })
 
-test('an answer that breaks off is no certificate', async () => {
+test('a response that breaks off is not a certificate', async () => {
   const { origin } = await serve((_, response) => {
     response.writeHead(200, { 'Content-Length': '100' }).write('half')
     response.on('close', () => {})

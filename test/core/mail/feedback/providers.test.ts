@@ -124,7 +124,7 @@ describe.each(NAMES.filter((name) => name !== 'postmark'))('%s, which signs a ti
     [5 * 60 * 1000 + 1000, 'refused'],
     [-5 * 60 * 1000, 'genuine'],
     [-5 * 60 * 1000 - 1000, 'refused'],
-  ])('a signature that is %i ms old is %s', async (age, kind) => {
+  ])('a signature %i ms old is %s', async (age, kind) => {
     expect(await verify(name, signAs(name, sampleOf(name), NOW - age))).toMatchObject({ kind })
   })
 })
@@ -176,7 +176,7 @@ describe('SNS', () => {
     'https://s3.eu-central-1.amazonaws.com/?Action=ConfirmSubscription',
     'https://sns.eu-central-1.amazonaws.com/?Action=Unsubscribe',
     'nonsense',
-  ])('a confirmation that leads to %s is refused', async (SubscribeURL) => {
+  ])('refuses a confirmation link to %s', async (SubscribeURL) => {
     expect(await ses({ ...confirmation, SubscribeURL })).toMatchObject({ kind: 'refused' })
   })
 
@@ -215,7 +215,7 @@ describe('SNS', () => {
     })
   })
 
-  test('an answer that is no certificate is refused', async () => {
+  test('refuses an answer that is not a certificate', async () => {
     expect(await ses(confirmation, 'not a certificate')).toMatchObject({ kind: 'refused' })
   })
 })

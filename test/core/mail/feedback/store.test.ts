@@ -195,7 +195,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     ])
   })
 
-  test('an operator who resolves a bounced lesson takes its address off the list', async () => {
+  test('resolving a bounced lesson takes its address off the list', async () => {
     const store = await open()
     await confirmed(store)
     await apply(store, [eventOf('hard-bounce')])
@@ -217,7 +217,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await store.feedback.listSuppressed(10)).toEqual([])
   })
 
-  test('a message that was out when its address complained counts as sent and starts nothing', async () => {
+  test('a message in flight when its address complained counts as sent and triggers nothing', async () => {
     const store = await open()
     await confirmed(store)
     const [claim] = await due(store)
@@ -244,7 +244,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await due(store, NOW + 3 * DAY)).toEqual([])
   })
 
-  test('of an erased person nothing is kept, whatever is reported later, and what was known is gone', async () => {
+  test('an erasure removes all feedback about a person, and later reports are not kept', async () => {
     const store = await open()
     await confirmed(store)
     await apply(store, [eventOf('soft-bounce')])

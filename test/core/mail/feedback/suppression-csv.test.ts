@@ -47,7 +47,7 @@ test.each([
   expect(read(text)).toEqual(expected)
 })
 
-test('a line that does not say why is an error that names it, unless the cause is given for all', () => {
+test('a line without a cause is an error that names it, unless one cause is given for all', () => {
   const text = 'email,created\nada@example.com,1795248000\n'
   expect(() => read(text)).toThrow(/^line 2 does not say why/)
   expect(read(text, 'complaint').found).toEqual(['ada@example.com complaint 1795248000000'])
