@@ -1,0 +1,307 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import type { Claim } from '../../../src/core/course/store.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
+import { PlatformError } from '../../../src/core/errors.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { secret } from '../../../src/core/secret.ts'
+import { openMaintenance } from '../../../src/core/store/open.ts'
+import { guarded } from '../../../src/core/store/postgres/connection.ts'
+import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
+import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/backup.ts'
+import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
+import { addressOf, openTestStore, postgresServer } from '../../support/stores.ts'
+
+const NOW = 100 * DAY_MS
+const HOUR_MS = 3_600_000
+
+const asked = (id: string, now: number, more: object = {}) => ({
+  course: 'quantum',
+  identity: `${id}@example.com`,
+  address: `${id}@example.com`,
+  id,
+  tokenHash: `${id}.${now}`,
+  now,
+  ...more,
+})
+
+const audit = auditEntry({ action: 'resolve', operator: PROGRAM, now: NOW, random: systemRandom })
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  const opened = async () => openTestStore(await addressOf(kind))
+
+  test('a confirmation that is not mailed leaves neither a token nor an address behind', async () => {
+    const { course } = await opened()
+    expect(await course.requestConfirmation(asked('ada', NOW, { language: 'de' }))).toEqual({
+      mail: true,
+      address: 'ada@example.com',
+      id: 'ada',
+      language: 'de',
+    })
+    const again = asked('ada', NOW + HOUR_MS - 1, { id: 'other' })
+    expect(await course.requestConfirmation(again)).toEqual({ mail: false, exhausted: false })
+    expect(await course.checkToken({ tokenHash: again.tokenHash, now: NOW + HOUR_MS })).toBe('invalid')
+    expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('use')
+    expect(await course.findById('other')).toBeUndefined()
+    const erased = asked('bob', NOW, { suppressed: true })
+    expect(await course.requestConfirmation(erased)).toEqual({ mail: false, exhausted: false })
+    expect(await course.findById('bob')).toBeUndefined()
+    expect(await course.checkToken({ tokenHash: erased.tokenHash, now: NOW })).toBe('invalid')
+    // An hour later a new link is mailed in the language of the one before, which no longer works.
+    const later = asked('ada', NOW + HOUR_MS)
+    expect(await course.requestConfirmation(later)).toMatchObject({ mail: true, language: 'de' })
+    expect(await course.checkToken({ tokenHash: `ada.${NOW}`, now: NOW + HOUR_MS })).toBe('invalid')
+    expect(await course.confirm({ begin, tokenHash: later.tokenHash, now: NOW + HOUR_MS })).toBe('confirmed')
+    expect(await course.findById('ada')).toMatchObject({ state: 'confirmed', language: 'de' })
+    expect(await course.confirm({ begin, tokenHash: later.tokenHash, now: NOW + 2 * HOUR_MS })).toBe(
+      'confirmed',
+    )
+    expect(await course.findById('ada')).toMatchObject({ enrolment: 1, confirmedAt: NOW + HOUR_MS })
+  })
+
+  test('an enrolment names its reason for every refusal, and one under a key that was used is the one of that key', async () => {
+    const { course, feedback } = await opened()
+    const enrol = (id: string, more: object = {}) =>
+      course.enrol({ ...asked(id, NOW), begin, mailboxKey: id, ...more })
+    expect(await enrol('ada', { course: 'none' })).toEqual({ enrolled: false, reason: 'no_such_course' })
+    expect(await course.findById('ada')).toBeUndefined()
+    expect(await enrol('ada', { key: 'order-1' })).toEqual({ enrolled: true, id: 'ada', enrolment: 1 })
+    expect(await enrol('bob', { key: 'order-1' })).toEqual({ enrolled: true, id: 'ada', enrolment: 1 })
+    expect(await course.findById('bob')).toBeUndefined()
+    expect(await enrol('ada')).toEqual({ enrolled: false, reason: 'already_enrolled' })
+    await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW })
+    expect(await enrol('ada')).toEqual({ enrolled: false, reason: 'unsubscribed' })
+    const dead = { cause: 'hard-bounce', at: NOW, reason: 'r', source: 'operator' } as const
+    await feedback.apply([suppressionChange('bob@example.com', dead, () => [])], NOW)
+    expect(await enrol('bob')).toEqual({ enrolled: false, reason: 'suppressed' })
+  })
+
+  test('an operator’s decision is in the history under its day and outcome, and in the log of actions, once', async () => {
+    const { course, audit: log } = await opened()
+    await course.requestConfirmation(asked('ada', NOW))
+    await course.confirm({ begin, tokenHash: `ada.${NOW}`, now: NOW })
+    const decide = () =>
+      course.resolve({ id: 'ada', as: 'retry', now: NOW + 2, next: () => undefined, audit })
+    expect(await decide()).toBe(false)
+    const due = { now: NOW, limit: 1, retries: 0, leaseMs: 1000, call: 'a' }
+    const [claim] = (await course.claimDue(due)) as [Claim]
+    const problem = { kind: 'parked', reason: 'no', since: NOW } as const
+    await course.settle([
+      { claim, now: NOW, sent: false, nextAttemptAt: undefined, failures: 1, problem, end: false },
+    ])
+    expect(await log.list(9)).toEqual([])
+    expect(await decide()).toBe(true)
+    expect(await decide()).toBe(false)
+    expect(await log.list(9)).toHaveLength(1)
+    expect((await course.history('ada')).filter((one) => one.kind === 'resolved')).toMatchObject([
+      { at: NOW + 2, enrolment: 1, day: 1, outcome: 'retry' },
+    ])
+    expect(await course.findById('ada')).toMatchObject({ problem: undefined, nextAttemptAt: NOW + 2 })
+  })
+
+  test('a leaving and a coming back are in the history once, and what changes nothing is not', async () => {
+    const { course } = await opened()
+    await course.requestConfirmation(asked('ada', NOW))
+    await course.confirm({ begin, tokenHash: `ada.${NOW}`, now: NOW })
+    for (const now of [NOW + 1, NOW + 2]) await course.unsubscribe({ id: 'ada', enrolment: 1, now })
+    expect(await course.findById('ada')).toMatchObject({ state: 'unsubscribed', unsubscribedAt: NOW + 1 })
+    for (const now of [NOW + 3, NOW + 4]) await course.undoUnsubscribe({ id: 'ada', enrolment: 1, now })
+    expect(await course.findById('ada')).toMatchObject({ state: 'confirmed', unsubscribedAt: undefined })
+    const kinds = (await course.history('ada')).map(({ kind: one, at }) => `${one} ${at - NOW}`)
+    expect(kinds.filter((one) => one.startsWith('unsubscribed'))).toEqual(['unsubscribed 1'])
+    expect(new Set(kinds).size).toBe(kinds.length)
+    expect(kinds).toHaveLength(3)
+  })
+})
+
+test('a slot up to 60 seconds ahead is one of this start of the machine, and one further ahead is of an earlier', async () => {
+  for (const [messages, waitUs] of [
+    [600, 60_000_000],
+    [601, 0],
+  ] as const) {
+    const { sending } = await openTestStore(undefined, () => 1_000_000)
+    expect(await sending.reserve({ messages, intervalUs: 100_000 })).toBe(0)
+    expect(await sending.reserve({ messages: 1, intervalUs: 100_000 })).toBe(waitUs)
+  }
+})
+
+test('an empty database keeps what the course promises, and says its size once it has tables', async () => {
+  const url = await (await postgresServer()).createDatabase()
+  const maintenance = await openMaintenance({ kind: 'postgres', url: secret(url) })
+  onTestFinished(() => maintenance.close())
+  expect(await maintenance.verify(NOW)).toEqual({
+    ok: true,
+    damaged: false,
+    checked: 0,
+    faults: [],
+    moreFaults: 0,
+  })
+  expect(await maintenance.status()).toMatchObject({
+    version: 0,
+    bytes: 0,
+    counts: {},
+    verifiedAt: undefined,
+  })
+  await maintenance.migrate()
+  const { bytes } = await maintenance.status()
+  expect(bytes).toBeGreaterThan(100_000)
+})
+
+test('of more than a hundred faults on PostgreSQL the rest are counted, on every page of rows, and the store is not verified', async () => {
+  const address = await addressOf('postgres')
+  if (address?.kind !== 'postgres') throw new TypeError('this is its address')
+  const maintenance = await openMaintenance(address)
+  onTestFinished(() => maintenance.close())
+  const query = async (sql: string) => (await postgresServer()).query(address.url.reveal(), sql)
+  await query(`INSERT INTO platformctl.subscription (id, identity, address, state, created_at, confirmed_at, enrolment, lessons, sent_days)
+    SELECT lpad(n::text, 5, '0'), n, n, 'confirmed', 0, 0, 1, 7, CASE WHEN n > 900 THEN '[2]' ELSE '[1,2,3,4,5,6,7]' END::jsonb FROM generate_series(1, 1001) AS n`)
+  const found = await maintenance.verify(NOW)
+  expect(found).toMatchObject({ ok: false, damaged: false, checked: 1001 })
+  expect([...found.faults, ...Array(found.moreFaults).fill('more')].length).toBeGreaterThan(100)
+  expect(found.faults).toHaveLength(100)
+  expect(found.faults[0]).toMatch(/^subscription 00901: /)
+  expect((await maintenance.status()).verifiedAt).toBeUndefined()
+  await query(`DELETE FROM platformctl.subscription WHERE sent_days = '[2]'::jsonb AND id <> '01001'`)
+  const last = await maintenance.verify(NOW)
+  expect(last).toMatchObject({ ok: false, checked: 901, moreFaults: 0 })
+  expect(last.faults.every((one) => one.startsWith('subscription 01001: '))).toBe(true)
+  expect((await maintenance.status()).version).toBe(MIGRATIONS.length)
+})
+
+describe('a file that cannot be the store', () => {
+  test('is left as it was, with a sentence that says why, and no log beside it', async () => {
+    const folder = await emptyFolder()
+    const file = (name: string) => path.join(folder, name)
+    await writeFile(file('letter'), 'Dear Ada, '.repeat(100))
+    expect(() => connect({ file: file('letter') })).toThrow(
+      `${file('letter')} is not an SQLite file: name another file, or move this one away.`,
+    )
+    expect(await readFile(file('letter'), 'utf8')).toBe('Dear Ada, '.repeat(100))
+    expect(() => connect({ file: path.join(file('letter'), 'a', 'store.sqlite') })).toThrow(
+      /letter\/a is not a folder: name another one with --data or STORE_URL/,
+    )
+    const held = new Database(file('held'))
+    onTestFinished(() => void held.close())
+    held.exec('BEGIN EXCLUSIVE; CREATE TABLE a (b)')
+    expect(() => connect({ file: file('held'), busyMs: 0 })).toThrow(
+      `${file('held')} is locked by another process: wait for it, or stop it.`,
+    )
+    held.exec('ROLLBACK')
+    const other = new Database(file('other'))
+    other.pragma('user_version = 1')
+    other.close()
+    expect(() => connect({ file: file('other') })).toThrow('is a database of another program')
+    expect((await readdir(folder)).sort()).toEqual(['held', 'letter', 'other'])
+  })
+
+  test('is ours to mark when it is empty, and keeps its mark', async () => {
+    const file = path.join(await emptyFolder(), 'empty')
+    await writeFile(file, '')
+    for (const times of [1, 2]) {
+      const database = connect({ file })
+      expect([times, database.pragma('application_id', { simple: true })]).toEqual([times, 0x504c4154])
+      database.close()
+    }
+  })
+})
+
+test.each([
+  ['SQLITE_IOERR_FSYNC', true, /^The disk did not confirm a write/],
+  ['SQLITE_IOERR_DIR_FSYNC', true, /^The disk did not confirm a write/],
+  ['SQLITE_IOERR_READ', false, /^The store cannot be read or written now/],
+  ['SQLITE_BUSY', false, /^The store cannot be read or written now/],
+])('after %s the store is closed for good: %s', (code, closes, sentence) => {
+  const database = new Database(':memory:')
+  onTestFinished(() => void database.close())
+  const fault = new Database.SqliteError('x', code)
+  const [lost, faults]: [unknown[], unknown[]] = [[], []]
+  const run = guard(
+    database,
+    (cause) => lost.push(cause),
+    (error) => faults.push(error),
+  )
+  const caught = (work: () => unknown) => {
+    try {
+      return run(work)
+    } catch (error) {
+      return error
+    }
+  }
+  const answer = caught(() => {
+    throw fault
+  })
+  expect(answer).toMatchObject({ code: 'store_unavailable', final: closes, cause: fault })
+  expect((answer as Error).message).toMatch(sentence)
+  expect([database.open, lost, faults]).toEqual([!closes, closes ? [fault] : [], [fault]])
+  expect(caught(() => database.prepare('SELECT 1').pluck().get())).toEqual(
+    closes ? expect.objectContaining({ code: 'store_unavailable', final: true }) : 1,
+  )
+  // A fault of ours stays what it is.
+  const own = new RangeError('ours')
+  expect(
+    caught(() => {
+      throw own
+    }),
+  ).toBe(own)
+})
+
+test('whatever a server does wrong is store_unavailable, with its cause, and our own answers stay what they are', async () => {
+  const cause = new Error('ECONNRESET')
+  const own = new PlatformError('not_found', 'There is none.')
+  await expect(guarded(() => Promise.reject(cause))).rejects.toMatchObject({
+    code: 'store_unavailable',
+    status: 503,
+    cause,
+  })
+  await expect(guarded(() => Promise.reject(own))).rejects.toBe(own)
+  expect(await guarded(async () => 7)).toBe(7)
+})
+
+test.each([
+  ['ENOSPC', 'the disk of /backups is full'],
+  ['SQLITE_FULL', 'the disk of /backups is full'],
+  ['EDQUOT', 'the disk of /backups is full'],
+  ['EACCES', '/backups cannot be written to by this user.'],
+  ['EPERM', '/backups cannot be written to by this user.'],
+  ['EROFS', '/backups cannot be written to by this user.'],
+  ['SQLITE_CANTOPEN', '/backups cannot be written to by this user.'],
+  ['ENOENT', 'there is no file /backups/a.sqlite.'],
+  ['EISDIR', '/backups/a.sqlite is a folder: name a file.'],
+  ['EIO', 'the disk of /backups reports an error (EIO)'],
+  ['SQLITE_IOERR_WRITE', 'the disk of /backups reports an error (SQLITE_IOERR_WRITE)'],
+])('a backup that meets %s says: %s', (code, sentence) => {
+  const fault = Object.assign(new Error('x'), { code })
+  expect(failed('/backups/a.sqlite', fault)).toMatchObject({
+    name: 'StoreMaintenanceError',
+    message: expect.stringContaining(sentence),
+    cause: fault,
+  })
+})
+
+test('a fault that no sentence is about stays as it is', () => {
+  const fault = Object.assign(new Error('x'), { code: 'EMFILE' })
+  expect(failed('/backups/a.sqlite', fault)).toBe(fault)
+})
+
+test('a finished backup gets its name only where there is nothing of that name', async () => {
+  const folder = await emptyFolder()
+  const [from, to] = [path.join(folder, 'from'), path.join(folder, 'to')]
+  await writeFile(from, 'new')
+  moveIntoPlace(from, to)
+  expect(await readFile(to, 'utf8')).toBe('new')
+  await writeFile(to, 'precious')
+  await writeFile(path.join(folder, 'next'), 'next')
+  expect(() => moveIntoPlace(path.join(folder, 'next'), to)).toThrow(
+    `${to} exists and was left as it is: give the backup a new name.`,
+  )
+  expect(await readFile(to, 'utf8')).toBe('precious')
+  expect(() => moveIntoPlace(path.join(folder, 'none'), path.join(folder, 'x'))).toThrow('ENOENT')
+  expect(existsSync(path.join(folder, 'x'))).toBe(false)
+})
