@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../../src/cli/demo/inbox.ts'
 import type { Mail } from '../../../src/core/mail/mailer.ts'
@@ -5,6 +6,7 @@ import { openMailer } from '../../../src/core/mail/open.ts'
 import { smtpPool } from '../../../src/core/mail/transports/smtp-pool.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { compiledMails } from '../../support/learning.ts'
+import { type Rude, rudeSmtp } from '../../support/rude-smtp.ts'
 
 const settings = (smtpUrl: string) => ({
   key: secret('mail-key'),
@@ -102,4 +104,68 @@ test.each([
     kind: 'not_composed',
     reason: expect.stringMatching(/slot/),
   })
+})
+
+const at =
+  (word: string, reply: string | null): Rude =>
+  (said) =>
+    said === word ? reply : undefined
+
+test.each<[how: string, answer: Rude, command: string | undefined, user?: string]>([
+  ['takes the message', () => undefined, undefined],
+  ['says nothing at first', at('CONNECT', null), 'connect'],
+  ['does not want us', at('CONNECT', '554 5.7.1 no'), 'connect'],
+  ['takes no credentials', () => undefined, 'auth', 'ada'],
+  [
+    'refuses the credentials',
+    (word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '535 5.7.8 no' })[word],
+    'auth',
+    'ada',
+  ],
+  ['says nothing to the sender', at('MAIL', null), 'data'],
+  ['refuses the recipient', at('RCPT', '550 5.1.1 no'), 'rcpt'],
+  ['says nothing at the end', at('END', null), 'data'],
+  [
+    'breaks the connection at the end',
+    (word, socket) => {
+      if (word === 'END') socket.destroy()
+      return undefined
+    },
+    'connect',
+  ],
+])(
+  'after a server that %s, nothing of it listens to the signal any more',
+  async (_, answer, command, user) => {
+    const { port } = await rudeSmtp(answer)
+    const auth = user === undefined ? undefined : { user, pass: 'x' }
+    const pool = smtpPool({ host: '127.0.0.1', port, auth, silenceMs: 100, finalReplyMs: 100 }, 1)
+    onTestFinished(() => pool.close())
+    const { signal } = new AbortController()
+    const bytes = Buffer.from('Subject: x\r\n\r\nx\r\n')
+    const send = () => pool.send({ from: 'course@example.com', to: 'ada@example.com', bytes }, signal)
+    // The second finds the one line free again.
+    for (const fault of [await send(), await send()]) expect(fault?.command).toBe(command)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  },
+)
+
+test('a message whose turn never came, because the one before was not recorded, does not listen to the signal', async () => {
+  const { port, lines } = await rudeSmtp()
+  const pool = smtpPool({ host: '127.0.0.1', port, auth: undefined, silenceMs: 1000, finalReplyMs: 1000 }, 1)
+  onTestFinished(() => pool.close())
+  const { signal } = new AbortController()
+  const bytes = Buffer.from('Subject: x\r\n\r\nx\r\n')
+  const message = { from: 'course@example.com', to: 'ada@example.com', bytes }
+  const recorded = () => Promise.reject(new Error('the store is gone'))
+  expect(await pool.send(message, signal, recorded)).toBeUndefined()
+  expect(await pool.send(message, signal, recorded)).toMatchObject({ command: 'record', handedOver: false })
+  expect(lines.filter((line) => line === '.')).toHaveLength(1)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
+test('a look at a server with a signal that is aborted already ends at once, without a connection', async () => {
+  const { port, connections } = await rudeSmtp(at('CONNECT', null))
+  const pool = smtpPool({ host: '127.0.0.1', port, auth: undefined, silenceMs: 500, finalReplyMs: 500 }, 1)
+  await expect(pool.verify(AbortSignal.abort())).rejects.toMatchObject({ command: 'connect' })
+  expect(connections()).toBe(0)
 })

@@ -86,6 +86,7 @@ export function smtpPool(options: SessionOptions, size: number): SmtpPool {
       }
     },
     async verify(signal) {
+      if (signal?.aborted) throw CLOSED
       const session = await openSession(options, () => {}, signal)
       session.quit()
     },

@@ -49,8 +49,12 @@ export function openSession(
     const line = new SMTPConnection(options)
     const state = { alive: true, sent: 0 }
     let before: WaitUntilRecorded | undefined
-    const fail = (error: unknown) => {
+    const stopWaiting = () => {
       clearTimeout(patience)
+      signal?.removeEventListener('abort', stop)
+    }
+    const fail = (error: unknown) => {
+      stopWaiting()
       reject(faultOf(error, false))
       line.close()
     }
@@ -58,8 +62,7 @@ export function openSession(
     const patience = setTimeout(stop, silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const ready = () => {
-      clearTimeout(patience)
-      signal?.removeEventListener('abort', stop)
+      stopWaiting()
       resolve({
         get alive() {
           return state.alive
@@ -134,9 +137,13 @@ function sendOn({
     let handedOver = false
     let patience: NodeJS.Timeout | undefined
     let ended = false
-    const giveUp = (command: SmtpFault['command']) => {
+    const end = () => {
       ended = true
       clearTimeout(patience)
+      signal?.removeEventListener('abort', stop)
+    }
+    const giveUp = (command: SmtpFault['command']) => {
+      end()
       line.close()
       resolve({ ...NO_REPLY, command, handedOver })
     }
@@ -145,9 +152,7 @@ function sendOn({
     patience = setTimeout(stop, silenceMs)
     signal?.addEventListener('abort', stop, { once: true })
     const finish = (fault: SmtpFault | undefined) => {
-      ended = true
-      clearTimeout(patience)
-      signal?.removeEventListener('abort', stop)
+      end()
       resolve(fault)
     }
     // nodemailer calls only `pipe`, once the server is ready for the message. That moment decides whether a
