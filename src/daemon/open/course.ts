@@ -18,7 +18,7 @@ import type { Platform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { noticeSlots } from '../notice-text.ts'
-import type { Mail } from './mail.ts'
+import type { MailService } from './mail.ts'
 import type { Stores } from './stores.ts'
 
 /** Read when the first course begins or the first lesson is sent. */
@@ -46,7 +46,7 @@ export function openCoursePart({
   readonly platform: Platform
   readonly settings: Settings
   readonly stores: Stores
-  readonly mail: Mail
+  readonly mail: MailService
   readonly directory: Directory | undefined
   readonly metrics: Metrics
   readonly clock: Clock

@@ -14,7 +14,7 @@ import { once } from '../../core/once.ts'
 import type { Platform } from '../../core/platform.ts'
 import type { Stores } from './stores.ts'
 
-export interface Mail {
+export interface MailService {
   readonly mailer: Mailer
   /** Undefined: messages go as fast as the transport carries them. */
   readonly pacer: Pacer | undefined
@@ -42,7 +42,7 @@ export function openMail({
   readonly platform: Platform
   readonly stores: Stores
   readonly clock: Clock
-}): Mail {
+}): MailService {
   const { store, keys, isKept } = stores
   const sendingStore = async () => (await store()).sending
   const tally = createTally(sendingStore, clock)
