@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 
-export interface Answer {
+export interface RawResponse {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
 export type Outcome =
-  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'answer'; readonly answer: RawResponse }
   | { readonly kind: 'closed' | 'silent' }
 
 /** One kept connection that sends raw bytes and reads one answer; opened anew when the other side has closed it. */
@@ -61,7 +61,7 @@ export function connection(port: number): {
 }
 
 /** The first whole answer in these bytes, interim ones left out; undefined while it is not whole. */
-function parse(bytes: Buffer, head: boolean): { answer: Answer; rest: number } | undefined {
+function parse(bytes: Buffer, head: boolean): { answer: RawResponse; rest: number } | undefined {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [statusLine = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
@@ -88,7 +88,7 @@ function parseChunked(
   start: number,
   status: number,
   headers: ReadonlyMap<string, string>,
-): { answer: Answer; rest: number } | undefined {
+): { answer: RawResponse; rest: number } | undefined {
   let [at, body] = [start, '']
   for (;;) {
     const eol = bytes.indexOf('\r\n', at)

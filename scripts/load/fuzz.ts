@@ -8,7 +8,7 @@ import type { Service } from '../../src/core/service.ts'
 import { healthPath, SERVICES } from '../../test/support/learning.ts'
 import { backupFuzz } from './backups.ts'
 import { type BadRequest, badRequest } from './bad-request.ts'
-import { type Answer, connection, type Outcome } from './connection.ts'
+import { connection, type Outcome, type RawResponse } from './connection.ts'
 import { spawnDaemon } from './daemon.ts'
 import { textFault } from './texts.ts'
 import { faultAlone } from './unanswered.ts'
@@ -196,7 +196,7 @@ const isError = new Ajv().compile({
 
 /** How an answer breaks the contract; undefined if it does not. */
 export function faultOf(
-  { status, headers, body }: Answer,
+  { status, headers, body }: RawResponse,
   { method, maySeePage }: Pick<BadRequest, 'method' | 'maySeePage'>,
 ): string | undefined {
   if (!(status >= 200 && status <= 599)) return `status ${status}`

@@ -1,11 +1,11 @@
-import type { Answer, Outcome } from './connection.ts'
+import type { Outcome, RawResponse } from './connection.ts'
 
 export interface AloneOptions {
   /** Sends the request on a connection of its own. */
   readonly send: () => Promise<Outcome>
   /** Asks the same service for its health, with a patience of its own. */
   readonly askHealth: () => Promise<Outcome>
-  readonly faultOf: (answer: Answer) => string | undefined
+  readonly faultOf: (answer: RawResponse) => string | undefined
 }
 
 /** Rounds of a retry and a health check. If the daemon gets no time in any of them, the machine is at fault. */

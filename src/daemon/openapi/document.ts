@@ -7,7 +7,7 @@ import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
 import { SERVICE_MARK } from '../service-schema.ts'
 import { ErrorAnswer } from './answers.ts'
-import type { Answer, Body, Operation, Parameter, RouteOperations, Security } from './operation.ts'
+import type { Body, Operation, Parameter, ResponseSpec, RouteOperations, Security } from './operation.ts'
 import { healthOperation } from './operations/health.ts'
 import { operationsOf } from './operations.ts'
 
@@ -198,7 +198,7 @@ function bodyOf(
   return { required, content: { [type]: media, ...(also && { [also]: media }) } }
 }
 
-function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): JsonObject {
+function answersOf(answers: readonly ResponseSpec[], schemas: Record<string, Json>): JsonObject {
   return Object.fromEntries(
     answers.map(({ status, description, content }) => {
       const media = Object.entries(content).map(([type, form]): [string, Json] => {
@@ -219,7 +219,11 @@ function answersOf(answers: readonly Answer[], schemas: Record<string, Json>): J
 const EVERYWHERE = ['request_timeout', 'uri_too_long', 'headers_too_large', 'internal'] as const
 
 /** Codes of one status share a response, with an example for each. */
-function errorsOf(route: RouteName, { errors, security }: Operation, answers: readonly Answer[]): JsonObject {
+function errorsOf(
+  route: RouteName,
+  { errors, security }: Operation,
+  answers: readonly ResponseSpec[],
+): JsonObject {
   // Guessing secrets is rate limited, even on routes that are not limited otherwise.
   const limited = policyOf(route) !== undefined || security !== undefined
   const codes: readonly ErrorCode[] = [

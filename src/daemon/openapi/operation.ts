@@ -28,7 +28,7 @@ export interface Body extends Named {
 }
 
 /** The response with a status: a schema and an example for each media type. */
-export interface Answer {
+export interface ResponseSpec {
   readonly status: number
   readonly description: string
   readonly content: Readonly<
@@ -45,7 +45,7 @@ export interface Operation {
   readonly securityOptional?: boolean
   readonly parameters?: readonly Parameter[]
   readonly body?: Body
-  readonly answers: readonly Answer[]
+  readonly answers: readonly ResponseSpec[]
   /** Beyond those that every operation has. */
   readonly errors: readonly ErrorCode[]
 }

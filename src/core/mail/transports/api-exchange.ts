@@ -8,7 +8,7 @@ export interface Exchange {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Answer {
+export interface ProviderResponse {
   readonly status: number
   readonly retryAfter: string | undefined
   /** The provider's own time: a date in `retryAfter` is later than this, whatever our clock says. */
@@ -26,7 +26,7 @@ const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOS
  * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
  * a few bytes would cost as much as the request. Rejects with undici's error.
  */
-export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<Answer> {
+export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<ProviderResponse> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(notSent())
     let status = 0

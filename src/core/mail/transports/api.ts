@@ -5,7 +5,7 @@ import { joinPieces } from '../encoding.ts'
 import { httpOutcome } from '../outcome.ts'
 import { LINES, type Transport } from '../transport.ts'
 import { jsonPiecesOf } from './api-body.ts'
-import { type Answer, exchange } from './api-exchange.ts'
+import { exchange, type ProviderResponse } from './api-exchange.ts'
 
 const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
@@ -41,7 +41,7 @@ export function openApi({ url, key }: { readonly url: string; readonly key: Secr
           hardBounce: false,
           reason: 'the address cannot be given to a mail API safely',
         }
-      let answer: Answer
+      let answer: ProviderResponse
       try {
         const headers = { 'content-type': 'application/json', authorization, 'idempotency-key': message.key }
         const body = joinPieces(jsonPiecesOf(message))
@@ -84,7 +84,7 @@ function idOf(text: string): string | undefined {
 }
 
 /** Seconds or a date (RFC 9110 §10.2.3), at most an hour. */
-function retryAfterMs({ retryAfter, date }: Answer): number | undefined {
+function retryAfterMs({ retryAfter, date }: ProviderResponse): number | undefined {
   if (retryAfter === undefined) return undefined
   const ms = /^\d{1,6}$/.test(retryAfter)
     ? Number(retryAfter) * 1000
