@@ -4,7 +4,7 @@ import type { TemplateFiles } from '../compile/files.ts'
 import { LAYOUT } from '../compile/template-error.ts'
 import type { Rendered } from '../render.ts'
 import type { CompiledMail } from '../template.ts'
-import type { Place } from './rules.ts'
+import type { SourceLocation } from './rules.ts'
 
 /** A file of a folder, as findings name it. */
 export type Shown = (folder: string, file: string) => string
@@ -22,9 +22,9 @@ export interface LintedMail {
    * The place of the first needle that the template or the layout contains; the template's first line if
    * neither contains any.
    */
-  place(...needles: readonly Needle[]): Place
+  place(...needles: readonly Needle[]): SourceLocation
   /** Like `place`, but undefined if neither file contains a needle: then nobody wrote it by hand. */
-  written(...needles: readonly Needle[]): Place | undefined
+  written(...needles: readonly Needle[]): SourceLocation | undefined
 }
 
 export function lintedMail(input: {
@@ -36,7 +36,7 @@ export function lintedMail(input: {
 }): LintedMail {
   const { files, shown } = input
   const template = shown(files.folder, files.file)
-  const written = (...needles: readonly Needle[]): Place | undefined => {
+  const written = (...needles: readonly Needle[]): SourceLocation | undefined => {
     for (const needle of needles.filter(Boolean))
       for (const [file, text] of [
         [template, files.source],

@@ -126,13 +126,13 @@ export const LINT_RULES = {
 export type LintRule = keyof typeof LINT_RULES
 
 /** Where in the operator's files a finding points, when it can be found there. */
-export interface Place {
+export interface SourceLocation {
   readonly file: string
   readonly line: number
   readonly column: number
 }
 
-export function lintFinding(id: LintRule, cause: string, fix: string, location?: Place): Finding {
+export function lintFinding(id: LintRule, cause: string, fix: string, location?: SourceLocation): Finding {
   return {
     id,
     severity: LINT_RULES[id].severity,
