@@ -6,7 +6,7 @@ import { type Context, terminalColumns } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { loadPaint } from '../paint.ts'
 import type { Ask } from './ask.ts'
-import { type Target, targetsOf } from './targets.ts'
+import { type HealthEndpoint, targetsOf } from './targets.ts'
 import { readToken } from './token.ts'
 
 export interface HealthOptions {
@@ -83,7 +83,7 @@ function assertTogether({ watch, wait, quiet, format, consecutive, interval }: H
 function asker(
   context: Context,
   options: HealthOptions,
-  targets: readonly Target[],
+  targets: readonly HealthEndpoint[],
   token: string | undefined,
 ): Ask {
   const asks = dependenciesOf(context.platform.probes, context.platform.services)

@@ -5,7 +5,7 @@ import { CommandError, EXIT } from '../exit.ts'
 import { alternatives } from '../options.ts'
 import { unknownName } from '../suggest.ts'
 
-export interface Target {
+export interface HealthEndpoint {
   readonly service: Service
   readonly url: string
   /** The path of its health. */
@@ -22,7 +22,7 @@ export function targetsOf(
   services: readonly ServiceDefinition[],
   { url, service: wanted }: { readonly url: readonly string[]; readonly service?: readonly Service[] },
   fileEnv: Context['env'] | undefined,
-): readonly Target[] {
+): readonly HealthEndpoint[] {
   const given = new Map(url.map((word) => parseAddress(services, word)))
   const inFile = services.filter(({ address = [] }) => address.some((name) => fileEnv?.[name]?.trim()))
   const named = given.size > 0 ? [...given.keys()] : inFile.map(({ name }) => name)
@@ -50,7 +50,8 @@ export function targetsOf(
   })
 }
 
-type TargetService = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> & Pick<Target, 'format'>
+type TargetService = Pick<ServiceDefinition, 'name' | 'health' | 'address' | 'port'> &
+  Pick<HealthEndpoint, 'format'>
 
 /** 127.0.0.1 and not localhost: some systems try ::1 first, where nothing listens. */
 function here({ port }: TargetService): string | undefined {

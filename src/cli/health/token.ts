@@ -1,7 +1,7 @@
 import { splitSecrets } from '../../core/secret.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
-import type { Target } from './targets.ts'
+import type { HealthEndpoint } from './targets.ts'
 
 const DEFAULT_NAME = 'HEALTH_DEEP_TOKEN'
 
@@ -13,7 +13,7 @@ export async function readToken(
   context: Context,
   { tokenEnv, tokenFile }: { readonly tokenEnv?: string; readonly tokenFile?: string },
   env: Context['env'],
-  targets: readonly Target[],
+  targets: readonly HealthEndpoint[],
 ): Promise<string | undefined> {
   const token = tokenFile === undefined ? fromVariable(env, tokenEnv) : await fromFile(context, tokenFile)
   if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token))
