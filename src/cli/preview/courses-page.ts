@@ -10,7 +10,7 @@ import { languageText, type MailLanguages } from './languages.ts'
 import { DAY_MS, localText, minuteAt, offsetAt, parseLocal } from './local-time.ts'
 import { PAGES_STYLE } from './pages-style.ts'
 import { PREVIEW_TEXTS as T } from './texts.ts'
-import { type Step, timelineOf } from './timeline.ts'
+import { type TimelineEntry, timelineOf } from './timeline.ts'
 import type { Headline } from './workshop.ts'
 
 /** The course and subscriber shown. */
@@ -184,7 +184,7 @@ function byMonth(rows: readonly { at: number; html: string }[], zone: string): s
 function lessonRow(
   { mails, headlines }: CoursesView,
   { course, zone, confirmedAt, language }: CourseChoice,
-  step: Extract<Step, { kind: 'lesson' }>,
+  step: Extract<TimelineEntry, { kind: 'lesson' }>,
 ): string {
   const { day, lesson, at } = step
   const { name, language: own, missing } = mails.inLanguage(lesson, language)
@@ -229,7 +229,7 @@ function lessonRow(
 
 const note = (kind: string, html: string) => `<li${kind ? ` class="${kind}"` : ''}>${html}</li>`
 
-function clockRow({ at, shiftMs, zone }: Extract<Step, { kind: 'clock' }>): string {
+function clockRow({ at, shiftMs, zone }: Extract<TimelineEntry, { kind: 'clock' }>): string {
   // Two UTC moments: the time that the zone's clock would show without the change, and the time that it shows.
   const to = at + offsetAt(at, zone)
   const shown = (local: number) =>

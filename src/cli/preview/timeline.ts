@@ -3,7 +3,7 @@ import { dueAt, type Zones } from '../../core/course/schedule.ts'
 import { type ClockChange, clockChanges, minuteAt, repeatOf } from './local-time.ts'
 
 /** One thing that happens in a course, in the order of time. */
-export type Step =
+export type TimelineEntry =
   | {
       readonly kind: 'lesson'
       /** From 1. */
@@ -31,10 +31,10 @@ export function timelineOf(
   plan: CoursePlan,
   { confirmedAt, timeZone }: { readonly confirmedAt: number; readonly timeZone: string },
   zones: Zones,
-): readonly Step[] {
+): readonly TimelineEntry[] {
   const { cadence } = plan
   const zone = cadence.kind === 'at' ? (cadence.zone ?? timeZone) : timeZone
-  const steps: Step[] = []
+  const steps: TimelineEntry[] = []
   let lastSentAt: number | undefined
   for (const [index, lesson] of plan.lessons.entries()) {
     const day = index + 1
