@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const PROGRESS = /^waiting, \d+ s left/
 
 /** A command of a runbook's console blocks, and what it wrote when it was run. */
-export interface Step {
+export interface RecordedCommand {
   /** Line number of the prompt, from 1. */
   readonly line: number
   readonly command: string
@@ -20,8 +20,8 @@ export interface Step {
 }
 
 /** The commands in a text's `console` blocks: a line with a prompt, and the output under it. */
-export function stepsOf(text: string): Step[] {
-  const steps: (Step & { output: string[] })[] = []
+export function stepsOf(text: string): RecordedCommand[] {
+  const steps: (RecordedCommand & { output: string[] })[] = []
   let inside = false
   for (const [index, line] of text.split('\n').entries()) {
     if (line.startsWith('```')) inside = line === '```console'
@@ -37,7 +37,10 @@ export function stepsOf(text: string): Step[] {
  * Runs commands one after the other in one shell, on a machine of their own: a network with nothing but loopback, and
  * empty folders at /srv, /var/lib and /var/backups. `platformctl` is the built one.
  */
-export async function runSteps(steps: readonly Step[], setup: string): Promise<readonly Step[]> {
+export async function runSteps(
+  steps: readonly RecordedCommand[],
+  setup: string,
+): Promise<readonly RecordedCommand[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-runbook-'))
   try {
     await mkdir(path.join(folder, 'bin'))
