@@ -4,11 +4,11 @@ import type { RemoteHealth } from '../../core/health/prober.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 import { SIGN, STYLE, shownState } from '../output/health-text.ts'
 import type { Paint } from '../paint.ts'
-import type { Track } from './track.ts'
+import type { StateHistory } from './track.ts'
 
 export interface FrameInput {
   readonly verdict: Verdict | undefined
-  readonly tracks: ReadonlyMap<string, Track>
+  readonly tracks: ReadonlyMap<string, StateHistory>
   /** UTC milliseconds. */
   readonly now: number
   /** Undefined while a check runs. */
@@ -95,7 +95,7 @@ function rootLines({ diagnosis }: Verdict): Line[] {
 const BARS = '▁▂▃▄▅▆▇█'
 
 /** The last latencies against the longest of them; × where there was no answer. */
-function sparkline(track: Track | undefined, width: number): Span[] {
+function sparkline(track: StateHistory | undefined, width: number): Span[] {
   const shown = track?.points.slice(-width) ?? []
   const longest = Math.max(...shown.map(({ ms }) => ms ?? 0), 0.1)
   const marks = shown.map(

@@ -2,7 +2,7 @@ import { type RemoteState, stateOf } from '../../core/health/diagnosis.ts'
 import type { Verdict } from '../../core/health/verdict.ts'
 
 /** Memory of `--watch` for one service. */
-export interface Track {
+export interface StateHistory {
   readonly state: RemoteState
   /** When it came into this state, in UTC milliseconds; at first, when the watch began. */
   readonly since: number
@@ -15,10 +15,10 @@ const MOST_POINTS = 40
 
 /** Adds one round to the tracks; gives new ones. */
 export function follow(
-  tracks: ReadonlyMap<string, Track>,
+  tracks: ReadonlyMap<string, StateHistory>,
   { results }: Verdict,
   now: number,
-): ReadonlyMap<string, Track> {
+): ReadonlyMap<string, StateHistory> {
   return new Map(
     results.map((health) => {
       const before = tracks.get(health.service)

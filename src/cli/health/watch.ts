@@ -6,7 +6,7 @@ import { loadPaint, type Paint } from '../paint.ts'
 import { ours } from '../terminal.ts'
 import type { Ask } from './ask.ts'
 import { frame } from './frame.ts'
-import { follow, type Track } from './track.ts'
+import { follow, type StateHistory } from './track.ts'
 
 export interface WatchOptions {
   readonly timeout: number
@@ -21,7 +21,7 @@ const REDRAW_MS = 1000
 interface View {
   readonly show: (state: {
     readonly verdict: Verdict | undefined
-    readonly tracks: ReadonlyMap<string, Track>
+    readonly tracks: ReadonlyMap<string, StateHistory>
     readonly nextInMs: number | undefined
     /** A round has just ended; otherwise only time has passed. */
     readonly fresh: boolean
@@ -40,7 +40,7 @@ export async function watch(context: Context, ask: Ask, options: WatchOptions): 
   // At once and not when the loop comes round: a second Ctrl-C ends the process on the spot.
   signal.addEventListener('abort', view.close, { once: true })
   let verdict: Verdict | undefined
-  let tracks: ReadonlyMap<string, Track> = new Map()
+  let tracks: ReadonlyMap<string, StateHistory> = new Map()
   try {
     while (!signal.aborted) {
       const began = clock.monotonic()
