@@ -11,13 +11,13 @@ interface Complex {
 /** Amplitudes of |0⟩ and |1⟩. */
 export type StateVector = readonly [zero: Complex, one: Complex]
 /** Rows of a 2 × 2 matrix. */
-export type Gate = readonly [row0: StateVector, row1: StateVector]
+export type QuantumGate = readonly [row0: StateVector, row1: StateVector]
 
 const c = (re: number, im = 0): Complex => ({ re, im })
 const R = Math.SQRT1_2
 
 /** Unitary matrices, |0⟩ first (Nielsen and Chuang, §1.3.1). */
-export const GATES: Readonly<Record<string, Gate>> = {
+export const GATES: Readonly<Record<string, QuantumGate>> = {
   h: [
     [c(R), c(R)],
     [c(R), c(-R)],
@@ -47,9 +47,9 @@ export const GATES: Readonly<Record<string, Gate>> = {
 /** The parts of a simulator: each is a parameter of the check, so that a test can break one. */
 export interface Simulator {
   /** `h; z; h`: names separated by semicolons, from left to right. A SyntaxError for a name that is no gate. */
-  readonly parse: (source: string) => readonly Gate[]
+  readonly parse: (source: string) => readonly QuantumGate[]
   /** The state after the gates, from |0⟩. */
-  readonly run: (circuit: readonly Gate[]) => StateVector
+  readonly run: (circuit: readonly QuantumGate[]) => StateVector
   /** The chance of reading 1 (the Born rule). */
   readonly chanceOfOne: (state: StateVector) => number
   /** How often 1 was read in `shots` measurements. */

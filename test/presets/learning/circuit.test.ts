@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { systemRandom } from '../../../src/core/random.ts'
-import { brokenCircuit, GATES, type Gate, simulator } from '../../../src/presets/learning/circuit.ts'
+import { brokenCircuit, GATES, type QuantumGate, simulator } from '../../../src/presets/learning/circuit.ts'
 
-const ID: Gate = [
+const ID: QuantumGate = [
   [
     { re: 1, im: 0 },
     { re: 0, im: 0 },
@@ -17,7 +17,7 @@ test('a sound simulator passes, every time', () => {
   for (let run = 0; run < 200; run += 1) expect(brokenCircuit(systemRandom)).toBeUndefined()
 })
 
-const replaced = (name: string, gate: Gate) => ({
+const replaced = (name: string, gate: QuantumGate) => ({
   parse: (source: string) =>
     source.split(';').map((word) => (word.trim() === name ? gate : simulator.parse(word)[0]) ?? ID),
 })
@@ -35,7 +35,7 @@ test.each(entries)('it fails when an entry of the matrix of %s is off (%d, %d)',
     line.map((value, c) =>
       r === row && c === column ? { re: value.re + 0.01, im: value.im - 0.02 } : value,
     ),
-  ) as unknown as Gate
+  ) as unknown as QuantumGate
   expect(brokenCircuit(systemRandom, replaced(name, off))).toBeDefined()
 })
 
@@ -53,10 +53,13 @@ test.each([
       },
     },
   ],
-  ['the gates act on |1⟩', { run: (circuit: readonly Gate[]) => simulator.run([GATES.x ?? ID, ...circuit]) }],
+  [
+    'the gates act on |1⟩',
+    { run: (circuit: readonly QuantumGate[]) => simulator.run([GATES.x ?? ID, ...circuit]) },
+  ],
   [
     'the state loses its norm',
-    { run: (circuit: readonly Gate[]) => [{ re: 0, im: 0 }, simulator.run(circuit)[1]] as const },
+    { run: (circuit: readonly QuantumGate[]) => [{ re: 0, im: 0 }, simulator.run(circuit)[1]] as const },
   ],
   [
     'the amplitude is not squared',
