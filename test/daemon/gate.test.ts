@@ -4,13 +4,13 @@ import { policiesOf } from '../../src/core/access/limit/policy.ts'
 import { PlatformError } from '../../src/core/errors.ts'
 import { bodyMemory } from '../../src/daemon/http/body-memory.ts'
 import { createGate } from '../../src/daemon/http/gate.ts'
-import type { Handler, RouteRequest } from '../../src/daemon/http/route.ts'
+import type { RouteHandler, RouteRequest } from '../../src/daemon/http/route.ts'
 
 function gate() {
   const local = localLimiter({ monotonic: () => 0 })
   const through = createGate({ limiter: local, local, policies: policiesOf(undefined) })
   /** A request with a secret to a route of the default policy; only what the gate reads of it is there. */
-  const ask = (handler: Handler, client = 'a') => {
+  const ask = (handler: RouteHandler, client = 'a') => {
     const asked = {
       request: new Request('http://x/api', { headers: { Authorization: 'Bearer x' } }),
       url: new URL('http://x/api'),
@@ -25,7 +25,7 @@ function gate() {
   return { ask }
 }
 
-const fine: Handler = async () => new Response('ok')
+const fine: RouteHandler = async () => new Response('ok')
 
 test('a place among the secrets being looked at comes back when the work throws, whatever it throws', async () => {
   const { ask } = gate()
@@ -68,7 +68,7 @@ test('a 401 counts, thrown or answered, and the twenty-first request is refused 
 test('a right secret gives its place back before its work ends', async () => {
   const { ask } = gate()
   const held: (() => void)[] = []
-  const slow: Handler = async (asked) => {
+  const slow: RouteHandler = async (asked) => {
     asked.passed()
     await new Promise<void>((resolve) => held.push(resolve))
     return new Response('ok')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { lazyHandler } from '../../src/daemon/http/lazy-handler.ts'
-import type { Handler } from '../../src/daemon/http/route.ts'
+import type { RouteHandler } from '../../src/daemon/http/route.ts'
 
 test('retries loading a handler with the next request, and then loads it once', async () => {
   let loads = 0
@@ -10,7 +10,7 @@ test('retries loading a handler with the next request, and then loads it once', 
     return async () => new Response('here')
   })
   // The handler looks at nothing of what it is asked.
-  const asked = {} as Parameters<Handler>[0]
+  const asked = {} as Parameters<RouteHandler>[0]
   await expect(handler(asked)).rejects.toThrow('the build is being replaced')
   for (let n = 0; n < 2; n += 1) expect(await (await handler(asked)).text()).toBe('here')
   expect(loads).toBe(2)

@@ -5,10 +5,10 @@ import type { policiesOf } from '../../core/access/limit/policy.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { RouteName } from '../../core/routes.ts'
 import { errorResponse } from './problem.ts'
-import type { Handler, RouteRequest } from './route.ts'
+import type { RouteHandler, RouteRequest } from './route.ts'
 
 /** Lets a request through to its handler, within its route's policy. */
-export type Gate = (route: RouteName, asked: RouteRequest, handler: Handler) => Promise<Response>
+export type Gate = (route: RouteName, asked: RouteRequest, handler: RouteHandler) => Promise<Response>
 
 /**
  * Rate limits around a handler. Wrong secrets are counted in this process whatever the shared store does, and a client
@@ -72,7 +72,7 @@ export function createGate({
 }
 
 /** Runs the handler and turns its errors into answers here, so that they carry the rate limit fields and a 401 is counted. */
-async function answer(handler: Handler, asked: RouteRequest): Promise<Response> {
+async function answer(handler: RouteHandler, asked: RouteRequest): Promise<Response> {
   try {
     return await handler(asked)
   } catch (error) {

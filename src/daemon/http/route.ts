@@ -28,7 +28,7 @@ export interface RouteRequest {
   readonly isPassive: boolean
 }
 
-export type Handler = (request: RouteRequest) => Response | Promise<Response>
+export type RouteHandler = (request: RouteRequest) => Response | Promise<Response>
 
 /** A service's table: each declared route with what answers it. */
-export type RouteTable = Partial<Record<RouteName, Handler>>
+export type RouteTable = Partial<Record<RouteName, RouteHandler>>

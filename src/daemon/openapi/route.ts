@@ -2,7 +2,7 @@ import type { Settings } from '../../core/env/settings.ts'
 import type { Platform } from '../../core/platform.ts'
 import { WEB } from '../../core/service.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 /** Built once, at the first request, because most processes are never asked for it. */
 export function openapiRoute({
@@ -11,7 +11,7 @@ export function openapiRoute({
 }: {
   readonly platform: Platform
   readonly settings: Settings
-}): Handler {
+}): RouteHandler {
   let made: Promise<unknown> | undefined
   const portOf = (name: string) => platform.services.find((service) => service.name === name)?.port
   const addressOf = (name: string) =>

@@ -8,7 +8,7 @@ import type { IncidentStore } from '../../core/incidents/incident.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, readText } from '../http/body.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler, RouteRequest } from '../http/route.ts'
+import type { RouteHandler, RouteRequest } from '../http/route.ts'
 
 const SMALL_BODY_BYTES = 4 * 1024
 
@@ -36,7 +36,7 @@ export function heartbeatRoute({
 }: Guard & {
   readonly definitions: readonly HeartbeatDefinition[]
   readonly heartbeats: () => Promise<HeartbeatStore>
-}): Handler {
+}): RouteHandler {
   return async (asked) => {
     const body = await authenticated(asked, guard, BeatBody)
     const definition = definitions.find(({ name }) => name === asked.params.name)
@@ -89,7 +89,7 @@ export const SilenceAnswer = z.strictObject({
 export function silenceRoute({
   incidents,
   ...guard
-}: Guard & { readonly incidents: () => Promise<IncidentStore> }): Handler {
+}: Guard & { readonly incidents: () => Promise<IncidentStore> }): RouteHandler {
   return async (asked) => {
     const { duration, reason, by = 'ci' } = await authenticated(asked, guard, SilenceBody)
     const from = guard.clock.now()

@@ -4,7 +4,7 @@ import { MOST_EVENTS } from '../../core/analytics/events.ts'
 import type { Ingest } from '../../core/analytics/ingest.ts'
 import { readJson } from '../http/body.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 /** A browser of ours sends 60 KB at the most, and 500 of its events are about 124 KB. */
 const BODY_BYTES = 256 * 1024
@@ -18,7 +18,7 @@ export const AnalyticsBody = z.strictObject({
   events: z.array(z.unknown()).max(MOST_EVENTS, `a batch holds at most ${MOST_EVENTS} events`),
 })
 
-export function analyticsRoute(ingest: Ingest): Handler {
+export function analyticsRoute(ingest: Ingest): RouteHandler {
   return async (asked) => {
     const { request, requestId, client } = asked
     const { batch, events } = await readJson(asked, AnalyticsBody, BODY_BYTES)

@@ -12,7 +12,7 @@ import type { SecretPair } from '../../core/secret.ts'
 import { isOwnForm, parseJson, parseWith, readForm, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
 import { emptyResponse, htmlResponse, jsonResponse } from '../http/respond.ts'
-import type { Handler, RouteRequest } from '../http/route.ts'
+import type { RouteHandler, RouteRequest } from '../http/route.ts'
 import { isScanner } from '../http/scanner.ts'
 import {
   confirmedNoticesPage,
@@ -68,7 +68,7 @@ export function subscribeRoute(
   course: () => Promise<Course>,
   courses: readonly string[],
   challenge?: Challenge,
-): Handler {
+): RouteHandler {
   const body = subscribeBody(courses)
   return async (asked) => {
     if (courses.length === 0) throw new PlatformError('not_found', 'There is nothing to subscribe to here.')
@@ -106,7 +106,7 @@ export function confirmRoute(
   course: () => Promise<Course>,
   by: 'link' | 'button',
   courses: readonly CourseDefinition[],
-): Handler {
+): RouteHandler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const token = asked.url.searchParams.get('token') ?? ''
@@ -143,7 +143,7 @@ export function confirmRoute(
   }
 }
 
-export function unsubscribeRoute(course: () => Promise<Course>): Handler {
+export function unsubscribeRoute(course: () => Promise<Course>): RouteHandler {
   return async (asked) => {
     if (asked.isPassive) return passive(asked)
     const { searchParams } = asked.url
@@ -196,7 +196,7 @@ export function dispatchRoute(
     /** Told of each call that did not bring the secret. */
     readonly onRefused?: (given: 'wrong' | 'none') => void
   },
-): Handler {
+): RouteHandler {
   return async (asked) => {
     const { request, requestId, url } = asked
     if (!hasBearer(request, options.secret)) {
@@ -227,7 +227,7 @@ let lessonScript: Promise<string | undefined> | undefined
 export function lessonRoute(
   { courses, mails, events }: Pick<Platform, 'courses' | 'mails' | 'events'>,
   takesSubscribers: boolean,
-): Handler {
+): RouteHandler {
   const [first] = courses
   const recorded = events.filter(({ name }) => LESSON_EVENTS.includes(name))
   return async (asked) => {

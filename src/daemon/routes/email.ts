@@ -6,7 +6,7 @@ import type { TransactionalMail } from '../../core/mail/transactional.ts'
 import { readJson } from '../http/body.ts'
 import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 const LARGEST_BODY_BYTES = 8 * 1024
 
@@ -38,7 +38,7 @@ export function emailRoute({
   readonly definitions: readonly MailDefinition[]
   readonly identify: Identify
   readonly mail: () => Promise<TransactionalMail>
-}): Handler {
+}): RouteHandler {
   const body = emailBody(definitions)
   return async (route) => {
     const { requestId } = route

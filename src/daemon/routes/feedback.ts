@@ -8,7 +8,7 @@ import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { readWebhook } from '../../core/mail/feedback/webhook.ts'
 import { parseJson, readBytes } from '../http/body.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** The largest batch of a provider: SendGrid's has up to 768 KB. */
@@ -33,7 +33,7 @@ export function feedbackRoute({
   readonly count: Metrics['feedback']
   readonly clock: Clock
   readonly log: Log
-}): Handler {
+}): RouteHandler {
   return async (asked) => {
     const { request, requestId, params } = asked
     if (configured === undefined || params.provider !== configured.provider)

@@ -8,7 +8,7 @@ import type { Health } from '../../core/health/runner.ts'
 import { perTick } from '../../core/per-tick.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 /**
  * Callers that may run deep checks: those with the token, everybody if no token is set, or nobody (false: the service
@@ -23,7 +23,7 @@ type DeepGate =
   | false
 
 /** A route for a service's health. If a token is set, only requests with it run deep (live) checks. */
-export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): Handler {
+export function healthRoute(health: Health, gate: DeepGate, timer: Timer = systemClock): RouteHandler {
   // A probe that works without waiting, as a ping of SQLite does, is over before the next request is read: no single
   // flight would hold it.
   const shallow = perTick(() => health.check({ deep: false }))

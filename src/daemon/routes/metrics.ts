@@ -2,7 +2,7 @@ import { hasBearer } from '../../core/access/bearer.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { textResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { publicPart } from '../metrics/public.ts'
 
@@ -10,7 +10,7 @@ import { publicPart } from '../metrics/public.ts'
  * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. All metrics for the health
  * token and for this machine itself; for everybody else those that tell nothing about one person.
  */
-export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair | undefined): Handler {
+export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair | undefined): RouteHandler {
   return async (asked) => {
     const shown = hasBearer(asked.request, token)
     if (shown) asked.passed()

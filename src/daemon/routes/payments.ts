@@ -10,7 +10,7 @@ import type { SecretPair } from '../../core/secret.ts'
 import { parseJson, readJson, readText } from '../http/body.ts'
 import { requireIdentity } from '../http/identity.ts'
 import { jsonResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 const CHECKOUT_BODY_BYTES = 8 * 1024
 const WEBHOOK_BODY_BYTES = 256 * 1024
@@ -34,7 +34,7 @@ export function checkoutRoute({
   readonly identify: Identify
   /** Undefined while payments are not configured. */
   readonly checkout: (() => Promise<Checkout>) | undefined
-}): Handler {
+}): RouteHandler {
   return async (asked) => {
     const { requestId } = asked
     if (checkout === undefined) throw notConfigured()
@@ -58,7 +58,7 @@ export function webhookRoute(options: {
   readonly onEvent: OnPaymentEvent | undefined
   readonly clock: Clock
   readonly log: Log
-}): Handler {
+}): RouteHandler {
   const { secret, store, onEvent, clock, log } = options
   return async (asked) => {
     const { request, requestId } = asked

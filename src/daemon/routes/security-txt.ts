@@ -3,7 +3,7 @@ import { PlatformError } from '../../core/errors.ts'
 import type { SecurityContact } from '../../core/platform.ts'
 import { ROUTES } from '../../core/routes.ts'
 import { textResponse } from '../http/respond.ts'
-import type { Handler } from '../http/route.ts'
+import type { RouteHandler } from '../http/route.ts'
 
 /** The contact is as fresh as the definition that is served; a reader should ask again within a season. */
 const FRESH_DAYS = 90
@@ -14,7 +14,7 @@ export function securityTxtRoute(input: {
   readonly language: string
   readonly siteUrl: string
   readonly now: () => number
-}): Handler {
+}): RouteHandler {
   return async ({ requestId }) => {
     if (input.contact === undefined)
       throw new PlatformError('not_found', 'This platform names no contact for security reports.')

@@ -8,7 +8,7 @@ import type { Labels } from '../../core/status/words.ts'
 import { readBuilt } from '../http/built.ts'
 import { errorResponse } from '../http/problem.ts'
 import { htmlResponse, jsonResponse, svgResponse, textResponse } from '../http/respond.ts'
-import type { Handler, RouteRequest } from '../http/route.ts'
+import type { RouteHandler, RouteRequest } from '../http/route.ts'
 import { badge } from '../pages/status/badge.ts'
 import { incidentFeed } from '../pages/status/feed.ts'
 import { statusJson } from '../pages/status/json.ts'
@@ -24,7 +24,7 @@ type Needs = Pick<Parts, 'status' | 'mailReport' | 'settings' | 'clock' | 'platf
   readonly mailsIncidents: boolean
 }
 
-export function statusRoute(needs: Needs): Handler {
+export function statusRoute(needs: Needs): RouteHandler {
   let script: Promise<string | undefined> | undefined
   return answer(needs, async (input, { requestId }) => {
     script ??= readBuilt('status.js').catch(() => undefined)
@@ -32,7 +32,7 @@ export function statusRoute(needs: Needs): Handler {
   })
 }
 
-export function statusFeedRoute({ status, settings, clock, platform, labels }: Parts): Handler {
+export function statusFeedRoute({ status, settings, clock, platform, labels }: Parts): RouteHandler {
   return async ({ requestId }) => {
     const at = clock.now()
     const summary = summarise(await status.read(at), at, platform.contract.services)
@@ -41,12 +41,12 @@ export function statusFeedRoute({ status, settings, clock, platform, labels }: P
   }
 }
 
-export function statusJsonRoute(needs: Needs): Handler {
+export function statusJsonRoute(needs: Needs): RouteHandler {
   return answer(needs, (input, asked) => jsonResponse(statusJson(input), asked))
 }
 
 /** `?service=api` for one service; without it, the platform. */
-export function badgeRoute({ status, clock, platform, labels }: Parts): Handler {
+export function badgeRoute({ status, clock, platform, labels }: Parts): RouteHandler {
   const names = platform.contract.services
   return async ({ url, requestId }) => {
     const service = url.searchParams.get('service')
@@ -74,7 +74,7 @@ export function badgeRoute({ status, clock, platform, labels }: Parts): Handler 
 function answer(
   { status, mailReport, settings, clock, platform, labels, takesSubscribers, mailsIncidents }: Needs,
   respond: (input: StatusPageInput, asked: RouteRequest) => Response | Promise<Response>,
-): Handler {
+): RouteHandler {
   const token = settings.health.deepToken
   return async (asked) => {
     const { request, url } = asked

@@ -1,6 +1,6 @@
 import { routesOf, type WebRoute } from '../../core/routes.ts'
 import { lazyHandler } from '../http/lazy-handler.ts'
-import type { Handler, RouteTable } from '../http/route.ts'
+import type { RouteHandler, RouteTable } from '../http/route.ts'
 import { openapiRoute } from '../openapi/route.ts'
 import type { Parts } from '../parts.ts'
 import { healthRoute } from '../routes/health.ts'
@@ -19,7 +19,7 @@ export function webTable(parts: Parts): RouteTable {
   return Object.fromEntries(routesOf(parts.platform).map((name) => [name, all[name]]))
 }
 
-function everyRoute(parts: Parts): Readonly<Record<WebRoute, Handler>> {
+function everyRoute(parts: Parts): Readonly<Record<WebRoute, RouteHandler>> {
   const { settings, course, identify, transactionalMail, health, clock, log } = parts
   // The form has no answer to a host's own challenge.
   const takesSubscribers =
