@@ -34,7 +34,7 @@ export function dueMessages({
   return incidents
     .toSorted((a, b) => a.openedAt - b.openedAt)
     .flatMap((incident): DueMessage[] =>
-      kindsOf(incident, { incidents, now, toldOf: (kind) => recordOf(incident.id, kind) !== undefined })
+      kindsOf(incident, { incidents, now, wasSent: (kind) => recordOf(incident.id, kind) !== undefined })
         .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
         .map((kind) => ({ incident, kind })),
     )
@@ -49,15 +49,15 @@ function kindsOf(
   {
     incidents,
     now,
-    toldOf,
+    wasSent,
   }: {
     readonly incidents: readonly StoredIncident[]
     readonly now: number
-    readonly toldOf: (kind: MessageKind) => boolean
+    readonly wasSent: (kind: MessageKind) => boolean
   },
 ): MessageKind[] {
   const { closedAt, openedAt, acknowledgedAt } = incident
-  const opened = toldOf('opened')
+  const opened = wasSent('opened')
   // Skip an incident that closed before its first alert was sent.
   if (closedAt !== undefined) return opened && now - closedAt < CLOSED_IS_NEWS_MS ? ['closed'] : []
   if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
