@@ -12,7 +12,7 @@ const STANDS_MS = 75_000
 /** A mark further ahead than this was left by a wrong clock. */
 const AHEAD_MS = 150_000
 /** Bits of `seen`. */
-export const SEEN: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
+export const STATE_BITS: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
 const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
 
 /** Stored state of a probe besides its hours and days. */
@@ -86,7 +86,7 @@ export function followLook(
         const start = floor(begin, length)
         const until = Math.min(credit.to, start + length)
         const ms = { [counted]: Math.round(until - begin) }
-        deltas.push({ length, start, ms, seen: SEEN[counted], latencyMs: undefined })
+        deltas.push({ length, start, ms, seen: STATE_BITS[counted], latencyMs: undefined })
         begin = until
       }
       const left = credit === undefined ? 0 : Math.max(0, Math.round(credit.to - begin))
@@ -94,7 +94,7 @@ export function followLook(
         length,
         start: current,
         ms: counted !== undefined && left > 0 ? { [counted]: left } : {},
-        seen: SEEN[state] | (counted !== undefined && left > 0 ? SEEN[counted] : 0),
+        seen: STATE_BITS[state] | (counted !== undefined && left > 0 ? STATE_BITS[counted] : 0),
         latencyMs,
       })
       return deltas

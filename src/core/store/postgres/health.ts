@@ -11,7 +11,7 @@ import {
   type Round,
   type SharedHistory,
 } from '../../status/history.ts'
-import { floor, followLook, SEEN, type SeriesMark } from '../../status/looks.ts'
+import { floor, followLook, type SeriesMark, STATE_BITS } from '../../status/looks.ts'
 import { type PeriodRow, periodOf } from '../period-rows.ts'
 import { storableText } from '../rows.ts'
 import { createPool, guarded, type Pool, type Queryable, transaction } from './connection.ts'
@@ -211,7 +211,7 @@ async function fill(on: Queryable, { series, builds }: Recorded, now: number): P
           length,
           start,
           ms,
-          seen: seen.reduce((bits, state) => bits | SEEN[state], 0),
+          seen: seen.reduce((bits, state) => bits | STATE_BITS[state], 0),
           latency,
         }),
       ),
