@@ -99,8 +99,8 @@ const READERS: Readonly<Record<Kind, Reader>> = {
     'smtp://host:port or smtps://host:port, in which a # of the user name is written %23',
   ),
   integer: reader(
-    (value, { range: [low, high] = WHOLE }) => parseInteger(value, low, high),
-    ({ range: [low, high] = WHOLE }) => `a whole number from ${low} to ${high.toLocaleString('en')}`,
+    (value, { range: [low, high] = WHOLE_NUMBERS }) => parseInteger(value, low, high),
+    ({ range: [low, high] = WHOLE_NUMBERS }) => `a whole number from ${low} to ${high.toLocaleString('en')}`,
   ),
   number: reader(parseNumber, bounded('a number')),
   boolean: reader(parseBoolean, 'true or false'),
@@ -145,7 +145,7 @@ const READERS: Readonly<Record<Kind, Reader>> = {
 /** Every kind of value, in the order in which documents show them. */
 export const VALUE_KINDS = Object.keys(READERS) as readonly Kind[]
 
-const WHOLE: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER]
+const WHOLE_NUMBERS: readonly [number, number] = [0, Number.MAX_SAFE_INTEGER]
 
 /** A shorter secret is guessed before a rate limit takes effect. */
 const SHORTEST_SECRET = 4
