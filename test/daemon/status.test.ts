@@ -9,7 +9,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { createHealth } from '../../src/core/health/runner.ts'
 import { type Log, silentLog } from '../../src/core/log.ts'
-import { DAYS_KEPT, type History, WHOLE } from '../../src/core/status/history.ts'
+import { DAYS_KEPT, type History, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
 import { learningSampleHealth } from '../../src/presets/learning/sample-health.ts'
@@ -166,7 +166,7 @@ test('the page stays within 60 KB when every day is another state and incidents 
           Array.from({ length: services[service] + 1 }, (_, index) => {
             const state = states[(day + index) % 3] ?? 'ok'
             const credit = { state, from: at - 1000, to: at }
-            const probe = index === 0 ? WHOLE : `dependency_${index}`
+            const probe = index === 0 ? WHOLE_SERVICE : `dependency_${index}`
             return { service, probe, state, reason: 'cannot be reached from here', latencyMs: 10, credit }
           }),
         )

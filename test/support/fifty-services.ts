@@ -1,4 +1,4 @@
-import { DAYS_KEPT, WHOLE } from '../../src/core/status/history.ts'
+import { DAYS_KEPT, WHOLE_SERVICE } from '../../src/core/status/history.ts'
 import { frameOf } from '../../src/daemon/pages/frame.ts'
 import { statusPage } from '../../src/daemon/pages/status/page.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -38,7 +38,7 @@ export function fiftyServices(now: number): string {
       services: names.map((service) => ({
         service,
         seenFrom: undefined,
-        whole: line(service, WHOLE),
+        whole: line(service, WHOLE_SERVICE),
         probes: [line(service, 'store'), line(service, 'mail')],
         build: undefined,
         buildSince: undefined,

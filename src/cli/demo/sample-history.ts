@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
 import type { ProbeState } from '../../core/health/probe.ts'
-import { type History, type Observation, WHOLE } from '../../core/status/history.ts'
+import { type History, type Observation, WHOLE_SERVICE } from '../../core/status/history.ts'
 import type { SampleHealth } from '../../core/status/sample-health.ts'
 
 /** The machine was off. */
@@ -57,7 +57,7 @@ export async function recordDays(
       const latencyMs = 40 * Math.exp(noise() ** 3 * 2)
       observations.push({
         service,
-        probe: WHOLE,
+        probe: WHOLE_SERVICE,
         state: whole,
         reason: undefined,
         latencyMs,

@@ -12,7 +12,7 @@ export const INCIDENTS_KEPT_PER_PROBE = 200
 export const SAME_INCIDENT_MS = 10 * 60 * 1000
 
 /** The name of a service's own line, beside those of its probes. */
-export const WHOLE = ''
+export const WHOLE_SERVICE = ''
 
 /** One look at one probe, and the time since the look before it. */
 export interface Observation {

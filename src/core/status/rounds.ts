@@ -1,6 +1,6 @@
 import type { HealthReport, ProbeState } from '../health/probe.ts'
 import type { Service } from '../service.ts'
-import { type Observation, type Round, WHOLE } from './history.ts'
+import { type Observation, type Round, WHOLE_SERVICE } from './history.ts'
 
 /** If two looks are further apart than this, the time between them is a gap, not a state that lasted. */
 const LONGEST_CREDIT_MS = 150_000
@@ -47,7 +47,7 @@ export function createRounds(): (input: RoundInput) => Round {
       }
     }
     const observations = reports.flatMap((report) => [
-      look(report.service, WHOLE, report),
+      look(report.service, WHOLE_SERVICE, report),
       ...Object.entries(report.probes).map(([probe, result]) => look(report.service, probe, result)),
     ])
     const builds = Object.fromEntries([

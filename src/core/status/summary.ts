@@ -3,7 +3,14 @@ import type { ProbeState } from '../health/probe.ts'
 import type { Announcement } from '../incidents/incident.ts'
 import type { Service } from '../service.ts'
 import { count, type Histogram, merge, quantile } from './histogram.ts'
-import { DAYS_KEPT, type Period, type Recorded, type RootIncident, type Series, WHOLE } from './history.ts'
+import {
+  DAYS_KEPT,
+  type Period,
+  type Recorded,
+  type RootIncident,
+  type Series,
+  WHOLE_SERVICE,
+} from './history.ts'
 import { rootIncidents } from './incidents.ts'
 
 /** A look older than this says nothing about now: two were missed. */
@@ -87,7 +94,7 @@ export function summarise(recorded: Recorded, now: number, names: readonly Servi
   const isFresh = (series: Series | undefined) => series !== undefined && now - series.last.at < FRESH_MS
 
   const services = names.flatMap((service): ServiceStatus[] => {
-    const own = find(service, WHOLE)
+    const own = find(service, WHOLE_SERVICE)
     const observer = names.find((other) => other !== service && isFresh(find(other, service)))
     const elsewhere = observer === undefined ? undefined : find(observer, service)
     const series = isFresh(own) ? own : (elsewhere ?? own)
@@ -97,11 +104,11 @@ export function summarise(recorded: Recorded, now: number, names: readonly Servi
       {
         service,
         seenFrom: series === own ? undefined : observer,
-        whole: { ...line(series, now), service, probe: WHOLE },
+        whole: { ...line(series, now), service, probe: WHOLE_SERVICE },
         probes:
           series === own
             ? recorded.series
-                .filter((one) => one.service === service && one.probe !== WHOLE)
+                .filter((one) => one.service === service && one.probe !== WHOLE_SERVICE)
                 .map((one) => line(one, now))
             : [],
         build: build?.build,

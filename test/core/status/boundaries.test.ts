@@ -8,7 +8,7 @@ import {
   type Period,
   type Recorded,
   type Series,
-  WHOLE,
+  WHOLE_SERVICE,
 } from '../../../src/core/status/history.ts'
 import { rootIncidents } from '../../../src/core/status/incidents.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
@@ -44,7 +44,7 @@ test.each([
   expect(first).toEqual({
     at: NOW,
     observations: [
-      { service: 'web', probe: WHOLE, state: 'degraded', latencyMs: 20 },
+      { service: 'web', probe: WHOLE_SERVICE, state: 'degraded', latencyMs: 20 },
       { service: 'web', probe: 'store', state: 'degraded', reason: 'why', latencyMs: 10 },
     ],
     builds: { web: '1', api: '2' },
@@ -52,7 +52,7 @@ test.each([
   const now = NOW + wall
   const second = next({ reports: [report('failing')], neighbours, now, monotonic: 5 + elapsed })
   const credit = credited ? { state: 'degraded', from: now - elapsed, to: now } : undefined
-  expect(second.observations).toMatchObject([{ probe: WHOLE }, { probe: 'store', state: 'failing' }])
+  expect(second.observations).toMatchObject([{ probe: WHOLE_SERVICE }, { probe: 'store', state: 'failing' }])
   for (const one of second.observations) {
     expect(one.credit).toEqual(credit)
     // A failing probe has no latency, however long it took.
@@ -79,7 +79,7 @@ const period = (start: number, parts: Partial<Period> = {}): Period => ({
 })
 const series = (parts: Partial<Series> & { state?: ProbeState; at?: number } = {}): Series => ({
   service: 'web',
-  probe: WHOLE,
+  probe: WHOLE_SERVICE,
   firstAt: NOW - DAY_MS,
   last: { at: parts.at ?? NOW, state: parts.state ?? 'ok', reason: undefined },
   days: [],

@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
 import type { Service } from '../../../src/core/service.ts'
 import { EMPTY, encode, observe } from '../../../src/core/status/histogram.ts'
-import { DAYS_KEPT, type History, HOURS_KEPT, WHOLE } from '../../../src/core/status/history.ts'
+import { DAYS_KEPT, type History, HOURS_KEPT, WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { type Line, summarise } from '../../../src/core/status/summary.ts'
 import { verdict } from '../../../src/core/status/verdict.ts'
@@ -71,9 +71,10 @@ async function recording(file?: string) {
   return it
 }
 
-const web = async (it: Awaited<ReturnType<typeof recording>>, probe = WHOLE): Promise<Line> => {
+const web = async (it: Awaited<ReturnType<typeof recording>>, probe = WHOLE_SERVICE): Promise<Line> => {
   const service = (await it.summary()).services.find(({ service }) => service === 'web')
-  const found = probe === WHOLE ? service?.whole : service?.probes.find((line) => line.probe === probe)
+  const found =
+    probe === WHOLE_SERVICE ? service?.whole : service?.probes.find((line) => line.probe === probe)
   if (found === undefined) throw new Error(`web has no line ${probe}`)
   return found
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { DAY_MS, MINUTE_MS } from '../../../src/core/durations.ts'
 import type { ProbeState } from '../../../src/core/health/probe.ts'
-import { type Round, WHOLE } from '../../../src/core/status/history.ts'
+import { type Round, WHOLE_SERVICE } from '../../../src/core/status/history.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
 import { summarise } from '../../../src/core/status/summary.ts'
 import { openHistory, openSharedHistory } from '../../../src/core/store/open.ts'
@@ -217,6 +217,6 @@ test('a line for the service as a whole is shared like those of its probes', asy
   await a.look('degraded')
   const { services } = await b.page()
   expect(services.map(({ service, whole }) => [service, whole.probe, whole.state])).toEqual([
-    ['web', WHOLE, 'degraded'],
+    ['web', WHOLE_SERVICE, 'degraded'],
   ])
 })
