@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { changedSources } from './mutants/changed.ts'
-import { openHunt, type Verdict } from './mutants/hunt.ts'
+import { type MutantOutcome, openHunt } from './mutants/hunt.ts'
 import { type Room, roomOf } from './mutants/rooms.ts'
 import { isTooLow, percent } from './mutants/score.ts'
 import { type Planned, plannedOf, shuffled } from './mutants/sources.ts'
@@ -52,7 +52,7 @@ const seed = values.seed ?? execFileSync('git', ['rev-parse', 'HEAD'], { encodin
 
 const drawn = values.changed ? inChanged() : positionals.flatMap(inRoom)
 const hunt = openHunt({ rooms: roomsOf(drawn), fresh: values.fresh, until, eachMs })
-const results: { readonly planned: Planned; readonly verdict: Verdict }[] = []
+const results: { readonly planned: Planned; readonly verdict: MutantOutcome }[] = []
 for (const planned of drawn) {
   const verdict = Date.now() < until ? await hunt.judge(planned) : undefined
   if (verdict === undefined) break

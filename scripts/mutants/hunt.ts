@@ -9,11 +9,11 @@ import type { Planned } from './sources.ts'
  * The fate of a mutant. `noticed`: a test of the room that imports the file, directly or indirectly, fails. `survived`:
  * all of these tests pass. `undecided`: those that ran in the time for one mutant pass, but not all of them ran.
  */
-export type Verdict = 'noticed' | 'survived' | 'undecided'
+export type MutantOutcome = 'noticed' | 'survived' | 'undecided'
 
 export interface Hunt {
   /** Undefined if the time of the whole hunt ran out. */
-  readonly judge: (planned: Planned) => Promise<Verdict | undefined>
+  readonly judge: (planned: Planned) => Promise<MutantOutcome | undefined>
   readonly close: () => Promise<void>
 }
 
@@ -89,7 +89,7 @@ export function openHunt({
     return ran.failed
   }
 
-  async function hunt(planned: Planned): Promise<Verdict | undefined> {
+  async function hunt(planned: Planned): Promise<MutantOutcome | undefined> {
     const { file, room } = planned
     const ordered = inOrder(file, room)
     const tests = inTime(ordered)
