@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Configure } from '../configure.ts'
-import type { HealthOptions } from '../health/run.ts'
+import type { HealthCommandOptions } from '../health/run.ts'
 import { collect, duration, envFileOption, formatOption, serviceOption, wholeNumber } from '../options.ts'
 
 export const configure: Configure = (command, context, settle) => {
@@ -54,7 +54,7 @@ Examples:
   platformctl health --service web --quiet                      as a container's HEALTHCHECK
   platformctl health explain tls_expired`,
     )
-    .action(async (options: HealthOptions) => {
+    .action(async (options: HealthCommandOptions) => {
       const { runHealth } = await import('../health/run.ts')
       settle(await runHealth(context, options))
     })

@@ -9,7 +9,7 @@ import type { Ask } from './ask.ts'
 import { type HealthEndpoint, targetsOf } from './targets.ts'
 import { readToken } from './token.ts'
 
-export interface HealthOptions {
+export interface HealthCommandOptions {
   readonly deep?: true
   readonly url: readonly string[]
   readonly service?: readonly Service[]
@@ -32,7 +32,7 @@ const WAIT_PAUSE_MS = 1000
 const LEAST_MS = 250
 
 /** `platformctl health`: asks, waits or watches, writes the document, and gives the exit code. */
-export async function runHealth(context: Context, options: HealthOptions): Promise<ExitCode> {
+export async function runHealth(context: Context, options: HealthCommandOptions): Promise<ExitCode> {
   assertTogether(options)
   const fileEnv =
     options.envFile.length === 0
@@ -67,7 +67,7 @@ async function processEnv(context: Context): Promise<Context['env']> {
   return (await (await import('../environment.ts')).loadEnvironment(context, [])).env
 }
 
-function assertTogether({ watch, wait, quiet, format, consecutive, interval }: HealthOptions): void {
+function assertTogether({ watch, wait, quiet, format, consecutive, interval }: HealthCommandOptions): void {
   const fail = (sentence: string) => {
     throw new CommandError(EXIT.usage, sentence)
   }
@@ -82,7 +82,7 @@ function assertTogether({ watch, wait, quiet, format, consecutive, interval }: H
 
 function asker(
   context: Context,
-  options: HealthOptions,
+  options: HealthCommandOptions,
   targets: readonly HealthEndpoint[],
   token: string | undefined,
 ): Ask {
@@ -109,7 +109,7 @@ function asker(
 async function waitFor(
   context: Context,
   ask: Ask,
-  { timeout, consecutive = 1, quiet }: HealthOptions,
+  { timeout, consecutive = 1, quiet }: HealthCommandOptions,
   waitMs: number,
 ): Promise<{ readonly verdict: Verdict; readonly enough: boolean }> {
   const { clock, signal, stderr } = context
@@ -138,7 +138,7 @@ function exitCode({ outcome }: Verdict): ExitCode {
 
 async function document(
   context: Context,
-  format: HealthOptions['format'],
+  format: HealthCommandOptions['format'],
   verdict: Verdict,
   passed: boolean,
 ): Promise<string> {
