@@ -204,8 +204,8 @@ const METRICS = {
 } as const satisfies Record<string, MetricRow>
 
 /** The names with their types, for the compiler. */
-export type Metrics = typeof METRICS
-export type MetricName = keyof Metrics
+export type MetricCatalog = typeof METRICS
+export type MetricName = keyof MetricCatalog
 
 /** Every metric of `/metrics`: docs/reference/metrics.md is made from this table, and nothing else can be registered. */
 export const ROWS: Readonly<Record<MetricName, MetricRow>> = METRICS

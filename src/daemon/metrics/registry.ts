@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { type MetricName, type Metrics, ROWS } from './catalog.ts'
+import { type MetricCatalog, type MetricName, ROWS } from './catalog.ts'
 
 type Named<Type> = {
-  [Name in MetricName]: Metrics[Name]['type'] extends Type ? Name : never
+  [Name in MetricName]: MetricCatalog[Name]['type'] extends Type ? Name : never
 }[MetricName]
 
 /** The catalog's metrics over a registry of their own: two platforms in one process count apart. */
