@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import { CommandError, EXIT } from '../exit.ts'
 
-export interface ServiceStatus {
+export interface ServiceReport {
   readonly service: Service
   readonly url: string
   /** `stopped`: the daemon is not running; `unreached`: it runs and does not answer. */
@@ -20,7 +20,7 @@ export interface ServiceStatus {
 /** Everything that an operator wants to know at first, as data. */
 export interface PlatformStatus {
   readonly daemon: DaemonRecord & { readonly running: boolean }
-  readonly services: readonly ServiceStatus[]
+  readonly services: readonly ServiceReport[]
   readonly store:
     | {
         readonly kind: string
@@ -101,7 +101,7 @@ async function serviceStatus(
     readonly health: string
     readonly running: boolean
   },
-): Promise<ServiceStatus> {
+): Promise<ServiceReport> {
   if (!running) return { service, url, state: 'stopped' }
   const { clock, signal } = context
   const found = await probeRemote({

@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../../core/durations.ts'
 import { agoText } from '../output/amounts.ts'
-import type { PlatformStatus, ServiceStatus } from './gather.ts'
+import type { PlatformStatus, ServiceReport } from './gather.ts'
 
 /** The whole platform on one screen: a label and a sentence a line. */
 export function statusText({ daemon, services, store, alerts }: PlatformStatus, now: number): string {
@@ -40,7 +40,7 @@ function daemonText(daemon: PlatformStatus['daemon'], now: number): string {
     : `stopped ${agoText(Date.parse(daemon.stoppedAt), now)}${build}`
 }
 
-function serviceText({ url, state, reason }: ServiceStatus): string {
+function serviceText({ url, state, reason }: ServiceReport): string {
   return `${state}, ${url}${reason === undefined ? '' : `: ${reason}`}`
 }
 
