@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { DOCUMENTS } from '../src/cli/documents/documents.ts'
 import { reportSchema } from '../src/core/live/report-schema.ts'
-import type { Platform } from '../src/core/platform.ts'
+import type { ResolvedPlatform } from '../src/core/platform.ts'
 import { openapiDocument } from '../src/daemon/openapi/document.ts'
 import { healthDocumentSchema } from './reference/health-schema.ts'
 
@@ -16,7 +16,7 @@ export const SCHEMA_OF: Readonly<Record<string, string>> = {
 }
 
 /** Every published JSON Schema (2020-12), by the name of its file. */
-export function jsonSchemas(platform: Platform): Readonly<Record<string, Schema>> {
+export function jsonSchemas(platform: ResolvedPlatform): Readonly<Record<string, Schema>> {
   return {
     ...Object.fromEntries(
       Object.entries(DOCUMENTS).map(([command, schema]) => [
@@ -41,7 +41,7 @@ export function jsonSchemas(platform: Platform): Readonly<Record<string, Schema>
 }
 
 /** The bodies of the daemon's requests and answers, each under `$defs`; /openapi.json says which is whose. */
-function httpSchema(platform: Platform): Schema {
+function httpSchema(platform: ResolvedPlatform): Schema {
   const { components } = openapiDocument(platform, () => 'http://localhost') as unknown as {
     readonly components: { readonly schemas: Schema }
   }

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import { findDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
 
@@ -36,7 +36,10 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
 const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init']
 
 /** The platform that a command is for: its definition's, or the default one. Rejects with a DefinitionError. */
-export async function choosePlatform({ file, ignored, rest }: ConfigWords, cwd: string): Promise<Platform> {
+export async function choosePlatform(
+  { file, ignored, rest }: ConfigWords,
+  cwd: string,
+): Promise<ResolvedPlatform> {
   if (ignored || INDIFFERENT.includes(rest[0])) return learning
   try {
     const found = file ?? findDefinition(cwd)

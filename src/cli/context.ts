@@ -2,7 +2,7 @@ import type { Operator } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Environment } from '../core/env/settings.ts'
 import type { LiveNetwork } from '../core/live/network.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 
 /** Where a command writes. `isTTY`, `columns` and `rows` decide about colour, progress and what fits. */
@@ -39,7 +39,7 @@ export function operatorOf(context: Context): Operator {
  */
 export interface Context {
   /** The platform: the definition's, or the default one. */
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly env: Environment
   readonly cwd: string
   readonly stdin: AsyncIterable<Uint8Array | string>

@@ -35,7 +35,7 @@ export interface SecurityContact {
 }
 
 /** A platform: checked, complete, and passed down as a value. Nothing in core knows one by name. */
-export interface Platform {
+export interface ResolvedPlatform {
   readonly name: string
   readonly brand: Brand | undefined
   /** A language tag, as `en` or `de`. */

@@ -15,7 +15,7 @@ import { type Channel, sendDueAlerts } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
 import { openMailer } from '../core/mail/open.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
 import { openStore } from '../core/store/open.ts'
@@ -33,7 +33,7 @@ export function alertChannels({
   settings,
   clock,
 }: {
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly settings: Settings
   readonly clock: Clock
 }): Channel[] {

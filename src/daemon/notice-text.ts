@@ -1,6 +1,6 @@
 import type { Notice } from '../core/course/notices.ts'
 import type { NOTICE_SLOTS } from '../core/mail/definition.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import { createLabels } from '../core/status/words.ts'
 import { momentText } from './pages/status/format.ts'
 
@@ -9,7 +9,7 @@ const LONGEST = 480
 
 /** Text of a notice for visitors, in their language or else the platform's: no reasons, addresses or commands. */
 export function noticeSlots(
-  platform: Platform,
+  platform: ResolvedPlatform,
   siteUrl: string,
   { kind, facts }: Notice,
   language = platform.language,

@@ -4,7 +4,7 @@ import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { isSilent } from '../core/incidents/due.ts'
 import type { Channel } from '../core/incidents/teller.ts'
 import type { Log } from '../core/log.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Store } from '../core/store/store.ts'
 
 /** Probes whose failure no visitor notices. */
@@ -21,7 +21,7 @@ export function subscribersChannel({
   store,
   clock,
 }: {
-  readonly platform: Pick<Platform, 'probes' | 'contract' | 'heartbeats'>
+  readonly platform: Pick<ResolvedPlatform, 'probes' | 'contract' | 'heartbeats'>
   readonly store: Pick<Store, 'notices'>
   readonly clock: Pick<Clock, 'now'>
 }): Channel {

@@ -13,7 +13,7 @@ import type { TransactionalMail } from '../core/mail/transactional.ts'
 import type { Checkout } from '../core/payments/checkout.ts'
 import type { PaymentEventStore } from '../core/payments/events.ts'
 import type { OnPaymentEvent } from '../core/payments/webhook.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Labels } from '../core/status/words.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { MailReport } from './pages/status/mail.ts'
@@ -41,7 +41,7 @@ export interface Parts {
   readonly clock: Clock
   readonly log: Log
   readonly ingest: Ingest
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly labels: Labels
   /** Health of the web service. */
   readonly health: Health

@@ -13,7 +13,7 @@ import { silentLog } from '../core/log.ts'
 import { dailyMail, firstOfDays } from '../core/mail/feedback/rates.ts'
 import { createSendEmail } from '../core/mail/send-email.ts'
 import { once } from '../core/once.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import { systemRandom } from '../core/random.ts'
 import { type Service, WEB } from '../core/service.ts'
 import { createLabels } from '../core/status/words.ts'
@@ -30,7 +30,8 @@ import type { Parts } from './parts.ts'
 import { sharedIncidents, statusSource } from './status.ts'
 
 /** As `PlatformOptions`, but somebody has decided which platform it is. */
-export type OpenOptions = Omit<PlatformOptions, 'platform'> & DaemonParts & { readonly platform: Platform }
+export type OpenOptions = Omit<PlatformOptions, 'platform'> &
+  DaemonParts & { readonly platform: ResolvedPlatform }
 
 /** Days of mail figures that the status page shows to operators. */
 const DAYS_OF_MAIL = 2 * 7

@@ -8,7 +8,7 @@ import { malformedStoreSentence, malformedStores } from '../core/env/store-addre
 import { codeOf } from '../core/error-code.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { Log } from '../core/log.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
 import { type Service, WEB } from '../core/service.ts'
@@ -32,7 +32,7 @@ import { shareHistory } from './shared-history.ts'
 
 export interface DaemonOptions {
   readonly env: Environment
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly services: readonly Service[]
   readonly host: string
   /** 0 takes a free one; of a service that is not named, the one of its definition. */
@@ -380,7 +380,7 @@ function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
  * The address variable of each service that listens here, if the environment leaves it open: the listener's URL is
  * used.
  */
-function ownAddresses({ services }: Platform, urls: RunningDaemon['urls']): Record<string, string> {
+function ownAddresses({ services }: ResolvedPlatform, urls: RunningDaemon['urls']): Record<string, string> {
   return Object.fromEntries(
     services.flatMap(({ name, address: [variable] = [] }) => {
       const url = urls[name]

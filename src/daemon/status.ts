@@ -1,7 +1,7 @@
 import type { Settings } from '../core/env/settings.ts'
 import type { IncidentStore } from '../core/incidents/incident.ts'
 import type { Messages } from '../core/messages/en.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { History, Recorded, RootIncident } from '../core/status/history.ts'
 import { within } from '../core/wait.ts'
 
@@ -66,7 +66,7 @@ const SHARED_SHOWN = 200
 /** The stored incidents as the status page shows them: those of probes and services; what is only for operators is left out. */
 export async function sharedIncidents(
   store: IncidentStore,
-  { probes, contract }: Pick<Platform, 'probes' | 'contract'>,
+  { probes, contract }: Pick<ResolvedPlatform, 'probes' | 'contract'>,
   now: number,
 ): Promise<readonly RootIncident[]> {
   const shown = new Set([...probes.map(({ name }) => name), ...contract.services])
@@ -90,13 +90,21 @@ export async function sharedIncidents(
 }
 
 /** Where a probe looks, for operators: addresses that are not secrets, as an origin without a path. */
-export function targetOf({ probes }: Platform, settings: Settings, probe: string): string | undefined {
+export function targetOf(
+  { probes }: ResolvedPlatform,
+  settings: Settings,
+  probe: string,
+): string | undefined {
   const url = probes.find(({ name, target }) => name === probe && target !== undefined)?.target?.(settings)
   return url === undefined || !URL.canParse(url) ? undefined : new URL(url).origin
 }
 
 /** Consequence of leaving a probe, or a whole group, unconfigured. */
-export function meaningOf({ probes, contract }: Platform, name: string, { status }: Messages): string {
+export function meaningOf(
+  { probes, contract }: ResolvedPlatform,
+  name: string,
+  { status }: Messages,
+): string {
   const probe = probes.find((one) => one.name === name)
   const group = probe?.group ?? name
   const neighbour = probe !== undefined && contract.services.includes(name)

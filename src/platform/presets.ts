@@ -1,5 +1,5 @@
 import type { GroupDefinition } from '../core/env/definition.ts'
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import { baseGroups } from '../presets/base/groups.ts'
 import { base } from '../presets/base/platform.ts'
 import { learningGroups } from '../presets/learning/groups.ts'
@@ -7,7 +7,7 @@ import { learning } from '../presets/learning/platform.ts'
 import type { PresetParts } from './check/names.ts'
 
 export interface PresetSource {
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly groups: Readonly<Record<string, GroupDefinition>>
 }
 

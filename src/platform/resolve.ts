@@ -15,7 +15,7 @@ import {
 import { readLessonTexts } from '../core/mail/lesson-texts.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
-import type { Brand, Platform } from '../core/platform.ts'
+import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
 import type { CourseInput, PlatformDefinition, TemplateInput, Weekday } from './definition.ts'
@@ -28,7 +28,7 @@ import { servicesOf } from './services.ts'
 export function resolvePlatform(
   exported: unknown,
   { folder, file }: { readonly folder: string; readonly file?: string },
-): Platform {
+): ResolvedPlatform {
   const definition = checkedDefinition(exported, file)
   const files = readDefinitionFiles(
     definition,
@@ -108,7 +108,7 @@ function lessonName(course: string, lesson: string): string {
 }
 
 /** The preset's mails and the definition's own; a template in its folder replaces that of the preset. */
-function mailsOf(definition: PlatformDefinition, preset: Platform, files: DefinitionFiles): MailSet {
+function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files: DefinitionFiles): MailSet {
   const { templates = {}, name = preset.name, brand: { color, language = preset.language } = {} } = definition
   const brand = mailBrand(name, color)
   const branded = (load: () => Promise<CompiledMails>) => once(async () => allWithBrand(await load(), brand))
@@ -157,7 +157,7 @@ function mailsOf(definition: PlatformDefinition, preset: Platform, files: Defini
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
 function translationsOf(
   originals: readonly MailDefinition[],
-  preset: Platform,
+  preset: ResolvedPlatform,
   files: DefinitionFiles,
 ): readonly MailDefinition[] {
   const { mails, translations } = files
@@ -189,7 +189,8 @@ function translationsOf(
   )
 }
 
-const isPresets = ({ mails }: Platform, name: string) => mails.definitions.some((mail) => mail.name === name)
+const isPresets = ({ mails }: ResolvedPlatform, name: string) =>
+  mails.definitions.some((mail) => mail.name === name)
 
 function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
   // Checked with the definition: each mail that may be requested has a function that resolves it.
@@ -202,7 +203,10 @@ function isIn(language: string, other: string): boolean {
   return language.toLowerCase().split('-')[0] === other
 }
 
-function eventsOf({ events = {}, insights }: PlatformDefinition, preset: Platform): Platform['events'] {
+function eventsOf(
+  { events = {}, insights }: PlatformDefinition,
+  preset: ResolvedPlatform,
+): ResolvedPlatform['events'] {
   const own = Object.entries(events).map(([name, properties]) => ({ name, properties }))
   return [...preset.events, ...own].map((event) => {
     const label = insights?.labels?.[event.name]
@@ -219,9 +223,9 @@ function brandOf({ name, brand }: PlatformDefinition, { logo }: DefinitionFiles)
 /** The preset's probes of what is still there, the other services, and the definition's own. */
 function probesOf(
   definition: PlatformDefinition,
-  preset: Platform,
+  preset: ResolvedPlatform,
   services: readonly ServiceDefinition[],
-): Platform['probes'] {
+): ResolvedPlatform['probes'] {
   const { without = [], probes = {} } = definition
   const names = services.map(({ name }) => name)
   const gone = preset.services.map(({ name }) => name).filter((name) => !names.includes(name))

@@ -1,4 +1,4 @@
-import type { Platform } from '../core/platform.ts'
+import type { ResolvedPlatform } from '../core/platform.ts'
 import type { HealthFormat, ServiceDefinition } from '../core/service.ts'
 import type { PlatformDefinition, ServiceInput } from './definition.ts'
 
@@ -14,7 +14,7 @@ const HEALTH_PATHS: Readonly<Record<HealthFormat, string>> = {
 /** The services of a definition in its own order; those of its preset when it names none. */
 export function servicesOf(
   { services }: PlatformDefinition,
-  preset: Pick<Platform, 'services'>,
+  preset: Pick<ResolvedPlatform, 'services'>,
 ): readonly ServiceDefinition[] {
   if (services === undefined) return preset.services
   return Object.entries(services).map(([name, service]) =>

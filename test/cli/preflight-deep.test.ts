@@ -7,7 +7,7 @@ import type { Output } from '../../src/cli/context.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import type { LiveResult } from '../../src/core/live/live.ts'
 import { openNetwork } from '../../src/core/live/network.ts'
-import type { Platform } from '../../src/core/platform.ts'
+import type { ResolvedPlatform } from '../../src/core/platform.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { testContext } from '../support/context.ts'
@@ -33,7 +33,7 @@ interface Given {
   readonly cwd?: string
   readonly records?: Record<string, string>
   readonly stderr?: Output
-  readonly platform?: Platform
+  readonly platform?: ResolvedPlatform
 }
 
 async function preflight({ env = {}, args = [], cwd, records = RECORDS, stderr: terminal, platform }: Given) {

@@ -6,7 +6,7 @@ import type { Settings } from '../../core/env/settings.ts'
 import { PlatformError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Once, once } from '../../core/once.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { OnLost } from '../../core/store/on-lost.ts'
 import { openAnalyticsStore } from '../../core/store/open.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -26,7 +26,7 @@ export function openAnalytics({
   log,
   onLost,
 }: {
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly settings: Settings
   readonly metrics: () => Metrics
   readonly clock: Clock

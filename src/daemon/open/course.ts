@@ -14,7 +14,7 @@ import type { Directory } from '../../core/mail/directory.ts'
 import { readLessonTexts } from '../../core/mail/lesson-texts.ts'
 import { openTransactionalMail, type TransactionalMail } from '../../core/mail/transactional.ts'
 import { type Once, once } from '../../core/once.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Random } from '../../core/random.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { noticeSlots } from '../notice-text.ts'
@@ -43,7 +43,7 @@ export function openCoursePart({
   random,
   log,
 }: {
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly settings: Settings
   readonly stores: Stores
   readonly mail: MailService

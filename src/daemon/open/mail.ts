@@ -11,7 +11,7 @@ import { recipientHashes } from '../../core/mail/recipient.ts'
 import { createSuppressingMailer } from '../../core/mail/suppressing-mailer.ts'
 import type { Transport } from '../../core/mail/transport.ts'
 import { once } from '../../core/once.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { Stores } from './stores.ts'
 
 export interface MailService {
@@ -39,7 +39,7 @@ export function openMail({
 }: {
   readonly transport: Transport | undefined
   readonly settings: Settings
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly stores: Stores
   readonly clock: Clock
 }): MailService {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { policiesOf } from '../../core/access/limit/policy.ts'
 import { ERRORS, type ErrorCode } from '../../core/errors.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { ROUTES, type RouteName, routesOf, type WebRoute } from '../../core/routes.ts'
 import { type ServiceDefinition, WEB } from '../../core/service.ts'
 import { SIGNATURE_HEADER } from '../routes/payments.ts'
@@ -60,7 +60,7 @@ interface DescribedRoute {
 }
 
 type Described = Pick<
-  Platform,
+  ResolvedPlatform,
   'name' | 'contract' | 'services' | 'probes' | 'mails' | 'courses' | 'events' | 'heartbeats'
 >
 
@@ -129,7 +129,7 @@ function webRoutes(described: RouteOperations, served: readonly WebRoute[]): rea
 
 function healthRouteOf(
   { name, health, summary }: ServiceDefinition,
-  probes: Platform['probes'],
+  probes: ResolvedPlatform['probes'],
 ): DescribedRoute {
   const own = probes.filter(({ service }) => service === name)
   const operation = healthOperation({

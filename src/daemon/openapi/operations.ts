@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { RouteOperations } from './operation.ts'
 import { alertOperations } from './operations/alerts.ts'
 import { analyticsOperations } from './operations/analytics.ts'
@@ -21,7 +21,7 @@ export function operationsOf({
   courses,
   events,
   heartbeats,
-}: Pick<Platform, 'mails' | 'courses' | 'events' | 'heartbeats'>): RouteOperations {
+}: Pick<ResolvedPlatform, 'mails' | 'courses' | 'events' | 'heartbeats'>): RouteOperations {
   return {
     ...STATUS,
     ...METRICS,

@@ -1,5 +1,5 @@
 import type { Settings } from '../../core/env/settings.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { WEB } from '../../core/service.ts'
 import { jsonResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
@@ -9,7 +9,7 @@ export function openapiRoute({
   platform,
   settings: { addresses, site },
 }: {
-  readonly platform: Platform
+  readonly platform: ResolvedPlatform
   readonly settings: Settings
 }): RouteHandler {
   let made: Promise<unknown> | undefined

@@ -1,7 +1,7 @@
 import { brandColors } from '../../core/brand-colors.ts'
 import type { Messages } from '../../core/messages/en.ts'
 import { messagesOf } from '../../core/messages/messages.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 
 /** Language, name and colors shared by all pages of a platform. */
 export interface Frame {
@@ -21,7 +21,7 @@ export interface Frame {
   readonly lessons: number
 }
 
-export function frameOf(platform: Platform, pagesAt: string): Frame {
+export function frameOf(platform: ResolvedPlatform, pagesAt: string): Frame {
   const { brand, language, courses } = platform
   return {
     messages: messagesOf(language),

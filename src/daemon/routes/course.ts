@@ -7,7 +7,7 @@ import { type CourseDefinition, isLanguage, isTimeZone } from '../../core/course
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { fill } from '../../core/mail/render.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { SecretPair } from '../../core/secret.ts'
 import { isOwnForm, parseJson, parseWith, readForm, readJson, readText } from '../http/body.ts'
 import { readBuilt } from '../http/built.ts'
@@ -225,7 +225,7 @@ let lessonScript: Promise<string | undefined> | undefined
 
 /** A lesson as a page, from the same template as its mail. Without its script it only records nothing. */
 export function lessonRoute(
-  { courses, mails, events }: Pick<Platform, 'courses' | 'mails' | 'events'>,
+  { courses, mails, events }: Pick<ResolvedPlatform, 'courses' | 'mails' | 'events'>,
   takesSubscribers: boolean,
 ): RouteHandler {
   const [first] = courses

@@ -1,13 +1,13 @@
 import { insightsData } from '../../core/analytics/insights-data.ts'
 import { PlatformError } from '../../core/errors.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { readBuilt } from '../http/built.ts'
 import { htmlResponse } from '../http/respond.ts'
 import type { RouteHandler } from '../http/route.ts'
 import { insightsPage } from '../pages/insights.ts'
 
 /** The page with its script and style inside, as the build made them: one answer, and nothing else to load. */
-export function insightsRoute(platform: Pick<Platform, 'events' | 'insights'>): RouteHandler {
+export function insightsRoute(platform: Pick<ResolvedPlatform, 'events' | 'insights'>): RouteHandler {
   const data = insightsData(platform)
   let assets: Promise<{ script: string; style: string }> | undefined
   return async ({ requestId, frame }) => {

@@ -2,7 +2,7 @@ import { hasBasicPassword, hasBearer } from '../../core/access/bearer.ts'
 import { NOTICES } from '../../core/course/notices.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { escapeHtml } from '../../core/mail/render.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { summarise } from '../../core/status/summary.ts'
 import type { Labels } from '../../core/status/words.ts'
 import { readBuilt } from '../http/built.ts'
@@ -135,7 +135,7 @@ function offProbes({ services }: ReturnType<typeof summarise>): string[] {
 }
 
 /** Without a record, what the configuration alone says of the groups that have probes. */
-function absentGroups({ contract, probes }: Platform, { groups }: Parts['settings']): string[] {
+function absentGroups({ contract, probes }: ResolvedPlatform, { groups }: Parts['settings']): string[] {
   const probed = new Set(probes.map(({ group }) => group))
   return contract.groups.flatMap(({ name }) =>
     probed.has(name) && groups.get(name) === 'absent' ? [name] : [],
@@ -143,7 +143,10 @@ function absentGroups({ contract, probes }: Platform, { groups }: Parts['setting
 }
 
 /** Description of the course: in the platform's own words, or by its title. */
-function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labels): string | undefined {
+function invitationOf(
+  { texts, courses: [course] }: ResolvedPlatform,
+  { messages }: Labels,
+): string | undefined {
   return (
     texts.invitation ??
     (course && messages.course.invitation(escapeHtml(course.title), course.lessons.length))
@@ -153,7 +156,7 @@ function invitationOf({ texts, courses: [course] }: Platform, { messages }: Labe
 /** Sentences for visitors about absent groups, each once. */
 function missedByVisitors(
   names: readonly string[],
-  { probes, contract }: Platform,
+  { probes, contract }: ResolvedPlatform,
   labels: Labels,
 ): string[] {
   const sentences = names.flatMap((name) => {
@@ -167,7 +170,7 @@ function missedByVisitors(
 /** One row for all that has the same consequence. */
 function notConfigured(
   names: readonly string[],
-  platform: Platform,
+  platform: ResolvedPlatform,
   labels: Labels,
 ): StatusPageInput['notConfigured'] {
   const byMeaning = Map.groupBy(new Set(names), (name) => meaningOf(platform, name, labels.messages))

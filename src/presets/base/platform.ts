@@ -8,7 +8,7 @@ import {
   sharedStoreProbe,
   storeProbe,
 } from '../../core/health/engine-probes.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
 import { baseGroups } from './groups.ts'
 import { baseMailSet } from './mails.ts'
@@ -18,7 +18,7 @@ const services: readonly ServiceDefinition[] = [
 ]
 
 /** The `base` preset: only what the engine itself uses, as a start for your own platform. */
-export const base: Platform = {
+export const base: ResolvedPlatform = {
   name: 'Platform',
   brand: undefined,
   language: 'en',

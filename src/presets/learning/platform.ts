@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../core/durations.ts'
-import type { Platform } from '../../core/platform.ts'
+import type { ResolvedPlatform } from '../../core/platform.ts'
 import { learningEnvironment } from './contract.ts'
 import { learningEvents } from './events.ts'
 import { learningInsights } from './insights.ts'
@@ -8,7 +8,7 @@ import { learningProbes } from './probes.ts'
 import { learningSampleHealth } from './sample-health.ts'
 
 /** The default platform: all of it is in this folder and in `templates/`. */
-export const learning: Platform = {
+export const learning: ResolvedPlatform = {
   name: 'platformctl',
   brand: undefined,
   language: 'en',
