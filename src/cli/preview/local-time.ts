@@ -1,7 +1,7 @@
 import type { Zones } from '../../core/course/schedule.ts'
+import { DAY_MS } from '../../core/durations.ts'
 
 const MINUTE_MS = 60_000
-export const DAY_MS = 86_400_000
 /** Two changes of one zone's clocks are never closer than this. */
 const STEP_MS = 7 * DAY_MS
 
