@@ -1,0 +1,153 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { readSettings } from '../../src/core/env/read-settings.ts'
+import type { LiveNetwork } from '../../src/core/live/network.ts'
+import type { Log } from '../../src/core/log.ts'
+import { watchCertificates } from '../../src/daemon/certificates.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+
+const NOW = Date.UTC(2026, 10, 22)
+const DAY = 24 * 60 * 60 * 1000
+const HOUR = 60 * 60 * 1000
+
+type Found = { readonly left: number; readonly fault?: string } | undefined
+
+/** A watch over these addresses, whose certificates `found` gives; each look waits for `again`. */
+function watch(env: Record<string, string>, found: (signal: AbortSignal) => Found | Promise<Found>) {
+  const asked: unknown[] = []
+  const told: string[] = []
+  const counted: unknown[] = []
+  const slept: number[] = []
+  const signals: AbortSignal[] = []
+  let wake = () => {}
+  let asleep = Promise.withResolvers<void>()
+  const at =
+    (level: string): Log['info'] =>
+    (event, _, fields) =>
+      void told.push(`${level} ${event} ${JSON.stringify(fields)}`)
+  // Nothing else of the network is asked.
+  const network = {
+    certificate: async (where: object, signal: AbortSignal) => {
+      asked.push(where)
+      signals.push(signal)
+      const one = await found(signal)
+      if (one === undefined) throw new Error('canary')
+      return { fault: one.fault, validFrom: NOW - 60 * DAY, validTo: NOW + one.left * DAY }
+    },
+  } as unknown as LiveNetwork
+  const watching = watchCertificates({
+    settings: readSettings(learning, env),
+    services: learning.services,
+    clock: {
+      now: () => NOW,
+      monotonic: () => 0,
+      sleep: (ms, signal) =>
+        new Promise((resolve, reject) => {
+          slept.push(ms)
+          if (signal?.aborted) return reject(signal.reason)
+          wake = resolve
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+          asleep.resolve()
+        }),
+    },
+    log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+    metrics: { certificate: (variable, state) => void counted.push([variable, state]) },
+    network,
+  })
+  onTestFinished(() => watching.stop())
+  const looked = () => asleep.promise
+  const again = () => {
+    asleep = Promise.withResolvers<void>()
+    wake()
+    return asleep.promise
+  }
+  return { watching, asked, told, counted, slept, signals, looked, again }
+}
+
+const ONE = { SHAREDSTORE_REST_URL: 'https://limits.example', SHAREDSTORE_REST_TOKEN: 'token-of-the-store' }
+
+test('each change of a certificate is told once, and a bad one is looked at again after a minute instead of an hour', async () => {
+  const answers: Found[] = [
+    { left: 14 },
+    { left: 13.99 },
+    { left: 13.99 },
+    { left: -1, fault: 'CERT_HAS_EXPIRED' },
+    { left: -1, fault: 'CERT_HAS_EXPIRED' },
+    undefined,
+    { left: 80 },
+    { left: 1 },
+  ]
+  const { told, slept, looked, again } = watch(ONE, () => answers.shift())
+  await looked()
+  while (answers.length > 0) await again()
+  const expiring = (days: number) =>
+    `warn certificate_expiring {"variable":"SHAREDSTORE_REST_URL","days":${days}}`
+  expect(told).toEqual([
+    expiring(13),
+    'error certificate_refused {"variable":"SHAREDSTORE_REST_URL","fault":"CERT_HAS_EXPIRED"}',
+    expiring(1),
+  ])
+  const minute = 60_000
+  expect(slept).toEqual([HOUR, minute, minute, minute, minute, HOUR, HOUR, minute])
+})
+
+test('what was found last is kept while a server does not answer, and the metrics are told that it does not', async () => {
+  const answers: Found[] = [{ left: 30 }, undefined, { left: 2, fault: 'CERT_REVOKED' }]
+  const { watching, counted, looked, again } = watch(ONE, () => answers.shift())
+  const known = (left: number, fault?: string) => [
+    { variable: 'SHAREDSTORE_REST_URL', fault, validFrom: NOW - 60 * DAY, validTo: NOW + left * DAY },
+  ]
+  await looked()
+  expect(watching.found()).toEqual(known(30))
+  await again()
+  expect(watching.found()).toEqual(known(30))
+  await again()
+  expect(watching.found()).toEqual(known(2, 'CERT_REVOKED'))
+  expect(counted).toEqual([
+    ['SHAREDSTORE_REST_URL', { validTo: NOW + 30 * DAY, valid: true }],
+    ['SHAREDSTORE_REST_URL', undefined],
+    ['SHAREDSTORE_REST_URL', { validTo: NOW + 2 * DAY, valid: false }],
+  ])
+})
+
+const MAIL = { MAILER_API_KEY: 'mailer-key-value', MAILER_FROM: 'a@example.com' }
+
+test.each<[what: string, env: Record<string, string>, places: readonly string[]]>([
+  ['nothing', {}, []],
+  ['plain http', { ...ONE, SHAREDSTORE_REST_URL: 'http://limits.example' }, []],
+  [
+    'a port of its own',
+    { ...ONE, SHAREDSTORE_REST_URL: 'https://limits.example:8443' },
+    ['limits.example:8443'],
+  ],
+  ['SMTP', { ...MAIL, MAILER_SMTP_URL: 'smtp://mail.example' }, ['mail.example:587 STARTTLS']],
+  ['SMTP on a port', { ...MAIL, MAILER_SMTP_URL: 'smtp://mail.example:25' }, ['mail.example:25 STARTTLS']],
+  ['SMTPS', { ...MAIL, MAILER_SMTP_URL: 'smtps://user@mail.example' }, ['mail.example:465']],
+  ['mail over HTTP', { ...MAIL, MAILER_API_URL: 'https://mail.example/emails' }, ['mail.example:443']],
+  ['a neighbor', { API_URL: 'https://api.example' }, ['api.example:443']],
+  [
+    'one host for two',
+    { ...ONE, ...MAIL, MAILER_API_URL: 'https://limits.example/mail', API_URL: 'https://limits.example:444' },
+    ['limits.example:444', 'limits.example:443'],
+  ],
+])('with %s it looks at %s', async (_, env, places) => {
+  const { watching, asked, looked } = watch(env, () => ({ left: 30 }))
+  if (places.length > 0) await looked()
+  expect(
+    (asked as { host: string; port: number; startTls: boolean }[]).map(
+      ({ host, port, startTls }) => `${host}:${port}${startTls ? ' STARTTLS' : ''}`,
+    ),
+  ).toEqual(places)
+  expect(watching.found()).toHaveLength(places.length)
+})
+
+test('once it stops, a look in progress is ended and what it finds is not told', async () => {
+  const { watching, told, counted, signals } = watch(
+    ONE,
+    (signal) =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve({ left: 1 }), { once: true })),
+  )
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+  await watching.stop()
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+  expect([told, counted, watching.found()]).toEqual([[], [], []])
+})
