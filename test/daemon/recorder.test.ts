@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import { openSqliteHistory } from '../../src/core/store/sqlite/history.ts'
 import { startRecorder } from '../../src/daemon/recorder.ts'
@@ -31,4 +31,168 @@ test('the recorder never sleeps for a negative time, however the clock moves bet
   await enough.promise
   await recorder.stop()
   expect(slept.filter((ms) => ms <= 0)).toEqual([])
+})
+
+/** A recorder whose clock stands until it is woken, and what it did. */
+function recording(parts: Partial<Parameters<typeof startRecorder>[0]> = {}) {
+  const slept: number[] = []
+  const did: string[] = []
+  const time = { monotonic: 0, stepped: 0 }
+  let wake = () => {}
+  let asleep = Promise.withResolvers<void>()
+  const neighbours = new Map<string, string | null>([['api', 'old']])
+  const recorder = startRecorder({
+    health: [],
+    neighbours,
+    history: {
+      persistent: false,
+      record: async () => void did.push('recorded'),
+      read: () => Promise.reject(new Error('not asked')),
+      close: async () => {},
+    },
+    clock: {
+      now: () => time.monotonic + time.stepped,
+      monotonic: () => time.monotonic,
+      sleep: (ms, signal) =>
+        new Promise((resolve, reject) => {
+          if (signal?.aborted) return reject(signal.reason)
+          slept.push(ms)
+          wake = () => {
+            time.monotonic += ms
+            resolve()
+          }
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+          asleep.resolve()
+        }),
+    },
+    log: silentLog,
+    onRecorded: () => void did.push('told'),
+    ...parts,
+  })
+  onTestFinished(() => recorder.stop())
+  const next = () => {
+    asleep = Promise.withResolvers<void>()
+    wake()
+    return asleep.promise
+  }
+  const looked = () => asleep.promise
+  return { recorder, slept, did, time, neighbours, looked, next }
+}
+
+/** How far apart the looks are, in the time of the clock. */
+async function between(follow: readonly boolean[], firstTookMs = 0): Promise<readonly number[]> {
+  const answers = [...follow]
+  const looks: number[] = []
+  const { time, looked, next } = recording({
+    follow: async () => {
+      looks.push(time.monotonic)
+      if (looks.length === 1) time.monotonic += firstTookMs
+      return answers.shift() ?? false
+    },
+  })
+  await looked()
+  while (looks.length <= follow.length) await next()
+  return looks.slice(1).map((at, index) => at - (looks[index] ?? 0))
+}
+
+test('a look follows a minute after the one before, or fifteen seconds after one with something new', async () => {
+  expect(await between([false, true, false])).toEqual([60_000, 15_000, 60_000])
+})
+
+test('a slow look does not delay the next, and one that takes longer than a minute is followed at once', async () => {
+  expect(await between([false, false], 20_000)).toEqual([60_000, 60_000])
+  expect((await between([false], 61_000))[0]).toBe(61_000)
+})
+
+test('waiting is done five seconds at a time, and the rest of it', async () => {
+  const { slept, looked, next } = recording()
+  await looked()
+  for (let step = 1; step < 12; step += 1) await next()
+  expect(slept).toEqual(Array.from({ length: 12 }, () => 5000))
+})
+
+test.each([
+  [59_999, false],
+  [60_000, true],
+  [-60_000, true],
+])('after a step of the clock of %d ms the next look comes at once: %s', async (step, atOnce) => {
+  const { did, time, looked, next } = recording()
+  await looked()
+  time.stepped = step
+  await next()
+  expect(did.filter((one) => one === 'recorded')).toHaveLength(atOnce ? 2 : 1)
+})
+
+test('builds of neighbors are asked anew with each look, and a round is told once it is recorded', async () => {
+  const { did, neighbours, looked, next } = recording()
+  await looked()
+  expect(neighbours.size).toBe(0)
+  expect(did).toEqual(['recorded', 'told'])
+  neighbours.set('api', 'new')
+  for (let step = 0; step < 12; step += 1) await next()
+  expect(neighbours.size).toBe(0)
+})
+
+test('a round that could not be recorded is not told, and followed all the same', async () => {
+  const followed: unknown[] = []
+  const { did, looked } = recording({
+    history: {
+      persistent: false,
+      record: () => Promise.reject(new Error('disk full')),
+      read: () => Promise.reject(new Error('not asked')),
+      close: async () => {},
+    },
+    follow: async (reports) => {
+      followed.push(reports)
+      return false
+    },
+  })
+  await looked()
+  expect(did).toEqual([])
+  expect(followed).toEqual([[]])
+})
+
+test('a look in progress when it stops is not recorded', async () => {
+  const checked = Promise.withResolvers<never>()
+  const asked = Promise.withResolvers<void>()
+  const { recorder, did } = recording({
+    health: [
+      {
+        check: () => {
+          asked.resolve()
+          return checked.promise
+        },
+      } as unknown as Parameters<typeof startRecorder>[0]['health'][number],
+    ],
+  })
+  await asked.promise
+  await recorder.stop()
+  checked.resolve({ service: 'web', state: 'ok', build: null, probes: {} } as never)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(did).toEqual([])
+})
+
+test('a round that is being written when it stops is waited for', async () => {
+  const written = Promise.withResolvers<void>()
+  const writing = Promise.withResolvers<void>()
+  const { recorder } = recording({
+    history: {
+      persistent: false,
+      record: () => {
+        writing.resolve()
+        return written.promise
+      },
+      read: () => Promise.reject(new Error('not asked')),
+      close: async () => {},
+    },
+  })
+  await writing.promise
+  let stopped = false
+  const stopping = recorder.stop().then(() => {
+    stopped = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(stopped).toBe(false)
+  written.resolve()
+  await stopping
 })

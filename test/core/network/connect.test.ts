@@ -54,3 +54,11 @@ test('does not cache a failed lookup', async () => {
   await expect(lookup('a.example')).rejects.toThrow()
   expect(await lookup('a.example')).toEqual([v4(1)])
 })
+
+test('the resolver of the system gives every address of a name, or its error', async () => {
+  expect(await addressesOf('localhost')).toContainEqual(
+    expect.objectContaining({ address: expect.stringMatching(/^(?:127\.|::1$)/) }),
+  )
+  // Longer than a name may be (RFC 1035 §2.3.4), so nobody is asked.
+  await expect(addressesOf('x'.repeat(300))).rejects.toMatchObject({ code: expect.stringMatching(/^E/) })
+})

@@ -208,6 +208,11 @@ test('tries a second address after a quarter of a second of silence, and drops t
   socket.destroy()
   // The attempt that lost is ended too.
   await expect.poll(attempts).toBe(before)
+  // So is one that its caller gives up.
+  void connectFirst({ addresses: addresses.slice(0, 1), port, signal: stop.signal })
+  await attempts()
+  stop.abort()
+  await expect.poll(attempts).toBe(before)
 })
 
 test('moves on at once from an address that refuses, and reports a refusal before other faults if all fail', async () => {

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { en } from '../../src/core/messages/en.ts'
+import { noticeSlots } from '../../src/daemon/notice-text.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+
+const FROM = Date.UTC(2026, 10, 22, 9)
+const HOUR = 60 * 60 * 1000
+
+const slots = (kind: 'opened' | 'closed' | 'announced', facts: object) =>
+  noticeSlots(learning, 'https://www.example.com', {
+    seq: 1,
+    subject: 'a',
+    kind,
+    at: FROM,
+    facts: { from: FROM, ...facts },
+  })
+
+test('what fails is told with what visitors miss, and since when', () => {
+  const { statusUrl, title, text, when } = slots('opened', { cause: 'payments', until: FROM + HOUR })
+  expect(statusUrl).toBe('https://www.example.com/')
+  expect(title).toMatch(/ is not working$/)
+  expect(text).toContain(en.notices.means.payments)
+  expect(when).toMatch(/^Since .*09:00/)
+  expect(slots('opened', { cause: 'kiln' }).text).toContain(en.notices.meansOther)
+})
+
+test('what works again is told with how long it did not, if that is known', () => {
+  const { title, when } = slots('closed', { cause: 'payments', until: FROM + HOUR })
+  expect(title).toMatch(/ works again$/)
+  expect(when).toMatch(/from .*09:00.* to .*10:00.*, for 1 hour/)
+  expect(slots('closed', { cause: 'payments' }).when).toMatch(/^Since /)
+})
+
+test('an announcement has its text on one line, and its end if it has one', () => {
+  const { title, text, when } = slots('announced', { text: ' We\n\tmove\u0007 house. ' })
+  expect(title).toBe(`${learning.name}: announcement`)
+  expect(text).toBe('We move house.')
+  expect(when).toMatch(/^Since /)
+  expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/09:00.*10:00/)
+})
+
+test('an announcement of 480 characters is whole, and a longer one is cut between characters', () => {
+  const text = (length: number) => slots('announced', { text: 'x'.repeat(length) }).text
+  expect(text(480)).toBe('x'.repeat(480))
+  expect(text(481)).toBe(`${'x'.repeat(480)}…`)
+  expect(slots('announced', { text: `${'x'.repeat(479)}🔥🔥` }).text).toBe(`${'x'.repeat(479)}…`)
+})
