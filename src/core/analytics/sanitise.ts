@@ -30,6 +30,9 @@ const LAST_TIME = 8.64e15
  */
 const VERDICTS = new Map<string, DropReason | ''>()
 const MOST_VERDICTS = 1000
+/** Texts that are kept as they are: a language, a device, a topic comes with every event, and judging one is most of the work. */
+const HARMLESS = new Set<string>()
+const MOST_HARMLESS = 2000
 
 /**
  * Empty prototype of the kept properties. Not `null`, because V8 keeps such objects as hash tables, which take twice as
@@ -73,7 +76,7 @@ function sanitiseEvent(
       count += 1
       // valueFault has refused everything but strings, finite numbers and booleans.
       const clean = properties[key] as PropertyValue
-      kept[key] = typeof clean === 'string' ? cut(clean) : clean
+      kept[key] = typeof clean === 'string' && !HARMLESS.has(clean) ? cut(clean) : clean
     }
   }
   return { kind: definition.name, at, properties: kept }
@@ -112,13 +115,21 @@ function isName(key: string): boolean {
 
 function valueFault(value: unknown): DropReason | undefined {
   if (typeof value === 'string') {
+    if (HARMLESS.has(value)) return undefined
     const kept = cut(value)
     // Judge what is kept as well: cutting can leave a number where there was none before.
-    const personal = isPersonalValue(value) || (kept !== value && isPersonalValue(kept))
-    return personal ? 'property_personal' : undefined
+    if (isPersonalValue(value) || (kept !== value && isPersonalValue(kept))) return 'property_personal'
+    if (kept === value) remember(value)
+    return undefined
   }
   if (typeof value === 'number' && isPersonalNumber(value)) return 'property_personal'
   return typeof value === 'boolean' || Number.isFinite(value) ? undefined : 'property_type'
+}
+
+/** Forgets all when there is no room: what comes often is soon back, and a flood of texts fills no memory. */
+function remember(text: string): void {
+  if (HARMLESS.size === MOST_HARMLESS) HARMLESS.clear()
+  HARMLESS.add(text)
 }
 
 /**

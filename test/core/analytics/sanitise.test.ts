@@ -270,6 +270,26 @@ test('sanitising twice changes nothing, and what comes out keeps every promise',
   )
 })
 
+test('a text is judged the same however often it comes, and however many others came between', () => {
+  const texts = Array.from({ length: 5_000 }, (_, index) =>
+    index % 7 === 0
+      ? `anna${index}@example.org`
+      : index % 11 === 0
+        ? `${'x'.repeat(70)}${index}`
+        : `part ${index}`,
+  )
+  const judged = () =>
+    texts.map((topic) => {
+      const { event, reasons } = withProperties({ topic })
+      return [event?.properties.topic, ...reasons]
+    })
+  const first = judged()
+  expect(first[0]).toEqual([undefined, 'property_personal'])
+  expect(first[1]).toEqual(['part 1'])
+  expect(first[11]).toEqual(['x'.repeat(64)])
+  expect(judged()).toEqual(first)
+})
+
 test('it never throws, whatever it is given', () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => void sanitise(value)))
 })
