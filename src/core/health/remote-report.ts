@@ -7,6 +7,7 @@ import type { HealthReport, ProbeResult } from './probe.ts'
 export const LARGEST_REPORT_BYTES = 256 * 1024
 const MOST_PROBES = 100
 const LONGEST_TEXT = 300
+const PROBE_NAME = /^[a-z][a-z0-9_-]{0,63}$/
 
 const BY_STATUS: Readonly<Record<number, CauseCode>> = {
   401: 'unauthorised',
@@ -55,12 +56,14 @@ function reportOf(value: unknown): HealthReport | undefined {
   const service = text(value.service)
   if (service === undefined || (state !== 'ok' && state !== 'degraded' && state !== 'failing'))
     return undefined
-  const entries = Object.entries(value.probes)
-  const probes = entries.flatMap(([name, probe]) => {
-    const result = probeOf(probe)
-    return result && /^[a-z][a-z0-9_-]{0,63}$/.test(name) ? [[name, result] as const] : []
-  })
-  if (probes.length !== entries.length || probes.length > MOST_PROBES) return undefined
+  const names = Object.keys(value.probes)
+  if (names.length > MOST_PROBES) return undefined
+  const probes: Record<string, ProbeResult> = {}
+  for (const name of names) {
+    const result = probeOf(value.probes[name])
+    if (result === undefined || !PROBE_NAME.test(name)) return undefined
+    probes[name] = result
+  }
   return {
     service,
     state,
@@ -68,7 +71,7 @@ function reportOf(value: unknown): HealthReport | undefined {
     startedAt: text(value.startedAt) ?? '',
     time: text(value.time) ?? '',
     latencyMs: milliseconds(value.latencyMs) ?? 0,
-    probes: Object.fromEntries(probes),
+    probes,
   }
 }
 

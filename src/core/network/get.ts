@@ -60,28 +60,57 @@ export function get(input: GetInput): Promise<GetOutcome> {
     if (tookPlace) watch.took[watch.phase] = now - watch.since
     Object.assign(watch, { phase, since: now })
   }
-  const over = new AbortController()
+  const line = openLine()
   return new Promise((resolve) => {
+    let over = false
     const finish = (outcome: Ended) => {
-      if (over.signal.aborted) return
+      if (over) return
+      over = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', expire)
-      // Give a reason: without one, each abort makes a DOMException with a stack, which costs a tenth of the
-      // request.
-      over.abort('over')
+      line.close()
       resolve({ ...outcome, phases: phasesOf(watch.took, monotonic() - began) })
     }
     const expire = () => finish({ answered: false, cause: TIMEOUTS[watch.phase] })
     const timer = setTimeout(expire, input.timeoutMs)
     signal?.addEventListener('abort', expire, { once: true })
     if (signal?.aborted) expire()
-    exchange(input, over.signal, enter).then(finish, (error: unknown) =>
+    exchange(input, line, enter).then(finish, (error: unknown) =>
       finish({
         answered: false,
         cause: error instanceof Refusal ? error.reason : causeOf(error, watch.phase),
       }),
     )
   })
+}
+
+/** The connection of one request, closed with it however far it came. */
+interface Line {
+  /** Aborted when it is closed before there is a socket. */
+  readonly connecting: AbortSignal
+  /** The socket that it goes over from now on; destroyed at once where the line is closed. */
+  use(socket: Socket): Socket
+  close(): void
+}
+
+function openLine(): Line {
+  const connecting = new AbortController()
+  const sockets: Socket[] = []
+  let closed = false
+  return {
+    connecting: connecting.signal,
+    use(socket) {
+      if (closed) socket.destroy()
+      sockets.push(socket)
+      return socket
+    },
+    close() {
+      closed = true
+      for (const socket of sockets) socket.destroy()
+      // Nothing listens once there is a socket, and an abort costs more than the rest of the end.
+      if (sockets.length === 0) connecting.abort('closed')
+    },
+  }
 }
 
 type Ended =
@@ -100,33 +129,31 @@ class Refusal extends Error {
 /** Starts a phase and ends the one before. `tookPlace` false leaves out the time of the phase that ends. */
 type Enter = (phase: Phase, tookPlace?: boolean) => void
 
-async function exchange(input: GetInput, over: AbortSignal, enter: Enter): Promise<Ended> {
+async function exchange(input: GetInput, line: Line, enter: Enter): Promise<Ended> {
   const { url, network = {} } = input
   const secure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const addresses = await addressesOf(host, network.lookup)
-  over.throwIfAborted()
+  line.connecting.throwIfAborted()
   enter('tcp', addresses[0]?.address !== host)
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  const socket = await connectFirst({ addresses, port, signal: over })
-  over.addEventListener('abort', () => socket.destroy(), { once: true })
-  let line = socket
+  const socket = line.use(await connectFirst({ addresses, port, signal: line.connecting }))
+  let secured = socket
   let certificateEnd: number | undefined
   if (secure) {
     enter('tls')
     const tls = await import('./tls.ts')
-    const secured = await tls.secure({
+    const handshake = await tls.secure({
       socket,
       host,
       ca: network.ca,
       anyCertificate: input.anyCertificate ?? false,
     })
-    over.addEventListener('abort', () => secured.line.destroy(), { once: true })
-    line = secured.line
-    certificateEnd = secured.certificateEnd
+    secured = line.use(handshake.line)
+    certificateEnd = handshake.certificateEnd
   }
   enter('answer')
-  const answer = await ask(input, line)
+  const answer = await ask(input, secured)
   enter('body')
   const status = answer.statusCode ?? 0
   const body = input.wantsBody(status) ? await read(answer, input.largestBytes) : ''
