@@ -54,12 +54,14 @@ const ascii = {
  * Chunks loaded by frequently started commands: preflight with and without a definition, a HEALTHCHECK, and the daemon.
  */
 const STARTED_OFTEN = /^(?:cli\/main|chunks\/(?:contract|cli|definition|prober|health|daemon)-[\w-]{8})\.js$/
+/** A profile names sources, so its build keeps the functions, and with them the maps, as they are. */
+const forProfiles = process.argv.includes('--mapped')
 const eager = {
   name: 'functions of a cold start in the compile cache',
   // After minifying, which takes the brackets away. Their maps no longer fit.
   generateBundle(_: unknown, bundle: OutputBundle) {
     for (const file of Object.values(bundle)) {
-      if (file.type !== 'chunk' || !STARTED_OFTEN.test(file.fileName)) continue
+      if (file.type !== 'chunk' || !STARTED_OFTEN.test(file.fileName) || forProfiles) continue
       file.code = compiledOnLoad(file.code)
       delete bundle[`${file.fileName}.map`]
     }
