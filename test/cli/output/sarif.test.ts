@@ -3,7 +3,10 @@ import { sarifText } from '../../../src/cli/output/sarif.ts'
 import type { Finding } from '../../../src/core/finding.ts'
 import type { LiveResult } from '../../../src/core/live/live.ts'
 
-const finding = (parts: Partial<Finding> = {}): Finding => ({
+const finding = ({
+  isPlaced = true,
+  ...parts
+}: Partial<Finding> & { readonly isPlaced?: boolean } = {}): Finding => ({
   id: 'malformed-value',
   severity: 'warning',
   services: ['web'],
@@ -12,7 +15,7 @@ const finding = (parts: Partial<Finding> = {}): Finding => ({
   missing: [],
   cause: 'A_URL is malformed.',
   fix: 'Correct it.',
-  location: { file: 'ops\\my env', line: 3, column: 7 },
+  ...(isPlaced && { location: { file: 'ops\\my env', line: 3, column: 7 } }),
   ...parts,
 })
 
@@ -26,7 +29,7 @@ const runOf = (findings: readonly Finding[], live?: readonly LiveResult[]) =>
 test('a finding is a result with its rule, level, sentences and place', () => {
   const { tool, results } = runOf([
     finding(),
-    finding({ id: 'store-pair', severity: 'error', location: undefined }),
+    finding({ id: 'store-pair', severity: 'error', isPlaced: false }),
     finding({ id: 'group-absent', severity: 'notice' }),
   ])
   expect(tool).toEqual({
@@ -84,7 +87,7 @@ test('a finding is known again by its id, file and names, wherever its line is, 
     finding({ present: ['B_URL'] }),
     finding({ missing: ['B_URL'] }),
     finding({ location: { file: 'other', line: 3, column: 7 } }),
-    finding({ location: undefined }),
+    finding({ isPlaced: false }),
   )
   expect(new Set(others).size).toBe(others.length)
 })
