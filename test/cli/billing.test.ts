@@ -128,7 +128,7 @@ test('a live key is refused without --live, and nothing is asked', async () => {
   expect(await smoke(env)).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringMatching(/is a live key, and nothing was tried: use a test key, or say --live/),
+    stderr: expect.stringMatching(/is a live key, so nothing was tried: use a test key, or add --live/),
   })
   expect(api.asked).toEqual([])
 })

@@ -36,7 +36,7 @@ test('migrate makes the store, status describes it, verify passes and is remembe
   )
   expect(await db('verify')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('0 subscriptions keep'),
+    stdout: expect.stringContaining('0 subscriptions are consistent'),
   })
   expect((await db('status')).stdout).toMatch(/verified {2}\d+ s ago/)
   expect(JSON.parse((await db('status', '--format', 'json')).stdout)).toMatchObject({
@@ -195,7 +195,7 @@ test('a foreign file as store, a missing backup and one without an extension are
   await db('migrate')
   expect(await db('backup', 'b.tar')).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite, not as b\.tar does/),
+    stderr: expect.stringMatching(/end it in \.sqlite\.zst, \.sqlite\.gz or \.sqlite, not as in b\.tar/),
   })
   expect((await db('backup', 'b.sqlite')).stdout).toMatch(/\nchecked, read back and compared\n$/)
 })

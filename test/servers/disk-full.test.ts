@@ -34,7 +34,7 @@ test.skipIf(!here)('a backup to a disk that is full is refused, and leaves nothi
   expect(stderr).toBe(
     'platformctl: the disk of /mnt is full; nothing was left there: free some space, or name another disk.',
   )
-  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription keeps/)
+  expect(stdout).toMatch(/^exit 1\n✓ the file is sound, and 1 subscription is consistent/)
 })
 
 test.skipIf(!here)('a restore to a disk that is full leaves the store that was there as it was', async () => {
@@ -48,7 +48,7 @@ test.skipIf(!here)('a restore to a disk that is full leaves the store that was t
   expect(stderr).toMatch(
     /the backup unpacks to \d+ MB, and the disk it is restored to has room for 0 MB: free some space/,
   )
-  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription keeps/)
+  expect(stdout).toMatch(/^exit 1\nplatform\.sqlite\n✓ the file is sound, and 1 subscription is consistent/)
 })
 
 test.skipIf(!here)(

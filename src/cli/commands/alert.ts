@@ -53,7 +53,7 @@ export const configure: Configure = (command, context, settle) => {
           if (!(await incidents.acknowledge({ id, now: context.clock.now(), by })))
             throw new CommandError(
               EXIT.usage,
-              `no open incident ${id} waits to be acknowledged: platformctl alert list shows them.`,
+              `no open incident ${id} to acknowledge: run platformctl alert list to see them.`,
             )
           return printText(context, `acknowledged ${id} by ${by}\n`)
         }),

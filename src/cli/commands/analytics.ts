@@ -15,7 +15,7 @@ interface Options {
 
 export const configure: Configure = (command, context, settle) => {
   command
-    .description('What visitors did, in aggregate, as far as ingest has stored it.')
+    .description('Show aggregate figures of the visitors’ events that ingest has stored.')
     .addHelpText('after', '\nExamples:\n  platformctl analytics summary --days 7')
   command
     .command('summary')
@@ -53,7 +53,7 @@ async function withStore(
   if (found.kind === 'off') {
     throw new CommandError(
       EXIT.usage,
-      'nothing is stored: set ANALYTICS_DATASTORE_TABLE and STORE_URL, or name the file that does with --env-file.',
+      'events are not stored: set ANALYTICS_DATASTORE_TABLE and STORE_URL, or pass the env file that sets them with --env-file.',
     )
   }
   if (found.kind === 'empty') {

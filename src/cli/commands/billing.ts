@@ -54,13 +54,13 @@ async function smokeTest(context: Context, options: Options): Promise<ExitCode> 
   if (payments === undefined)
     throw new CommandError(
       EXIT.usage,
-      'payments are not configured, or only half: platformctl preflight says what is missing.',
+      'payments are not configured, or only partly: run platformctl preflight to see what is missing.',
     )
   const mode = keyModeOf(payments)
   if (mode === 'live' && !options.live)
     throw new CommandError(
       EXIT.usage,
-      'PAYMENTS_SECRET_KEY is a live key, and nothing was tried: use a test key, or say --live.',
+      'PAYMENTS_SECRET_KEY is a live key, so nothing was tried: use a test key, or add --live.',
     )
   const checks: SmokeCheck[] = []
   const paint = await loadPaint(context.colour.stdout)

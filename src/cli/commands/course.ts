@@ -240,7 +240,7 @@ function rows(found: Subscription): [string, string][] {
 
 async function erase(context: Context, course: Course, address: string, options: Options): Promise<ExitCode> {
   const identity = await identityOf(address)
-  if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: say --yes to do it.')
+  if (!options.yes) throw new CommandError(EXIT.usage, 'erasing cannot be undone: add --yes to confirm.')
   const { existed, related, bytesGone } = await course.erase(identity, operatorOf(context))
   const erased = existed || related > 0
   if (options.format === 'json')

@@ -8,7 +8,7 @@ import { collect, formatOption, storeSubcommand, wholeNumber } from '../options.
 
 export const configure: Configure = (command, context, settle) => {
   command
-    .description('Look after the store: the SQLite file of the data folder, or what STORE_URL names.')
+    .description('Maintain the store: the SQLite file in the data folder, or the database in STORE_URL.')
     .addHelpText(
       'after',
       `

@@ -66,9 +66,9 @@ export const configure: Configure = (command, context, settle) => {
     })
   command
     .command('dialects')
-    .summary('what each reader of env files makes of a file')
+    .summary('show how different readers parse an env file')
     .description(
-      'What each reader of env files makes of a file: a row for each name on which they disagree. Values are never shown.',
+      'Show how each reader parses an env file: a row for each name on which they disagree. Values are never shown.',
     )
     .argument('<file>', 'the env file')
     .addOption(formatOption(['text', 'json']))
@@ -112,8 +112,8 @@ export const configure: Configure = (command, context, settle) => {
     )
   command
     .command('explain')
-    .summary('what a variable, a group or a finding means')
-    .description('What a variable, a group or a finding means, and what to do about it.')
+    .summary('explain a variable, a group or a finding')
+    .description('Explain a variable, a group or a finding, and how to fix it.')
     .argument(
       '<name>',
       'a variable (MAILER_FROM), a group (mail) or the id of a finding (mail-without-sender)',

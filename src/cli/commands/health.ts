@@ -60,8 +60,8 @@ Examples:
     })
   command
     .command('explain')
-    .summary('what a cause code means and what to do about it')
-    .description('What a cause code means and what to do about it. Without a code, every one is explained.')
+    .summary('explain a cause code and how to fix it')
+    .description('Explain a cause code and how to fix it. Without a code, all are explained.')
     .argument('[code]', 'a cause code, such as tls_expired')
     .addHelpText(
       'after',

@@ -102,7 +102,7 @@ function announce(context: Context, text: string, options: Announcing): Promise<
     if (until !== undefined && until <= now)
       throw new CommandError(
         EXIT.usage,
-        `that would have ended at ${iso(until)}: choose a later --from or a longer --for.`,
+        `the announcement would have ended already, at ${iso(until)}: choose a later --from or a longer --for.`,
       )
     const id = Buffer.from(context.random.bytes(4)).toString('hex')
     await incidents.announce({ id, text, from, until, by: operatorOf(context).name })

@@ -15,7 +15,7 @@ export async function backup(job: Job, name: string): Promise<ExitCode> {
   if (!/\.(?:zst|gz|sqlite)(?:\.age)?$/.test(name))
     throw new CommandError(
       EXIT.usage,
-      `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does; add .age to encrypt it.`,
+      `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
     )
   const folder = path.dirname(path.resolve(context.cwd, name))
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false)
@@ -107,6 +107,6 @@ function replayedText({
   ] as const
   const happened = parts.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))
   return happened.length === 0
-    ? 'nothing happened after the backup that the journal beside the store knows of\n'
-    : `done again from the journal, because it happened after the backup: ${happened.join(', ')}\n`
+    ? 'the journal beside the store has no changes after the backup\n'
+    : `replayed from the journal, because it happened after the backup: ${happened.join(', ')}\n`
 }

@@ -37,7 +37,7 @@ export async function copy({ context, options, address }: Job): Promise<ExitCode
     context.stdout.write(
       verified.ok
         ? 'verified; now set STORE_URL to the new address and start the daemon\n'
-        : '✖ copied as it was, and rows there break what the course promises\n',
+        : '✖ everything was copied, but some rows of the original are inconsistent\n',
     )
   }
   return verified.ok ? EXIT.passed : EXIT.failed

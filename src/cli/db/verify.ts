@@ -19,13 +19,11 @@ export async function verify({
   }
   for (const fault of result.faults) context.stdout.write(`✖ ${fault}\n`)
   if (result.moreFaults > 0) context.stdout.write(`… and ${result.moreFaults} more\n`)
-  const subscriptions = result.checked === 1 ? '1 subscription keeps' : `${result.checked} subscriptions keep`
+  const subscriptions = result.checked === 1 ? '1 subscription is' : `${result.checked} subscriptions are`
   // A server watches over its own files; what it holds was looked at, not how it lies on the disk.
   const sound = address.kind === 'postgres' ? '' : 'the file is sound, and '
   context.stdout.write(
-    result.ok
-      ? `✓ ${sound}${subscriptions} what the course promises\n`
-      : `✖ failed; ${failure(address, result.damaged)}\n`,
+    result.ok ? `✓ ${sound}${subscriptions} consistent\n` : `✖ failed; ${failure(address, result.damaged)}\n`,
   )
   if (analytics === undefined) return code
   for (const fault of analytics.faults) context.stdout.write(`✖ analytics: ${fault}\n`)
@@ -39,5 +37,5 @@ export async function verify({
 
 function failure(address: StoreAddress, damaged: boolean): string {
   if (damaged) return 'the file is damaged: restore a backup (platformctl db restore)'
-  return address.kind === 'postgres' ? 'rows break what the course promises' : 'the file itself is sound'
+  return address.kind === 'postgres' ? 'some rows are inconsistent' : 'the file itself is sound'
 }

@@ -32,9 +32,9 @@ Examples:
     )
   command
     .command('status')
-    .summary('what was sent and reported, by day, provider and recipient domain')
+    .summary('show mail sent, bounces and complaints by day, provider and recipient domain')
     .description(
-      'What was sent and what was reported of it: bounces, complaints and deliveries by day, provider and recipient domain, with their rates. Small domains are counted together.',
+      'Show the mail sent and the feedback on it: bounces, complaints and deliveries by day, provider and recipient domain, with their rates. Small domains are counted together.',
     )
     .option('--data <folder>', 'the data folder, when STORE_URL is not set (default: .platformctl)')
     .option('--days <days>', 'how many days back, today included', wholeNumber(1, 400), 7)

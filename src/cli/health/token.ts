@@ -19,7 +19,7 @@ export async function readToken(
   if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token))
     throw new CommandError(
       EXIT.usage,
-      'the token has a character that no header can carry: paste all of the token, and nothing else.',
+      'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',
     )
   const web = targets.find(({ service }) => service === 'web')
   if (token !== undefined && web !== undefined && isExposed(web.url))

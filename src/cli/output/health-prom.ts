@@ -11,10 +11,10 @@ export function healthProm(verdict: Verdict, passed: boolean): string {
     Object.entries(report.probes).map(([probe, result]) => ({ service, probe, result })),
   )
   return [
-    metric('passed', 'Did the whole check pass.', [[{}, passed ? 1 : 0]]),
+    metric('passed', '1 if the whole check passed, 0 otherwise.', [[{}, passed ? 1 : 0]]),
     metric(
       'service_up',
-      'Was the service reached with a health report that is not failing.',
+      '1 if the service answered and is not failing, 0 otherwise.',
       results.map(({ service, ...health }) => [
         { service },
         health.reached && health.report.state !== 'failing' ? 1 : 0,
@@ -47,7 +47,7 @@ export function healthProm(verdict: Verdict, passed: boolean): string {
     ),
     metric(
       'certificate_end_timestamp_seconds',
-      'The last moment of the certificate.',
+      'When the certificate expires, in Unix time.',
       results.flatMap(({ service, certificate }): Sample[] =>
         certificate ? [[{ service }, Date.parse(certificate.validTo) / 1000]] : [],
       ),

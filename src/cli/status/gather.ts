@@ -50,7 +50,7 @@ export async function gatherStatus(
   if (record === undefined)
     throw new CommandError(
       EXIT.usage,
-      `no daemon has run with the data folder ${folder}: name the daemon’s with --data.`,
+      `no daemon has run with the data folder ${folder}: pass the daemon’s folder with --data.`,
     )
   const env = await environmentOf(context, options.envFile, record)
   const running = isRunning(record)

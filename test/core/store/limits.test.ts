@@ -132,7 +132,7 @@ test('a slot up to 60 seconds ahead is one of this start of the machine, and one
   }
 })
 
-test('an empty database keeps what the course promises, and says its size once it has tables', async () => {
+test('an empty database verifies, and reports its size once it has tables', async () => {
   const url = await (await postgresServer()).createDatabase()
   const maintenance = await openMaintenance({ kind: 'postgres', url: secret(url) })
   onTestFinished(() => maintenance.close())

@@ -36,7 +36,7 @@ export function packingOf(name: string): Packing {
   if (file.endsWith('.gz')) return 'gzip'
   if (file.endsWith('.sqlite')) return 'plain'
   throw new StoreMaintenanceError(
-    `the name says how a backup is packed: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as ${name} does; add .age to encrypt it.`,
+    `the name of a backup selects its format: end it in .sqlite.zst, .sqlite.gz or .sqlite, not as in ${name}; add .age to encrypt it.`,
   )
 }
 
