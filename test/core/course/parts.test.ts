@@ -11,7 +11,13 @@ import {
   unicodeDomain,
   unsubscribeUrl,
 } from '../../../src/core/course/links.ts'
-import { baseOf, createNotices, NOTICES_KEPT, type Notice } from '../../../src/core/course/notices.ts'
+import {
+  baseOf,
+  createNotices,
+  NOTICES,
+  NOTICES_KEPT,
+  type Notice,
+} from '../../../src/core/course/notices.ts'
 import { createPinnedTexts } from '../../../src/core/course/pinned-texts.ts'
 import { createSemaphore } from '../../../src/core/course/semaphore.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
@@ -333,6 +339,32 @@ test('an enrolment keeps the hash of each text by language, and none of a course
   expect(pinned('pots')?.texts.map(({ hash }) => hash)).toEqual(['a-de', 'a-en', 'b-de', 'b-en'])
   expect(JSON.parse(pinned('partial')?.plan ?? '')).not.toHaveProperty('texts')
   expect(pinned('partial')?.texts).toEqual([])
+})
+
+test('a kept text is laid out like the first lesson that its course has now, and a notice has no kept text', async () => {
+  const compiled: unknown[] = []
+  const texts: LessonTexts = {
+    of: (lesson) => ({ '': textOf(`${lesson}-now`) }),
+    compile: async (text, like) => {
+      compiled.push([text.hash, like])
+      return mailOf(text.source)
+    },
+  }
+  const catalog = createCatalog([course('pots', { lessons: ['first', 'second'] })], {
+    texts: async () => texts,
+  })
+  const plan = {
+    lessons: ['old-1', 'old-2'],
+    cadence: { kind: 'every', ms: 1 },
+    spacingMs: 0,
+    texts: [{ '': 'h1' }, { '': 'h2' }],
+  } as const
+  const store = { lessonText: async (hash: string) => textOf(hash) }
+  const text = (id: string, day: number) => catalog.text(plan, { course: id, day, language: 'fr' }, store)
+  expect(await text('pots', 2)).toEqual({ kind: 'stored', mail: mailOf('h2') })
+  expect(compiled).toEqual([['h2', 'first']])
+  expect(await text(NOTICES, 2)).toEqual({ kind: 'running', language: 'fr' })
+  expect(compiled).toHaveLength(1)
 })
 
 test('lesson texts that cannot be read are warned of with the reason, and read again for the next enrolment', async () => {

@@ -277,6 +277,30 @@ describe('contrast', () => {
     expect(on(style)).toEqual(schemes)
   })
 
+  /** Each is within 0.1 % of the limit, so that any other color of the browser's own would judge it otherwise. */
+  test.each([
+    ['light', 'text', '#6772a1', true],
+    ['light', 'text', '#767676', false],
+    ['light', 'link', '#8ab8e4', false],
+    ['light', 'link', '#56c2d3', true],
+    ['light', 'ground', '#527aa2', false],
+    ['light', 'ground', '#46844d', true],
+    ['dark', 'text', '#27874f', false],
+    ['dark', 'text', '#46844d', true],
+    ['dark', 'link', '#4e15a2', false],
+    ['dark', 'link', '#023499', true],
+    ['dark', 'ground', '#ac56d5', false],
+    ['dark', 'ground', '#bb6264', true],
+  ] as const)(
+    'in the %s scheme the browser’s own %s beside %s is too low in contrast: %s',
+    (scheme, own, color, low) => {
+      const style = own === 'ground' ? `color:${color}` : `background:${color}`
+      const head = `<style>@media (prefers-color-scheme:${scheme}){p{${style}}}</style>`
+      const body = own === 'link' ? '<p><a href="https://a.example/">text</a></p>' : '<p>text</p>'
+      expect(found({ head, body })).toEqual(low ? [scheme] : [])
+    },
+  )
+
   test('headings, bold text and table heads are bold by default', () => {
     const style = 'color:#949494;font-size:18.66px'
     for (const name of ['h1', 'h6', 'b', 'strong', 'th']) expect(on(style, 'text', name), name).toEqual([])
