@@ -242,24 +242,44 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 
   test('a store is closed to earlier builds once somebody is in another course, and not before', async () => {
     const it = await courseWith(1, { kind, catalog: catalogOf(pottery) })
-    const said = async () => {
-      const { address } = it
-      if (address?.kind === 'postgres') {
-        const client = new pg.Client({ connectionString: address.url.reveal() })
-        await client.connect()
-        const { rows } = await client.query(`SELECT value FROM platformctl.meta WHERE name = 'readable_from'`)
-        await client.end()
-        return String(rows[0]?.value)
+    const row = `WHERE name = 'readable_from'`
+    const onServer = async (sql: string) => {
+      if (it.address?.kind !== 'postgres') throw new TypeError('this is its address')
+      const client = new pg.Client({ connectionString: it.address.url.reveal() })
+      await client.connect()
+      const { rows } = await client.query<{ value: string }>(sql)
+      await client.end()
+      return rows[0]?.value
+    }
+    const inFile = <T>(work: (database: Database.Database) => T) => {
+      const database = new Database(it.address?.kind === 'sqlite' ? it.address.file : '')
+      try {
+        return work(database)
+      } finally {
+        database.close()
       }
-      if (address?.kind !== 'sqlite') throw new TypeError('this is its address')
-      const database = new Database(address.file)
-      const value = database.prepare(`SELECT value FROM meta WHERE name = 'readable_from'`).pluck().get()
-      expect(runsOn(database, 13)).toBe(String(value).endsWith(':1'))
-      database.close()
-      return String(value)
+    }
+    const said = async () => {
+      if (kind === 'postgres') return String(await onServer(`SELECT value FROM platformctl.meta ${row}`))
+      return inFile((database) => {
+        const value = String(database.prepare(`SELECT value FROM meta ${row}`).pluck().get())
+        expect(runsOn(database, 13)).toBe(value.endsWith(':1'))
+        return value
+      })
     }
     expect(await said()).toMatch(/^\d+:1$/)
     await it.course.enrol({ ...ADA, course: 'pottery' })
     expect(await said()).toMatch(/^\d+:14$/)
+    // What a newer build has said of its schema stays: older ones are not let in again.
+    const newer = (await said()).replace(':14', ':20')
+    if (kind === 'postgres') await onServer(`UPDATE platformctl.meta SET value = '${newer}' ${row}`)
+    else inFile((database) => database.exec(`UPDATE meta SET value = '${newer}' ${row}`))
+    await it.course.enrol({
+      ...ADA,
+      spelling: 'bob@example.com',
+      identity: 'bob@example.com',
+      course: 'pottery',
+    })
+    expect(await said()).toBe(newer)
   })
 })

@@ -80,9 +80,11 @@ const SAVE = `
   WHERE s.id = r.id`
 
 const INSERT = `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key, person, course) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (identity) DO NOTHING`
-/** Closes the store to builds that know only one course. */
+/** Closes the store to builds that know only one course; one that is closed to more builds stays so. */
 export const SAY_COURSES_FROM = `
-  INSERT INTO platformctl.meta (name, value) SELECT 'readable_from', version || ':${COURSES_FROM}' FROM platformctl.schema_version
+  INSERT INTO platformctl.meta (name, value)
+  SELECT 'readable_from', version || ':' || greatest(${COURSES_FROM}, substring(value from ':([0-9]+)$')::integer)
+  FROM platformctl.schema_version LEFT JOIN platformctl.meta ON name = 'readable_from'
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */

@@ -57,8 +57,11 @@ const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * ${LESSONS_SENT})
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
 
-/** Closes the store to builds that know only one course. */
-export const SAY_COURSES_FROM = `INSERT OR REPLACE INTO meta (name, value) SELECT 'readable_from', user_version || ':${COURSES_FROM}' FROM pragma_user_version`
+/** Closes the store to builds that know only one course; one that is closed to more builds stays so. */
+export const SAY_COURSES_FROM = `
+  INSERT OR REPLACE INTO meta (name, value)
+  SELECT 'readable_from', user_version || ':' || max(${COURSES_FROM}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
+  FROM pragma_user_version LEFT JOIN meta ON name = 'readable_from'`
 
 /**
  * The course on SQLite. A claim moves the row's next attempt to the end of its lease, so that the one index on
