@@ -59,7 +59,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
     return mailTo('ada@example.com')
   }
 
-  expect(await (await fetch(web, { headers: BROWSER })).text()).toContain('Get incidents by mail')
+  expect(await (await fetch(web, { headers: BROWSER })).text()).toContain('Get incident updates by mail')
   await fetch(`${web}/api/email/subscribe`, {
     method: 'POST',
     headers: { ...BROWSER, 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -67,7 +67,7 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
   })
   const confirmation = await inbox.waitFor(({ to }) => to === 'ada@example.com', AbortSignal.timeout(10_000))
   const [link = ''] = /http\S+\/api\/email\/confirm\S+/.exec(confirmation.text) ?? []
-  expect(await (await fetch(link, { headers: BROWSER })).text()).toContain('You will hear of incidents')
+  expect(await (await fetch(link, { headers: BROWSER })).text()).toContain('You are subscribed to incidents')
 
   isUp = false
   const broken = clock.now()

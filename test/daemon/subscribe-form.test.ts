@@ -115,7 +115,7 @@ test('the status page offers notices of incidents beside the course, in words of
   onTestFinished(() => history.close())
   const { page, submit, recipients, texts } = open({ history })
   const status = await page('/')
-  expect(status).toContain('<summary>Get incidents by mail</summary>')
+  expect(status).toContain('<summary>Get incident updates by mail</summary>')
   expect(status).toContain('<input type="hidden" name="course" value="status">')
   expect(new Set(status.match(/ id="[^"]*"/g)).size).toBe(status.match(/ id="[^"]*"/g)?.length)
   expect(await page('/lessons/3')).not.toContain('value="status"')
@@ -129,7 +129,7 @@ test('the status page offers notices of incidents beside the course, in words of
   expect(await page(link, { 'User-Agent': 'Slackbot-LinkExpanding 1.0' })).toContain(
     'subscribes it to incidents',
   )
-  expect(await page(link)).toContain('You will hear of incidents')
+  expect(await page(link)).toContain('You are subscribed to incidents')
 })
 
 test.each([

@@ -76,7 +76,7 @@ test.each<[where: string, Partial<PlatformOptions>]>([
     expect(await state()).toBe('unconfirmed')
     for (let n = 0; n < 2; n += 1) expect((await follow(BROWSER, 'POST')).status).toBe(200)
     expect(await state()).toBe('confirmed')
-    expect(await (await follow(BROWSER)).text()).toContain('You are in')
+    expect(await (await follow(BROWSER)).text()).toContain('You are subscribed')
   },
 )
 

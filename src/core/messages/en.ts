@@ -16,7 +16,7 @@ const listed = lists('and')
 const COUNTS = ['none', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
 const START = '<a href="/">To the start page</a>'
 const LATER = `Wait a little and try again. ${START}.`
-const STAYS_GOOD = 'The link stays good: open it again in a few minutes.'
+const STAYS_GOOD = 'The link stays valid: open it again in a few minutes.'
 
 /** Texts of an error page. `help` gives the next step and may hold our own links. */
 export interface ErrorTexts {
@@ -35,7 +35,7 @@ export const en = {
   language: 'en',
   course: {
     confirmedTitle: 'Confirmed',
-    confirmedHeading: 'You are in',
+    confirmedHeading: 'You are subscribed',
     // No page knows when the next dispatch is, so none promises a time.
     confirmedEvery: (ms: number) =>
       ms === DAY_MS
@@ -53,7 +53,7 @@ export const en = {
     unsubscribedTitle: 'Unsubscribed',
     unsubscribedHeading: 'You are unsubscribed',
     // A forged or broken link gets the same page, so it cannot promise more.
-    unsubscribed: 'If this link was complete, no further lessons will be mailed to you.',
+    unsubscribed: 'If the link was valid, you will get no more lessons.',
     undo: 'Undo: keep the lessons coming',
     unsubscribedEnd: 'You can close this page.',
     subscribeHeading: 'Get the lessons by mail',
@@ -72,7 +72,7 @@ export const en = {
     notMailed: 'No confirmation can be mailed at the moment. Please try again later.',
     notMailedEnd: 'You can close this page.',
     resubscribedTitle: 'Welcome back',
-    resubscribed: 'If this link was complete, the lessons continue where they stopped.',
+    resubscribed: 'If the link was valid, the lessons continue where they stopped.',
     lessons: 'Lessons',
     lesson: (number: number) => `Day ${number}`,
     lessonOf: (number: number, last: number) => `day ${number} of ${last}`,
@@ -83,19 +83,19 @@ export const en = {
   /** Mails about incidents. The first words replace those of a course. */
   notices: {
     words: {
-      confirmedHeading: 'You will hear of incidents',
+      confirmedHeading: 'You are subscribed to incidents',
       confirmed:
         'Your address is confirmed. You get a mail when something fails here, and when it works again.',
       confirmedEnd: 'Every mail has a link that ends them with one click.',
       confirm: 'One click confirms that this address is yours and subscribes it to incidents.',
       confirmElse: 'If you did not ask for this, close this page and nothing happens.',
-      unsubscribed: 'If this link was complete, no further mails about incidents will come.',
+      unsubscribed: 'If the link was valid, you will get no more mails about incidents.',
       undo: 'Undo: keep these mails coming',
-      subscribeHeading: 'Get incidents by mail',
+      subscribeHeading: 'Get incident updates by mail',
       subscribeNote:
         'A mail when something fails, when it works again, and when maintenance is planned. You first get a link that confirms your address; every mail has a link that ends them.',
       subscribed: 'If this address is not subscribed yet, a mail with a link to confirm it is on its way.',
-      resubscribed: 'If this link was complete, you get mails about incidents again.',
+      resubscribed: 'If the link was valid, you get mails about incidents again.',
     },
     openedTitle: (platform: string, what: string) => `${platform}: ${what} is not working`,
     opened: (what: string, means: string) => `${what} is not working at the moment. ${means}`,
@@ -106,7 +106,7 @@ export const en = {
       mail: 'Mails may come late.',
       store: 'Subscribing may fail, and mails may come late.',
     } as Readonly<Record<string, string>>,
-    meansOther: 'Whatever needs it may fail too.',
+    meansOther: 'Features that depend on it may fail too.',
     since: (from: string) => `Since ${from}.`,
     closedTitle: (platform: string, what: string) => `${platform}: ${what} works again`,
     closed: (what: string) => `${what} works again.`,
@@ -140,19 +140,19 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       locked: { heading: 'This is locked', help: `Your plan does not cover it. ${START}.` },
       not_found: {
         heading: 'There is nothing here',
-        help: `The address may be mistyped, or old. ${START}.`,
+        help: `The address may be mistyped or out of date. ${START}.`,
       },
       method_not_allowed: { heading: 'That is not possible here', help: `${START}.` },
       request_timeout: { heading: 'That took too long', help: LATER },
       conflict: { heading: 'That did not work', help: LATER },
-      payload_too_large: { heading: 'That is too much at once', help: `${START}.` },
+      payload_too_large: { heading: 'The request is too large', help: `${START}.` },
       uri_too_long: { heading: 'This address is too long', help: `It may be mistyped. ${START}.` },
       unsupported_media_type: { heading: 'That did not work', help: `${START}.` },
       rate_limited: { heading: 'A little slower, please', help: LATER },
-      headers_too_large: { heading: 'That is too much at once', help: `${START}.` },
+      headers_too_large: { heading: 'The request is too large', help: `${START}.` },
       internal: {
         heading: 'Something went wrong',
-        help: `It is our fault, and it is in our log under the number below. ${START}.`,
+        help: `This is our fault. It is logged under the number below. ${START}.`,
       },
       unavailable: { heading: 'Not available just now', help: LATER },
       store_not_persistent: { heading: 'Not available here', help: `${START}.` },
@@ -164,7 +164,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     } satisfies Record<ErrorCode, ErrorTexts> as Readonly<Record<ErrorCode, ErrorTexts>>,
     forPrograms: {
       heading: 'This address is for programs',
-      help: `<a href="/openapi.json">What it takes</a>. ${START}.`,
+      help: `See the <a href="/openapi.json">API description</a>. ${START}.`,
     } as ErrorTexts,
     noLesson: (links: string, lessons: number): ErrorTexts => ({
       heading: 'There is no such lesson',
@@ -212,7 +212,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     noHistory: 'No history is recorded yet',
     silentFor: (ms: number) => `Nothing has been recorded for ${duration(ms)}`,
     areFailing: (names: readonly string[]) => `${listed(names)} ${names.length === 1 ? 'is' : 'are'} failing`,
-    unknown: (names: readonly string[]) => `Nothing is known of ${listed(names)} now; the rest works`,
+    unknown: (names: readonly string[]) => `No current data for ${listed(names)}; everything else works`,
     areDegraded: (names: readonly string[]) =>
       `Everything works, with limits: ${listed(names)} ${names.length === 1 ? 'is' : 'are'} degraded`,
     works: 'Everything works',
@@ -282,7 +282,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
     endedAfter: (what: string, state: State, ms: number) => `${what} was ${state} for ${duration(ms)}`,
     goesOn: (what: string, state: State, since: string) => `${what} has been ${state} since ${since}`,
     beganEnded: (from: string, to: string) => `Began ${from}, ended ${to}.`,
-    beganGoesOn: (from: string) => `Began ${from}; it goes on.`,
+    beganGoesOn: (from: string) => `Began ${from}, still ongoing.`,
     feedTitle: (name: string) => `${name}: incidents`,
     hasBeen: (state: State, ms: number) => `has been ${state} for ${duration(ms)}`,
     was: (state: State, ms: number) => `was ${state} for ${duration(ms)}`,
