@@ -233,4 +233,10 @@ export const EQUIVALENT: readonly {
     reason:
       'A variable of this kind is secret, which decides before its kind does; the entry makes the table whole.',
   },
+  {
+    file: 'daemon/alerts.ts',
+    before: 'let following: Promise<boolean> = Promise.resolve(false)',
+    after: 'let following: Promise<boolean> = Promise.resolve(true)',
+    reason: 'It is only waited for; nothing reads the value that it begins with.',
+  },
 ]

@@ -100,7 +100,10 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
     ports: { web: 0 },
     dataFolder,
     schedule: false,
-    freeSpace: async () => ({ freeBytes, bytes: 10 * GB }),
+    freeSpace: async (folder: string) => {
+      if (folder !== dataFolder) throw new Error('another folder')
+      return { freeBytes, bytes: 10 * GB }
+    },
     clock,
     random: systemRandom,
     log: silentLog,
