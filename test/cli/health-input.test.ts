@@ -21,6 +21,7 @@ test.each([
     /web=ADDRESS, api=ADDRESS or agent=ADDRESS, or NAME=ADDRESS for another program/,
   ],
   [['--url', 'web=ftp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
+  [['--url', 'web=xhttp://127.0.0.1'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://'], /http:\/\/ or https:\/\/ address/],
   [['--url', 'web=http://user:canary@127.0.0.1'], /without a user name/],
   [['--url', 'web=http://127.0.0.1/?deep=1'], /without a user name, a query or a fragment/],

@@ -692,3 +692,12 @@ test('for any definition the check gives faults and never throws', () => {
     { numRuns: 500 },
   )
 })
+
+test('an address in a variable whose kind is no name has the fault of that kind alone', () => {
+  const faults = faultsOf({
+    preset: 'base',
+    groups: { shop: { unlocks: 'a', absent: 'b', variables: { SHOP_URL: { kind: 7 } } } },
+    services: { web: {}, shop: { address: 'SHOP_URL', format: 'status' } },
+  })
+  expect(faults.map(({ path }) => path)).toEqual(['groups.shop.variables.SHOP_URL.kind'])
+})

@@ -381,6 +381,8 @@ describe('a difference between readers', () => {
     ],
     ['X=a', ['a', 'b', 'c', 'a'], 'compose and systemd read the line differently.'],
     ['X=', ['', 'a', ''], 'compose reads the line differently.'],
+    ['X=a', [undefined, 'a', undefined], 'compose reads the line differently.'],
+    ['X=a', [undefined, '"a"', undefined], 'compose keeps the quotes.'],
   ])('on %j, read as %j, is told by what the reader does', (line, values, told) => {
     expect(see(line, ...values)).toContain(`X depends on the reader: ${told}`)
   })
