@@ -239,4 +239,16 @@ export const EQUIVALENT: readonly {
     after: 'let following: Promise<boolean> = Promise.resolve(true)',
     reason: 'It is only waited for; nothing reads the value that it begins with.',
   },
+  {
+    file: 'platform/check/mails.ts',
+    before: 'low: 0,',
+    after: '',
+    reason: 'No duration is negative, so the same ones pass.',
+  },
+  {
+    file: 'platform/check/mails.ts',
+    before: 'low: 0,',
+    after: 'low: (-1),',
+    reason: 'No duration is negative, so the same ones pass.',
+  },
 ]
