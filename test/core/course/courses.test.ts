@@ -267,6 +267,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
         return value
       })
     }
+    await it.course.enrol({ spelling: 'cy@example.com', identity: 'cy@example.com' })
     expect(await said()).toMatch(/^\d+:1$/)
     await it.course.enrol({ ...ADA, course: 'pottery' })
     expect(await said()).toMatch(/^\d+:14$/)

@@ -226,7 +226,7 @@ test('turns the provider’s retry date into a delay by the provider’s own clo
   for (const past of ['Sat, 21 Nov 2026 03:59:00 GMT', 'soon'])
     expect(await sent(past)).not.toHaveProperty('retryAfterMs')
   // Two of them are none: which one counts is not known. Joined, these would be a date.
-  const headers = { Date: 'Sat, 21 Nov 2026 04:00:00 GMT', 'Retry-After': ['1', '2030'] }
+  const headers = { Date: 'Sat, 21 Nov 2026 04:00:00 GMT', 'Retry-After': ['Jan 1', '2030'] }
   expect(await (await provider(status(429, headers))).mailer.send(WELCOME)).not.toHaveProperty('retryAfterMs')
 })
 

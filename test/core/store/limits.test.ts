@@ -10,8 +10,9 @@ import { PlatformError } from '../../../src/core/errors.ts'
 import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
-import { openMaintenance } from '../../../src/core/store/open.ts'
-import { guarded } from '../../../src/core/store/postgres/connection.ts'
+import { TABLES } from '../../../src/core/store/copy.ts'
+import { copyStore, openMaintenance } from '../../../src/core/store/open.ts'
+import { createPool, guarded, type Pool, transaction } from '../../../src/core/store/postgres/connection.ts'
 import { MIGRATIONS } from '../../../src/core/store/postgres/migrations.ts'
 import { failed, moveIntoPlace } from '../../../src/core/store/sqlite/backup.ts'
 import { connect, guard } from '../../../src/core/store/sqlite/connection.ts'
@@ -152,6 +153,86 @@ test('an empty database verifies, and reports its size once it has tables', asyn
   await maintenance.migrate()
   const { bytes } = await maintenance.status()
   expect(bytes).toBeGreaterThan(100_000)
+})
+
+test('a store in which nothing was done yet is copied: no row of any table, and no mark of its own', async () => {
+  const from = { kind: 'sqlite', file: path.join(await emptyFolder(), 'new.sqlite') } as const
+  const store = await openTestStore(from)
+  await store.ping()
+  await store.close()
+  const to = { kind: 'postgres', url: secret(await (await postgresServer()).createDatabase()) } as const
+  expect(await copyStore(from, to)).toEqual({ counts: Object.fromEntries(TABLES.map((name) => [name, 0])) })
+})
+
+/** Connections to a database, and every statement that a transaction sends over them. */
+async function pooled(size = 1) {
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  const pool = createPool({ url: secret(url), size, onIdleFault: () => {} })
+  onTestFinished(() => pool.end())
+  const sent: string[] = []
+  const watched: Pool = {
+    ...pool,
+    connect: async () => {
+      const connection = await pool.connect()
+      return {
+        query: (limitMs, text, values) => {
+          sent.push(text.split(/[; ]/)[0] ?? '')
+          return connection.query(limitMs, text, values)
+        },
+        release: () => connection.release(),
+        get broken() {
+          return connection.broken
+        },
+      }
+    },
+  }
+  return { pool, watched, sent, query: (sql: string) => server.query(url, sql), url, server }
+}
+
+test('a transaction that fails is rolled back, unless its connection is gone', async () => {
+  const { watched, sent, query } = await pooled()
+  await expect(transaction(watched, (on) => on.query('SELECT 1 / 0'))).rejects.toMatchObject({
+    code: '22012',
+  })
+  expect(sent.splice(0)).toEqual(['BEGIN', 'SELECT', 'ROLLBACK'])
+  const cut = transaction(watched, async (on) => {
+    const { rows } = await on.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    await query(`SELECT pg_terminate_backend(${rows[0]?.pid}, 5000)`)
+    await on.query('SELECT 1')
+  })
+  await expect(cut).rejects.toThrow()
+  expect(sent.splice(0)).toEqual(['BEGIN', 'SELECT', 'SELECT'])
+  expect(await transaction(watched, async (on) => (await on.query('SELECT 1')).rowCount)).toBe(1)
+  expect(sent).toEqual(['BEGIN', 'SELECT', 'COMMIT'])
+})
+
+test('connections to a server that can only be read are left once, however many writes meet it, also while they are closed', async () => {
+  const { pool, query, url, server } = await pooled(4)
+  const name = new URL(url).pathname.slice(1)
+  await query('CREATE TABLE written (n integer)')
+  await query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  const writes = () =>
+    Promise.allSettled([1, 2, 3, 4].map((n) => pool.query('INSERT INTO written VALUES ($1)', [n])))
+  for (const one of await writes())
+    expect(one).toMatchObject({ status: 'rejected', reason: { code: '25006' } })
+  await server.query(
+    url.replace(name, 'postgres'),
+    `ALTER DATABASE ${name} RESET default_transaction_read_only`,
+  )
+  expect((await writes()).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'))
+  await server.query(
+    url.replace(name, 'postgres'),
+    `ALTER DATABASE ${name} SET default_transaction_read_only = on`,
+  )
+  const last = createPool({ url: secret(url), size: 1, onIdleFault: () => {} })
+  const connection = await last.connect()
+  const closed = last.end()
+  await expect(connection.query(5000, 'INSERT INTO written VALUES (5)')).rejects.toMatchObject({
+    code: '25006',
+  })
+  connection.release()
+  await closed
 })
 
 test('of more than a hundred faults on PostgreSQL the rest are counted, on every page of rows, and the store is not verified', async () => {
