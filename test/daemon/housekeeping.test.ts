@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import type { Store } from '../../src/core/store/store.ts'
+import type { OpenedPlatform } from '../../src/daemon/embedding.ts'
+import { forgetOld } from '../../src/daemon/housekeeping.ts'
+
+const NOW = Date.UTC(2026, 10, 22)
+const DAY = 24 * 60 * 60 * 1000
+
+/** A platform and a store that note what they are asked to forget; the part named here fails. */
+async function forgotten(failing?: string) {
+  const asked: Record<string, unknown> = {}
+  const note =
+    (name: string) =>
+    async (...input: unknown[]): Promise<void> => {
+      if (name === failing) throw new Error(`${name} fails`)
+      asked[name] = input[0] ?? 'all that is old'
+    }
+  // No other part of the two is used.
+  const platform = {
+    ingest: { prune: note('ingest') },
+    course: async () => ({ prunePlans: note('plans') }),
+  } as unknown as OpenedPlatform
+  const store = {
+    paymentEvents: { prune: note('payment events') },
+    sending: { prune: note('counted minutes') },
+    feedback: { prune: note('feedback') },
+    incidents: { prune: note('incidents') },
+    notices: { prune: note('notices') },
+    course: { pruneUnconfirmed: note('unconfirmed') },
+  } as unknown as Store
+  const over = await forgetOld(platform, store, () => NOW).then(
+    () => 'done',
+    (error: Error) => error.message,
+  )
+  return { asked, over }
+}
+
+const ago = (days: number) => NOW - days * DAY
+
+test('each part forgets what is older than it is kept, counted from now', async () => {
+  expect(await forgotten()).toEqual({
+    over: 'done',
+    asked: {
+      ingest: 'all that is old',
+      plans: 'all that is old',
+      'payment events': ago(90),
+      'counted minutes': ago(2),
+      feedback: ago(90),
+      incidents: { before: ago(90), keep: 1000 },
+      notices: ago(90),
+      unconfirmed: ago(30),
+    },
+  })
+})
+
+test('a part that fails ends the hour as failed, so that it is run again', async () => {
+  expect((await forgotten('unconfirmed')).over).toBe('unconfirmed fails')
+  expect((await forgotten('ingest')).over).toBe('ingest fails')
+})
