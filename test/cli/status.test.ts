@@ -7,6 +7,7 @@ import { openStore } from '../../src/core/store/open.ts'
 import { testContext } from '../support/context.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { healthBody, serve } from '../support/servers.ts'
 
 async function daemon({ schedule = true } = {}) {
   const cwd = await emptyFolder()
@@ -54,6 +55,53 @@ test('status shows services, store, schedule, backlog and problems at once, and 
     version: 1,
     daemon: { running: false, stoppedAt: expect.any(String) },
     services: [{ service: 'web', state: 'stopped' }, {}, {}],
+  })
+})
+
+test('a service that runs and does not answer, or answers that it fails, is told with its reason and fails the command', async () => {
+  const it = await daemon({ schedule: false })
+  const answering = (state: string) =>
+    serve((_, response) =>
+      response.end(
+        healthBody({
+          service: state === 'ok' ? 'agent' : 'api',
+          state,
+          probes: {
+            store: { state, checked: true, reason: 'no answer in time' },
+            mail: { state: 'skipped', checked: false, reason: 'not configured' },
+          },
+        }),
+      ),
+    )
+  const record = readRecord(it.folder)
+  if (record === undefined) throw new Error('a daemon leaves its record')
+  const told = async (urls: Record<string, string>) => {
+    writeRecord(it.folder, { ...record, urls })
+    const { code, stdout } = await it.run(['status', '--data', 'data', '--format', 'json'])
+    return { code, services: (JSON.parse(stdout) as { services: unknown }).services }
+  }
+  const [failing, degraded, ok] = [
+    await answering('failing'),
+    await answering('degraded'),
+    await answering('ok'),
+  ]
+  const away = 'http://127.0.0.1:1'
+  expect((await told({ web: away })).services).toEqual([
+    { service: 'web', url: away, state: 'unreached', reason: expect.stringContaining('refused') },
+  ])
+  expect((await told({ web: away })).code).toBe(1)
+  const reason = 'store: no answer in time'
+  expect(await told({ api: failing })).toEqual({
+    code: 1,
+    services: [{ service: 'api', url: failing, state: 'failing', reason }],
+  })
+  expect(await told({ api: degraded })).toEqual({
+    code: 0,
+    services: [{ service: 'api', url: degraded, state: 'degraded', reason }],
+  })
+  expect(await told({ agent: ok })).toEqual({
+    code: 0,
+    services: [{ service: 'agent', url: ok, state: 'ok' }],
   })
 })
 
