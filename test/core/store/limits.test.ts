@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
 import type { Claim } from '../../../src/core/course/store.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
@@ -120,6 +120,42 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(new Set(kinds).size).toBe(kinds.length)
     expect(kinds).toHaveLength(3)
   })
+})
+
+test('the status of a file says its schema and size, and when it was last backed up, if it was', async () => {
+  const file = path.join(await emptyFolder(), 'store.sqlite')
+  const store = await openTestStore({ kind: 'sqlite', file })
+  const status = await store.status()
+  expect(status).toMatchObject({ kind: 'sqlite', version: status.latest, backupAt: undefined })
+  expect(status.bytes).toBeGreaterThan(0)
+  const maintenance = await openMaintenance({ kind: 'sqlite', file })
+  onTestFinished(() => maintenance.close())
+  await maintenance.backup(path.join(path.dirname(file), 'backup.sqlite'), NOW + 1)
+  expect(await store.status()).toMatchObject({ backupAt: NOW + 1 })
+  const memory = await openTestStore(undefined)
+  expect(await memory.status()).toMatchObject({ kind: 'memory', bytes: undefined, backupAt: undefined })
+})
+
+test.each([
+  ['2.99.99', false],
+  ['3.50.9', false],
+  ['3.51.2', false],
+  ['3.51.3', true],
+  ['3.51.10', true],
+  ['3.52.0', true],
+  ['4.0.0', true],
+])('SQLite %s may open a store: %s', (version, may) => {
+  const prepare = Database.prototype.prepare
+  const spy = vi.spyOn(Database.prototype, 'prepare').mockImplementation(function (
+    this: Database.Database,
+    sql,
+  ) {
+    return prepare.call(this, sql === 'SELECT sqlite_version()' ? `SELECT '${version}'` : sql)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const open = () => connect({ file: ':memory:' }).close()
+  if (may) open()
+  else expect(open).toThrow(`SQLite ${version} can corrupt its file; platformctl needs 3.51.3 or newer.`)
 })
 
 test('a slot up to 60 seconds ahead is one of this start of the machine, and one further ahead is of an earlier', async () => {

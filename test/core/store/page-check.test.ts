@@ -1,7 +1,7 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPageCheck } from '../../../src/core/store/sqlite/page-check.ts'
 import { emptyFolder } from '../../support/folder.ts'
 
@@ -43,3 +43,30 @@ test('skips the page check of a locked file without waiting', async () => {
   open.exec('COMMIT')
   expect(await pages.check()).toBe(true)
 })
+
+test.each([
+  [1, 5000],
+  [50, 5000],
+  [60, 6000],
+])(
+  'after a read that took %i ms the pages are read again %i ms later, and not before',
+  async (tookMs, pauseMs) => {
+    const { file, open } = await database()
+    open.close()
+    let now = 0
+    // Each look at the clock finds that as much time has passed as a read takes.
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += tookMs
+      return now
+    })
+    onTestFinished(() => spy.mockRestore())
+    const pages = createPageCheck(file)
+    expect(await pages.check()).toBe(true)
+    const nextAt = now + pauseMs
+    damage(file)
+    now = nextAt - 1 - tookMs
+    expect(await pages.check()).toBe(true)
+    now = nextAt - tookMs
+    expect(await pages.check()).toBe(false)
+  },
+)
