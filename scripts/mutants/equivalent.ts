@@ -188,7 +188,7 @@ export const EQUIVALENT: readonly {
   {
     file: 'network/connect.ts',
     before: "lookup(host, { all: true, order: 'verbatim' }, (error, addresses) =>",
-    after: 'lookup(host, { all: true, }, (error, addresses) =>',
+    after: 'lookup(host, { all: true,  }, (error, addresses) =>',
     reason: 'It is the default of Node, and differs only where an option of the process says so.',
   },
   {
@@ -250,5 +250,12 @@ export const EQUIVALENT: readonly {
     before: 'low: 0,',
     after: 'low: (-1),',
     reason: 'No duration is negative, so the same ones pass.',
+  },
+  {
+    file: 'cli/beat/wrapped.ts',
+    before:
+      'resolve({ exitCode: code ?? 128 + (signal === null ? 0 : constants.signals[signal]), interrupted }),',
+    after: 'resolve({ exitCode: code ?? 128 + ((false) ? 0 : constants.signals[signal]), interrupted }),',
+    reason: 'Node gives an exit code or a signal: without a code there is always a signal. Types refuse it.',
   },
 ]
