@@ -145,3 +145,12 @@ test('every row describes the failure and gives a reason of its own', () => {
   }
   expect(new Set(SMTP_OUTCOMES.map(({ outcome }) => outcome.reason)).size).toBe(SMTP_OUTCOMES.length)
 })
+
+test.each<[fault: Partial<SmtpFault>, at499: string, at500: string]>([
+  [{ enhanced: '5.3.4' }, 'message', 'permanent'],
+  [{ enhanced: '5.7.1' }, 'message', 'sender'],
+  [{ command: 'mail' }, 'message', 'sender'],
+  [{}, 'message', 'permanent'],
+])('of %j a reply of 499 is %s, and one of 500 is %s', (fault, at499, at500) => {
+  expect([499, 500].map((code) => short(smtp({ ...fault, code })))).toEqual([at499, at500])
+})

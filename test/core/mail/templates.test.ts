@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileTemplate } from '../../../src/core/mail/compile/compile.ts'
+import { compileFolders } from '../../../src/core/mail/compile/folder.ts'
 import { composeMessage } from '../../../src/core/mail/compose.ts'
 import { joinPieces } from '../../../src/core/mail/encoding.ts'
 import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
@@ -9,6 +10,7 @@ import { renderMail } from '../../../src/core/mail/render.ts'
 import type { Message } from '../../../src/core/mail/transport.ts'
 import { jsonPiecesOf } from '../../../src/core/mail/transports/api-body.ts'
 import { ROUTES } from '../../../src/core/routes.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
 import { compiledMails, TEMPLATES } from '../../support/learning.ts'
 
 const jsonBodyOf = (message: Message) => joinPieces(jsonPiecesOf(message))
@@ -299,3 +301,14 @@ test.each(['subscription-confirmation', 'magic-link'] as const)(
     expect(shown).toContain(`copy this address into your browser: ${Object.values(slots)[0]}`)
   },
 )
+
+test('a fault of ours while a mail is compiled is not blamed on its template', async () => {
+  const fault = new RangeError('no slots')
+  const definition = {
+    name: 'welcome',
+    get slots(): never {
+      throw fault
+    },
+  }
+  await expect(compileFolders({ ...learning.mails, definitions: [definition] })).rejects.toBe(fault)
+})
