@@ -111,20 +111,27 @@ const at =
   (said) =>
     said === word ? reply : undefined
 
-test.each<[how: string, answer: Rude, command: string | undefined, user?: string]>([
+test.each<
+  [
+    how: string,
+    answer: Rude,
+    command: string | undefined,
+    more?: { user?: string; silenceMs?: number; finalReplyMs?: number },
+  ]
+>([
   ['takes the message', () => undefined, undefined],
-  ['says nothing at first', at('CONNECT', null), 'connect'],
+  ['says nothing at first', at('CONNECT', null), 'connect', { silenceMs: 100 }],
   ['does not want us', at('CONNECT', '554 5.7.1 no'), 'connect'],
-  ['takes no credentials', () => undefined, 'auth', 'ada'],
+  ['takes no credentials', () => undefined, 'auth', { user: 'ada' }],
   [
     'refuses the credentials',
     (word) => ({ EHLO: '250-rude\r\n250 AUTH PLAIN', AUTH: '535 5.7.8 no' })[word],
     'auth',
-    'ada',
+    { user: 'ada' },
   ],
-  ['says nothing to the sender', at('MAIL', null), 'data'],
+  ['says nothing to the sender', at('MAIL', null), 'data', { silenceMs: 500 }],
   ['refuses the recipient', at('RCPT', '550 5.1.1 no'), 'rcpt'],
-  ['says nothing at the end', at('END', null), 'data'],
+  ['says nothing at the end', at('END', null), 'data', { finalReplyMs: 100 }],
   [
     'breaks the connection at the end',
     (word, socket) => {
@@ -135,10 +142,10 @@ test.each<[how: string, answer: Rude, command: string | undefined, user?: string
   ],
 ])(
   'after a server that %s, nothing of it listens to the signal any more',
-  async (_, answer, command, user) => {
+  async (_, answer, command, { user, silenceMs = 10_000, finalReplyMs = 10_000 } = {}) => {
     const { port } = await rudeSmtp(answer)
     const auth = user === undefined ? undefined : { user, pass: 'x' }
-    const pool = smtpPool({ host: '127.0.0.1', port, auth, silenceMs: 100, finalReplyMs: 100 }, 1)
+    const pool = smtpPool({ host: '127.0.0.1', port, auth, silenceMs, finalReplyMs }, 1)
     onTestFinished(() => pool.close())
     const { signal } = new AbortController()
     const bytes = Buffer.from('Subject: x\r\n\r\nx\r\n')
@@ -151,7 +158,10 @@ test.each<[how: string, answer: Rude, command: string | undefined, user?: string
 
 test('a message whose turn never came, because the one before was not recorded, does not listen to the signal', async () => {
   const { port, lines } = await rudeSmtp()
-  const pool = smtpPool({ host: '127.0.0.1', port, auth: undefined, silenceMs: 1000, finalReplyMs: 1000 }, 1)
+  const pool = smtpPool(
+    { host: '127.0.0.1', port, auth: undefined, silenceMs: 10_000, finalReplyMs: 10_000 },
+    1,
+  )
   onTestFinished(() => pool.close())
   const { signal } = new AbortController()
   const bytes = Buffer.from('Subject: x\r\n\r\nx\r\n')
