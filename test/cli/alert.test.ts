@@ -107,7 +107,7 @@ test('ack records once who is looking at an incident', async () => {
   expect((await alert(['list', '--data', data])).stdout).toContain('open, acknowledged by ada')
   expect(await alert(['ack', 'abc', '--data', data])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('alert list shows them'),
+    stderr: expect.stringContaining('run platformctl alert list to see them'),
   })
 })
 

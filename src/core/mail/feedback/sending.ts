@@ -32,7 +32,7 @@ export interface Pause {
   readonly reason: string
 }
 
-/** Sending state shared by all dispatchers of one store: counts, the circuit breaker and the pace. */
+/** Sending state shared by all dispatchers of one store: counts, the breaker and the pace. */
 export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
   /** The current pause. Starts one if the counts of the last day call for it (CONTRACT §12). */
