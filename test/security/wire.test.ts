@@ -1,19 +1,24 @@
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RunningDaemon } from '../../src/daemon/start.ts'
 import { startLearningDaemon } from '../support/daemon.ts'
 
 let daemon: RunningDaemon
+let dataFolder: string
 let port: number
 
 beforeAll(async () => {
-  daemon = await startLearningDaemon({
-    env: { STORE_URL: 'sqlite::memory:', RATE_LIMIT_PER_MINUTE: '100000' },
-    dataFolder: '/nonexistent',
-  })
+  dataFolder = await mkdtemp(path.join(tmpdir(), 'platformctl-wire-'))
+  daemon = await startLearningDaemon({ env: { RATE_LIMIT_PER_MINUTE: '100000' }, dataFolder })
   port = Number(new URL(daemon.urls.web ?? '').port)
 })
-afterAll(() => daemon.close())
+afterAll(async () => {
+  await daemon.close()
+  await rm(dataFolder, { recursive: true, force: true })
+})
 
 /** Everything that comes back for these bytes until the other side closes. */
 function exchange(bytes: string): Promise<string> {

@@ -196,8 +196,10 @@ export function parseStoreAddress(
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly url: string }
   | undefined {
-  const file = /^(?:sqlite|file):(?:\/\/(?=\/))?(.+)$/i.exec(value)?.[1]
-  if (file !== undefined) return file.startsWith('//') ? undefined : { kind: 'sqlite', file }
+  const file = /^(?:sqlite|file):(?:\/\/(?=\/))?\s*(\S.*)$/i.exec(value)?.[1]
+  // SQLite takes `:memory:` for a store that ends with the process.
+  if (file !== undefined)
+    return file.startsWith('//') || file === ':memory:' ? undefined : { kind: 'sqlite', file }
   return postgresServers(value) ? { kind: 'postgres', url: value } : undefined
 }
 

@@ -143,6 +143,11 @@ test.each([
   ['FILE:a', { kind: 'sqlite', file: 'a' }],
   ['sqlite://a/b', undefined],
   ['sqlite:', undefined],
+  ['sqlite: /a/b', { kind: 'sqlite', file: '/a/b' }],
+  ['sqlite: ', undefined],
+  // SQLite keeps it in memory, where it ends with the process.
+  ['sqlite::memory:', undefined],
+  ['file: :memory:', undefined],
   ['a.sqlite', undefined],
   ['mysql://a/b', undefined],
 ])('the store %j is %j', (text, address) => {
