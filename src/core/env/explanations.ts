@@ -1,7 +1,7 @@
 /** Explanations of the warnings: every id that a validator or the reader gives. The rules explain themselves. */
 export const WARNINGS: Readonly<Record<string, string>> = {
   'malformed-value':
-    'The value does not have the form that the variable needs, so it behaves as if it were not set. Set it as the finding says.',
+    'The value does not have the form that the variable needs, so it counts as not set, unless the finding says otherwise. Set it as the finding says.',
   'placeholder-value':
     'The value looks like one that was left behind from an example (changeme, xxx, <your-key>). Set the real one, or remove the line.',
   'wrong-prefix':

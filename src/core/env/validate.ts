@@ -6,7 +6,7 @@ import { evaluateGroups, rawValue } from './read-settings.ts'
 import { secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
 import { nearestName } from './similar.ts'
-import { looksSecret, valueWarnings } from './warnings.ts'
+import { keptClosed, looksSecret, valueWarnings } from './warnings.ts'
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
 export interface Report {
@@ -131,14 +131,14 @@ export function validate(
 
   const groups = contract.groups
     .filter((group) => relevant.some((variable) => variable.group === group.name))
-    .map(({ name, unlocks, absent }) => ({
-      name,
-      state: states.get(name) ?? 'absent',
-      present: relevant
+    .map(({ name, unlocks, absent }) => {
+      const state = states.get(name) ?? 'absent'
+      const present = relevant
         .filter((variable) => variable.group === name && rawValue(env, variable.name) !== undefined)
-        .map((variable) => variable.name),
-      meaning: states.get(name) === 'configured' ? unlocks : absent,
-    }))
+        .map((variable) => variable.name)
+      const [closed] = present.flatMap((one) => (usable.has(one) ? [] : (keptClosed(one) ?? [])))
+      return { name, state, present, meaning: state === 'configured' ? unlocks : (closed ?? absent) }
+    })
   for (const group of groups.filter(({ state }) => state === 'absent')) {
     const missing = relevant
       .filter(({ name, group: of }) => of === group.name && rawValue(env, name) === undefined)

@@ -45,6 +45,18 @@ export function looksSecret(value: string): boolean {
   )
 }
 
+/** Variables that would open something if a malformed value behaved as absent, and what it does instead. */
+const KEPT_CLOSED: ReadonlyMap<string, string> = new Map([
+  ['HEALTH_DEEP_TOKEN', 'deep checks are refused to everybody'],
+  ['STORE_URL', 'no other store is opened in its place'],
+  ['JOB_STORE_URL', 'no other store is opened in its place'],
+])
+
+/** What a malformed value does instead of behaving as absent; undefined where it behaves so. */
+export function keptClosed(name: string): string | undefined {
+  return KEPT_CLOSED.get(name)
+}
+
 interface Valued {
   readonly variable: Variable
   readonly value: string
@@ -69,36 +81,34 @@ function warningsOf(input: Valued): Warning[] {
   const { variable, value, environment, wellFormed } = input
   const { name } = variable
   const expected = wellFormed ? undefined : malformed(variable, value)
+  const closed = keptClosed(name)
+  const effect = closed === undefined ? ' and behaves as absent' : `, so ${closed}`
   if (PLACEHOLDER.test(value)) {
     return [
       {
         id: 'placeholder-value',
-        cause: `${name} holds a placeholder${expected === undefined ? '' : ', which is malformed and behaves as absent'}.`,
+        cause: `${name} holds a placeholder${expected === undefined ? '' : `, which is malformed${effect}`}.`,
         fix: 'Set the real value, or remove the line.',
       },
     ]
   }
-  if (expected !== undefined) {
+  const exposed: Warning[] =
+    name.startsWith('NEXT_PUBLIC_') && looksSecret(value)
+      ? [
+          {
+            id: 'public-secret',
+            cause: `${name} holds a secret key, and every browser can read it.`,
+            fix: 'Revoke that key at the provider and set the publishable one here.',
+          },
+        ]
+      : []
+  if (expected !== undefined)
     return [
-      {
-        id: 'malformed-value',
-        // If it behaved as absent, it would open what it is meant to close.
-        cause:
-          name === 'HEALTH_DEEP_TOKEN'
-            ? `${name} is malformed, so deep checks are refused to everybody.`
-            : `${name} is malformed and behaves as absent.`,
-        fix: `Set it to ${expected}.`,
-      },
+      { id: 'malformed-value', cause: `${name} is malformed${effect}.`, fix: `Set it to ${expected}.` },
+      ...exposed,
     ]
-  }
-  const warnings: Warning[] = exposureWarnings({ variable, value, environment })
-  if (name.startsWith('NEXT_PUBLIC_') && looksSecret(value)) {
-    warnings.push({
-      id: 'public-secret',
-      cause: `${name} holds a secret key, and every browser can read it.`,
-      fix: 'Revoke that key at the provider and set the publishable one here.',
-    })
-  } else if (variable.prefixes) {
+  const warnings: Warning[] = [...exposureWarnings({ variable, value, environment }), ...exposed]
+  if (exposed.length === 0 && variable.prefixes) {
     warnings.push(...prefixWarnings(name, value, variable.prefixes, environment))
   }
   if (variable.chosen && (value.length < SHORTEST_SECRET || new Set(value).size < 6)) {

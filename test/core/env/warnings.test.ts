@@ -155,10 +155,32 @@ test('a placeholder says when it is malformed too, and so behaves as absent', ()
   expect(cause({ MODEL_A_API_KEY: 'changeme' })).not.toMatch(/absent/)
 })
 
+test.each([
+  ['HEALTH_DEEP_TOKEN', 'xxx', 'placeholder-value', /refused to everybody/, 'health'],
+  ['HEALTH_DEEP_TOKEN', 'abc', 'malformed-value', /refused to everybody/, 'health'],
+  ['STORE_URL', 'changeme', 'placeholder-value', /no other store is opened/, 'store'],
+  ['STORE_URL', 'nonsense', 'malformed-value', /no other store is opened/, 'store'],
+  ['JOB_STORE_URL', 'nonsense', 'malformed-value', /no other store is opened/, 'store'],
+])('%s=%s says what stays closed, and so does its group', (name, value, id, closed, group) => {
+  const { findings, groups } = validateAll({ [name]: value })
+  expect(findings.find((finding) => finding.id === id)?.cause).toMatch(closed)
+  expect(groups.find((one) => one.name === group)).toMatchObject({
+    state: 'absent',
+    meaning: expect.stringMatching(closed),
+  })
+})
+
 const token = (claims: object) =>
   ['{"alg":"HS256"}', JSON.stringify(claims), 'signature']
     .map((part) => Buffer.from(part).toString('base64url'))
     .join('.')
+
+test('warns of a secret under a public name, even where it is no value of that variable', () => {
+  expect(warned({ NEXT_PUBLIC_SITE_URL: 'sk_live_51Kx8q2Vd' })).toEqual([
+    'malformed-value NEXT_PUBLIC_SITE_URL',
+    'public-secret NEXT_PUBLIC_SITE_URL',
+  ])
+})
 
 test('warns of a secret under a public name, even outside the contract or as a copy', () => {
   const datastore = { NEXT_PUBLIC_DATASTORE_URL: 'https://data.example.com' }
