@@ -126,6 +126,7 @@ test.each([
   ['the default', '', undefined, 100],
   ['the query', '?limit=10000', undefined, 10_000],
   ['the body', '', '{"limit":7}', 7],
+  ['a body with a byte order mark', '', '\uFEFF{"limit":7}', 7],
 ])('a dispatch takes its limit from %s', async (_, query, text, limit) => {
   const it = await platform()
   const response = await it.dispatch(query, text === undefined ? {} : { body: text })

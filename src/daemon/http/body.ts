@@ -52,7 +52,7 @@ export async function readJson<Schema extends z.ZodType>(
   const type = asked.request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
-  return parseJson((await readText(asked, limitBytes)).replace(/^\uFEFF/, ''), schema)
+  return parseJson(await readText(asked, limitBytes), schema)
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
@@ -77,7 +77,7 @@ export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema
     throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     throw new PlatformError('bad_request', 'The body is not JSON.', {
       issues: [{ path: '', message: 'not JSON' }],
