@@ -235,7 +235,7 @@ async function closeAll(ends: readonly (() => Promise<unknown>)[]): Promise<void
 function checked(identify: Identify): Identify {
   return async (request) => {
     const identity = await identify(request)
-    return identity && parseIdentity(identity)
+    return identity === undefined ? undefined : parseIdentity(identity)
   }
 }
 

@@ -207,6 +207,26 @@ test('without mail the answer is 200 and says why nothing was sent', async () =>
   await platform.close()
 })
 
+test('an embedding program may say null for nobody and for no record, as database clients do', async () => {
+  const nothing = async () => null as unknown as undefined
+  const it = await accountPlatform({
+    identify: async (request) =>
+      request.headers.get('x-user') === 'ada'
+        ? { kind: 'person', subject: 'ada', email: 'ada@example.com' }
+        : request.headers.get('x-user') === 'backend'
+          ? { kind: 'service' }
+          : nothing(),
+    directory: { findInvite: nothing, findLoginRequest: nothing, findPassedExam: nothing },
+  })
+  const statusOf = async (body: unknown, user: string) =>
+    (await it.post('/api/email', body, undefined, { 'X-User': user })).status
+  const invite = mailFor('organisation-invite', { inviteId: 'mine' })
+  expect(await statusOf(invite, 'eve')).toBe(401)
+  expect(await statusOf(invite, 'ada')).toBe(404)
+  expect(await statusOf(mailFor('exam-passed', { examAttemptId: 'mine' }), 'ada')).toBe(404)
+  expect(await statusOf(mailFor('magic-link', { loginRequestId: 'mine' }), 'backend')).toBe(404)
+})
+
 test('an embedding program’s own directory and identity take the place of the store’s', async () => {
   const it = await accountPlatform({
     identify: async (request) =>

@@ -162,8 +162,10 @@ function identityOf(claims: Readonly<Record<string, unknown>>): Identity | undef
  * used.
  */
 export function parseIdentity(identity: Identity): Identity | undefined {
-  if (identity.kind === 'service') return { kind: 'service' }
-  const { subject, email } = identity
+  // A host without types may give null, or leave a field out.
+  const { kind, subject, email } = Object(identity) as Partial<Record<'kind' | 'subject' | 'email', unknown>>
+  if (kind === 'service') return { kind }
+  if (typeof subject !== 'string' || typeof email !== 'string') return undefined
   const address = parseAddress(email)
   if (!address.ok || subject === '' || subject.length > LONGEST_SUBJECT) return undefined
   return { kind: 'person', subject, email: address.mailbox.address }

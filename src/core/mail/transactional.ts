@@ -119,7 +119,8 @@ export function openTransactionalMail(options: TransactionalMailOptions): Transa
       if (error instanceof BadLinkError) return BAD_LINK
       throw error
     })
-    if (resolved === undefined) return { kind: 'not_found' }
+    // Without types, null is a usual answer for no record.
+    if (!resolved) return { kind: 'not_found' }
     if ('locked' in resolved) return { kind: 'locked', message: resolved.locked }
     return 'answer' in resolved ? resolved.answer : sendOnce(asked.template, resolved)
   }

@@ -27,7 +27,7 @@ export const learningMails: readonly MailDefinition[] = [
       inputs: ['inviteId'],
       async resolve({ inviteId: id = '' }, { asker, directory, absolute }) {
         const invite = await directory.findInvite({ id, admin: asker.subject })
-        if (invite === undefined) return undefined
+        if (!invite) return undefined
         if (invite.locked) return { locked: 'The plan of this organisation does not cover invites.' }
         const slots = { organisation: invite.organisation, inviteUrl: absolute(invite.url) }
         return { to: invite.address, slots, about: `invite.${id}` }
@@ -45,7 +45,7 @@ export const learningMails: readonly MailDefinition[] = [
       inputs: ['examAttemptId'],
       async resolve({ examAttemptId: id = '' }, { asker, directory, absolute }) {
         const passed = await directory.findPassedExam({ id, subject: asker.subject })
-        if (passed === undefined) return undefined
+        if (!passed) return undefined
         const slots = {
           exam: passed.exam,
           score: `${passed.scorePercent} %`,

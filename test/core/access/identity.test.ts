@@ -232,6 +232,9 @@ test('validates an identity given by the host like one from a token', () => {
   expect(parseIdentity({ kind: 'service' })).toEqual({ kind: 'service' })
   expect(parseIdentity({ ...ADA, email: 'ada' })).toBeUndefined()
   expect(parseIdentity({ ...ADA, subject: '' })).toBeUndefined()
+  // A host in JavaScript may leave a field out, or look the identity up where there is none.
+  for (const untyped of [null, { ...ADA, subject: undefined }, { ...ADA, email: 7 }, {}])
+    expect(parseIdentity(untyped as unknown as Identity), JSON.stringify(untyped)).toBeUndefined()
 })
 
 test.each([
