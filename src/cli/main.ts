@@ -35,12 +35,13 @@ function ownWords(argv: readonly string[]): {
 /** The standard streams that were used: opening one loads sockets or files, which a command that is quiet there need not pay for. */
 const streams = new Set<NodeJS.WriteStream>()
 
-function opened(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
+function opened(name: 'stdout' | 'stderr', interrupt: AbortController): NodeJS.WriteStream {
   const stream = process[name]
   if (streams.has(stream)) return stream
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // A reader that went away (`| head`) is no fault of ours.
-    if (code === 'EPIPE') process.exit(0)
+    // A reader that went away (`| head`) is no fault of ours, nor a reason to report a check that failed as passed. A
+    // command without an end stops as it does on Ctrl-C.
+    if (code === 'EPIPE') return interrupt.abort(new Error('the reader of the output is gone'))
     if (name === 'stdout')
       process.stderr.write(
         `platformctl: cannot write the output (${code}): ${code === 'ENOSPC' ? 'free some space, or ' : ''}write it elsewhere.\n`,
@@ -87,17 +88,17 @@ export async function start(): Promise<void> {
       return process.stdin
     },
     get stdout() {
-      return opened('stdout')
+      return opened('stdout', interrupt)
     },
     get stderr() {
-      return opened('stderr')
+      return opened('stderr', interrupt)
     },
     colour: {
       get stdout() {
-        return wantsColour(argv, process.env, opened('stdout'))
+        return wantsColour(argv, process.env, opened('stdout', interrupt))
       },
       get stderr() {
-        return wantsColour(argv, process.env, opened('stderr'))
+        return wantsColour(argv, process.env, opened('stderr', interrupt))
       },
     },
     clock: systemClock,

@@ -1,7 +1,8 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { platformctl } from '../support/cli.ts'
+import { bin, platformctl } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 /** Makes the process fail from outside, with every value of the environment in the error's text. */
@@ -26,3 +27,27 @@ test.each([
   expect(stdout + stderr).not.toContain('canary')
   expect(await readdir(cwd)).toEqual(['a.env'])
 })
+
+test.each([
+  ['stdout', 0, ['preflight']],
+  ['stdout', 1, ['preflight', '--env-file', 'half.env']],
+  ['stdout', 1, ['preflight', '--env-file', 'half.env', '--format', 'json']],
+  ['stdout', 3, ['health', '--url', 'web=http://127.0.0.1:9']],
+  ['stderr', 2, ['preflight', '--env-file', 'none.env']],
+] as const)(
+  'a reader of %s that goes away, as `| head` does, leaves exit code %i: %j',
+  async (stream, code, args) => {
+    const cwd = await emptyFolder()
+    await writeFile(path.join(cwd, 'half.env'), 'MAILER_REPLY_TO=help@example.com\n')
+    const running = execa(process.execPath, ['--', bin, ...args], {
+      cwd,
+      env: {},
+      extendEnv: false,
+      reject: false,
+    })
+    running[stream].destroy()
+    const { exitCode, stdout, stderr } = await running
+    expect(exitCode).toBe(code)
+    expect(stdout + stderr).toBe('')
+  },
+)
