@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -179,6 +179,15 @@ test('the plan of a store that does not exist makes none', async () => {
     stderr: expect.stringMatching(/there is no store at/),
   })
   expect(await readdir(cwd)).toEqual([])
+})
+
+test('a store that this user may not look at is not called missing', async () => {
+  const { db, cwd } = await operator()
+  // Root may look at everything, but not through a link to itself.
+  await symlink('platform.sqlite', path.join(cwd, 'platform.sqlite'))
+  const { code, stderr } = await db('status', '--data', '.')
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/platform\.sqlite cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/)
 })
 
 test('a foreign file as store, a missing backup and one without an extension are wrong input, exit 2', async () => {
