@@ -3,7 +3,6 @@ import { type RecordedStore, readRecord, recordedStore } from '../core/daemon-re
 import { rawValue, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
-import { codeOf } from '../core/error-code.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
@@ -57,18 +56,13 @@ function assertSameStore(
 /** Opening would make an empty store, and an operator who mistyped a folder would read "nothing is due". */
 export async function assertExists(address: StoreAddress): Promise<void> {
   if (address.kind !== 'sqlite') return
-  const { accessSync } = await import('node:fs')
-  try {
-    accessSync(address.file)
-  } catch (error) {
-    const code = codeOf(error)
-    throw new CommandError(
-      EXIT.usage,
-      code === 'ENOENT' || code === 'ENOTDIR'
-        ? `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`
-        : `${address.file} cannot be opened (${code}): check who owns it, and run this as the daemon’s user.`,
-    )
-  }
+  const { existsSync } = await import('node:fs')
+  if (existsSync(address.file)) return
+  ;(await import('./denied.ts')).assertNotDenied(address.file)
+  throw new CommandError(
+    EXIT.usage,
+    `there is no store at ${address.file}: name the daemon’s data folder with --data, or set STORE_URL.`,
+  )
 }
 
 /** Turns a store that cannot be opened into a CommandError: exit code 3 if a server was not reached, otherwise 2. */

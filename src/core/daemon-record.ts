@@ -28,7 +28,10 @@ export interface RecordedStore {
   readonly location: string
 }
 
-const NAME = 'daemon.json'
+/** Where the daemon of a data folder describes itself. */
+export function recordFile(folder: string): string {
+  return path.join(folder, 'daemon.json')
+}
 
 /** A store as it may be shown and compared. */
 export function recordedStore(address: StoreAddress): RecordedStore {
@@ -38,7 +41,7 @@ export function recordedStore(address: StoreAddress): RecordedStore {
 
 /** Writes the record whole or not at all; readable by its owner only. */
 export function writeRecord(folder: string, record: DaemonRecord): void {
-  const file = path.join(folder, NAME)
+  const file = recordFile(folder)
   const scratch = `${file}.${process.pid}`
   writeFileSync(scratch, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
   chmodSync(scratch, 0o600)
@@ -48,7 +51,7 @@ export function writeRecord(folder: string, record: DaemonRecord): void {
 /** The last record of the daemon that owns a folder; undefined if there is none, or it cannot be read. */
 export function readRecord(folder: string): DaemonRecord | undefined {
   try {
-    const record = JSON.parse(readFileSync(path.join(folder, NAME), 'utf8')) as DaemonRecord
+    const record = JSON.parse(readFileSync(recordFile(folder), 'utf8')) as DaemonRecord
     return record.version === 1 && typeof record.store?.location === 'string' ? record : undefined
   } catch {
     return undefined

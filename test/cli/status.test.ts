@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
@@ -111,6 +111,15 @@ test('a folder without a daemon’s record is wrong usage', async () => {
     code: 2,
     stderr: expect.stringMatching(/no daemon has run with the data folder/),
   })
+})
+
+test('a daemon’s record that this user may not read is not called missing', async () => {
+  const cwd = await emptyFolder()
+  // Root may read everything, but not through a link to itself.
+  await symlink('daemon.json', path.join(cwd, 'daemon.json'))
+  const { context, stderr } = testContext({ cwd })
+  expect(await runProgram(['status', '--data', '.'], context)).toBe(2)
+  expect(stderr()).toMatch(/daemon\.json cannot be opened \(ELOOP\): [^\n]*run this as the daemon’s user/)
 })
 
 test.each([

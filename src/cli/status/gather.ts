@@ -1,11 +1,12 @@
 import path from 'node:path'
 import type { CourseCounts } from '../../core/course/store.ts'
-import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
+import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import type { Service } from '../../core/service.ts'
 import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
+import { assertNotDenied } from '../denied.ts'
 import { CommandError, EXIT } from '../exit.ts'
 
 export interface ServiceReport {
@@ -47,11 +48,13 @@ export async function gatherStatus(
 ): Promise<PlatformStatus> {
   const folder = dataFolder(context, options.data)
   const record = readRecord(folder)
-  if (record === undefined)
+  if (record === undefined) {
+    assertNotDenied(recordFile(folder))
     throw new CommandError(
       EXIT.usage,
       `no daemon has run with the data folder ${folder}: pass the daemon’s folder with --data.`,
     )
+  }
   const env = await environmentOf(context, options.envFile, record)
   const running = isRunning(record)
   const services = await Promise.all(
