@@ -71,6 +71,15 @@ test('health never asks the shared store, and tells when it does not answer', as
   expect(await probes()).toMatchObject({ web: told, api: told })
 })
 
+test('a client without any request left can still unsubscribe', async () => {
+  const { ask } = open({ RATE_LIMIT_PER_MINUTE: '1' })
+  await ask('/lessons/1')
+  expect((await ask('/lessons/1')).status).toBe(429)
+  const left = await ask('/api/email/unsubscribe?s=a&t=b', { method: 'POST' })
+  expect(left.status).toBe(200)
+  expect(left.headers.get('ratelimit-policy')).toBe('"unsubscribe";q=6000;w=60')
+})
+
 test('subscribing has its own limit, and errors carry the same rate-limit fields', async () => {
   const { ask } = open({})
   const wrong = await ask('/api/email/subscribe', { method: 'POST' })

@@ -9,7 +9,7 @@ export interface Policy {
 }
 
 /** Health must answer while everything else is refused. */
-export type PolicyName = 'default' | 'subscribe' | 'feedback' | 'unlimited'
+export type PolicyName = 'default' | 'subscribe' | 'unsubscribe' | 'feedback' | 'unlimited'
 
 /** The limit of each route; a route that is not named has the default one. */
 const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
@@ -17,12 +17,17 @@ const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
   serviceHealth: 'unlimited',
   metrics: 'unlimited',
   subscribe: 'subscribe',
+  unsubscribe: 'unsubscribe',
   feedback: 'feedback',
 }
 
 const MINUTE = 60
 const DEFAULT_PER_MINUTE = 300
-const FEEDBACK_PER_MINUTE = 6000
+/**
+ * For routes that mail providers call, from a few addresses and for all subscribers: a report of each message of a
+ * dispatch, a one-click unsubscription of each reader who wants no more.
+ */
+const PROVIDER_PER_MINUTE = 6000
 
 /** The policies for a configured threshold (RATE_LIMIT_PER_MINUTE); the stricter ones never rise above it. */
 export function policiesOf(perMinute: number | undefined): {
@@ -38,11 +43,16 @@ export function policiesOf(perMinute: number | undefined): {
     quota: Math.min(quota, most),
     windowSeconds: MINUTE,
   })
+  const provider = (name: string): Policy => ({
+    name,
+    quota: PROVIDER_PER_MINUTE,
+    windowSeconds: MINUTE,
+  })
   const policies: Readonly<Record<PolicyName, Policy | undefined>> = {
     default: policy('default', most),
     subscribe: policy('subscribe', 30),
-    // A provider reports each message of a dispatch by itself, from a few addresses, whatever one visitor may ask.
-    feedback: { name: 'feedback', quota: FEEDBACK_PER_MINUTE, windowSeconds: MINUTE },
+    unsubscribe: provider('unsubscribe'),
+    feedback: provider('feedback'),
     unlimited: undefined,
   }
   return {
