@@ -37,12 +37,12 @@ export function setEvents(events: readonly EventDefinition[]): void {
  * Gives `track` for the kinds in `events`, so that another name is a type error.
  */
 export function start<const Kind extends EventKind>({
-  endpoint,
-  dsn,
   events,
-  ...facts
+  ...options
 }: StartOptions<Kind>): { readonly track: Track<Kind> } {
   harmless(() => {
+    // As in every environment, a value of white space is none.
+    const [endpoint, dsn] = [options.endpoint?.trim(), options.dsn?.trim()]
     if (events) setEvents(events)
     const storage = deviceStorage()
     if (storage === undefined || started) return
@@ -59,7 +59,7 @@ export function start<const Kind extends EventKind>({
     setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
     import('./errortrack.ts').then(
       (chunk) => {
-        const reporter = chunk.openErrortrack({ dsn, ...facts })
+        const reporter = chunk.openErrortrack({ ...options, dsn })
         setReporter({ report: (report) => isAllowed() && reporter.report(report) })
         for (const report of early) reporter.report(report)
       },

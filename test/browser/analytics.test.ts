@@ -73,21 +73,24 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
       ({ body }) => JSON.parse(body) as { batch: string; events: { properties: { n: number } }[] },
     )
 
-  test('without an endpoint events stay on the device, sanitised, and there is no cookie', async () => {
-    const { page, site, context, faults } = await visit()
-    await page.evaluate(`platform.start({})`)
-    await page.evaluate(
-      `platform.track('lesson.viewed', { lesson: 3, email: 'anna@example.com', note: 'anna@example.com', deep: {} })`,
-    )
-    await page.evaluate(
-      `platform.track('lesson.deleted', {}); platform.track(); platform.track('lesson.viewed', null)`,
-    )
-    await page.clock.runFor(3_600_000)
-    expect(await items(page)).toEqual([['lesson.viewed', expect.any(Number), { lesson: 3 }]])
-    expect(site.received).toEqual([])
-    expect(await context.cookies()).toEqual([])
-    expect(faults).toEqual([])
-  })
+  test.each(['{}', `{ endpoint: ' ', dsn: ' ' }`])(
+    'without an endpoint (%s) events stay on the device, sanitised, and there is no cookie',
+    async (options) => {
+      const { page, site, context, faults } = await visit()
+      await page.evaluate(`platform.start(${options})`)
+      await page.evaluate(
+        `platform.track('lesson.viewed', { lesson: 3, email: 'anna@example.com', note: 'anna@example.com', deep: {} })`,
+      )
+      await page.evaluate(
+        `platform.track('lesson.deleted', {}); platform.track(); platform.track('lesson.viewed', null)`,
+      )
+      await page.clock.runFor(3_600_000)
+      expect(await items(page)).toEqual([['lesson.viewed', expect.any(Number), { lesson: 3 }]])
+      expect(site.received).toEqual([])
+      expect(await context.cookies()).toEqual([])
+      expect(faults).toEqual([])
+    },
+  )
 
   test('tracked events reach the real ingest in batches, and are sent once', async () => {
     const { page, site } = await visit()

@@ -30,7 +30,8 @@ const NOTHING = { close: async () => {} }
 
 /** Loads the SDK and registers it as the reporter, if there is a DSN. The only file that names the package. */
 export async function openErrortrack(options: ReportingOptions): Promise<Reporting> {
-  const { dsn, build, environment, edge = false, secrets = [] } = options
+  const { build, environment, edge = false, secrets = [] } = options
+  const dsn = options.dsn?.trim()
   if (!dsn) return { outcome: 'off', ...NOTHING }
   const sdk = await import('@sentry/node').catch((error: unknown) => {
     if (codeOf(error) === 'ERR_MODULE_NOT_FOUND') return undefined

@@ -24,9 +24,11 @@ test('without a reporter every operation is a no-op', async () => {
   expect(reportMessage('x')).toBeUndefined()
   expect(setUserContext({ id: 'x' })).toBeUndefined()
   expect(withErrorReporting((a: number, b: number) => a + b)(1, 2)).toBe(3)
-  const { outcome, close } = await startReporting({ dsn: undefined })
-  expect(outcome).toBe('off')
-  await close()
+  for (const dsn of [undefined, '', ' \n']) {
+    const { outcome, close } = await startReporting({ dsn })
+    expect(outcome).toBe('off')
+    await close()
+  }
 })
 
 test('a reporter gets errors, messages and users with scrubbed context, and of a user only the id', () => {
