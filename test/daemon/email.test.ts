@@ -189,6 +189,15 @@ test.each([
   expect(it.messages).toEqual([])
 })
 
+test.each(['null', '[]', '"welcome"', '7'])('a body of %s is named for what it is', async (body) => {
+  const it = await accountPlatform({ sql: RECORDS })
+  const response = await it.post('/api/email', body, await token())
+  expect(response.status).toBe(400)
+  expect((await bodyOf(response)).issues).toEqual([
+    { path: '', message: expect.stringMatching(/expected object/) },
+  ])
+})
+
 test('without mail the answer is 200 and says why nothing was sent', async () => {
   const { openPlatform } = await import('../../src/daemon/index.ts')
   const platform = openPlatform({

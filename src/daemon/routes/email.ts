@@ -19,7 +19,9 @@ export function emailBody(definitions: readonly MailDefinition[]) {
   if (first === undefined)
     return z.strictObject({ template: z.never(), inputs: z.strictObject({}).optional() })
   const names = definitions.flatMap(({ name, ask }) => (ask ? [name] : []))
-  return z.discriminatedUnion('template', [first, ...others], `one of ${names.join(', ')}`)
+  return z.discriminatedUnion('template', [first, ...others], {
+    error: ({ code }) => (code === 'invalid_union' ? `one of ${names.join(', ')}` : undefined),
+  })
 }
 
 function formOf(template: string, inputs: readonly string[]) {
