@@ -20,6 +20,7 @@ import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
+import { trailing } from '../core/trailing.ts'
 import { meaningOf } from './status.ts'
 
 /** Another machine that saw the cause fail within this time keeps its incident open. */
@@ -169,19 +170,22 @@ export function startAlerts({
     for (const message of await from.messages(MESSAGES_LOOKED_AT)) await recordSent(to, message)
   }
 
+  let recordedIn: IncidentStore = store.incidents
+  // What a round opens while alerts are being sent is sent right after them, and not a round later.
+  const tellDue = trailing(async () => {
+    const incidents = recordedIn
+    try {
+      await sendDueAlerts({ store: incidents, channels, clock, log })
+      if (incidents === store.incidents) known = await knownOf(incidents)
+    } catch (error) {
+      log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
+        fault: error instanceof Error ? error.name : 'unknown',
+      })
+    }
+  })
   const tell = (incidents: IncidentStore) => {
-    telling ??= sendDueAlerts({ store: incidents, channels, clock, log })
-      .then(async () => {
-        if (incidents === store.incidents) known = await knownOf(incidents)
-      })
-      .catch((error: unknown) =>
-        log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
-          fault: error instanceof Error ? error.name : 'unknown',
-        }),
-      )
-      .finally(() => {
-        telling = undefined
-      })
+    recordedIn = incidents
+    telling = tellDue()
   }
 
   async function follow(reports: readonly RoundReport[]): Promise<boolean> {

@@ -1,0 +1,335 @@
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openInbox } from '../../src/cli/demo/inbox.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { readRecord } from '../../src/core/daemon-record.ts'
+import { DAY_MS, HOUR_MS } from '../../src/core/durations.ts'
+import { type Log, silentLog } from '../../src/core/log.ts'
+import { openHistory, openStore } from '../../src/core/store/open.ts'
+import { type DaemonOptions, ListenError } from '../../src/daemon/start.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { freePort } from '../support/free-port.ts'
+import { begin } from '../support/learning.ts'
+import { serve } from '../support/servers.ts'
+import { standingClock } from '../support/standing-clock.ts'
+
+/** A daemon in a folder of its own, and the lines that it logged. */
+async function started(options: Partial<DaemonOptions> = {}) {
+  const dataFolder = options.dataFolder ?? (await emptyFolder())
+  const lines: { readonly event: string; readonly [field: string]: unknown }[] = []
+  const note: Log['info'] = (event, _, fields) => void lines.push({ event, ...fields })
+  const daemon = await startLearningDaemon({
+    env: {},
+    log: { ...silentLog, info: note, warn: note, error: note },
+    ...options,
+    dataFolder,
+  })
+  onTestFinished(() => daemon.close())
+  return { ...daemon, dataFolder, lines, said: (event: string) => lines.find((line) => line.event === event) }
+}
+
+/** A history that notes that it was closed. */
+async function closable(fails = false) {
+  const history = await openHistory(undefined)
+  const it = { closed: 0 }
+  return {
+    it,
+    history: {
+      ...history,
+      close: async () => {
+        it.closed += 1
+        await history.close()
+        if (fails) throw new TypeError('the file is gone')
+      },
+    },
+  }
+}
+
+test('a port that is taken is told with its service, and what was opened before it is given back', async () => {
+  const other = createServer()
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void other.close())
+  const taken = (other.address() as { port: number }).port
+  const [first, { it, history }] = [await freePort(), await closable()]
+  const start = () => started({ services: ['web', 'api'], ports: { web: first, api: taken }, history })
+  const fault = await start().catch((error: unknown) => error)
+  expect(fault).toBeInstanceOf(ListenError)
+  expect(fault).toMatchObject({ service: 'api', port: taken, cause: { code: 'EADDRINUSE' } })
+  expect(it.closed).toBe(1)
+  expect((await started({ ports: { web: first } })).urls).toEqual({ web: `http://127.0.0.1:${first}` })
+})
+
+test('an address of IPv6 stands in brackets', async () => {
+  const { urls } = await started({ host: '::1' })
+  expect(urls.web).toMatch(/^http:\/\/\[::1\]:\d+$/)
+  expect((await fetch(`${urls.web}/api/health`)).status).toBe(200)
+})
+
+test('a service is looked for where it listens here, unless the environment names another place', async () => {
+  const asked: unknown[] = []
+  const elsewhere = await serve((incoming, response) => {
+    asked.push(incoming.url)
+    response.writeHead(500).end()
+  })
+  const { urls } = await started({
+    services: ['web', 'api', 'agent'],
+    env: { API_URL: '  ', AGENT_URL: elsewhere },
+  })
+  const { probes } = (await (await fetch(`${urls.web}/api/health?deep=1`)).json()) as {
+    probes: Record<string, { state: string }>
+  }
+  expect(probes.api?.state).not.toBe('skipped')
+  expect(probes.api?.state).not.toBe('failing')
+  expect(probes.agent?.state).toBe('failing')
+  expect(asked.length).toBeGreaterThan(0)
+})
+
+test('the record in the data folder says what runs here, and afterwards when it stopped', async () => {
+  const time = { now: Date.UTC(2026, 10, 21, 9) }
+  const daemon = await started({
+    services: ['web', 'api'],
+    env: { BUILD_STAMP: 'b7' },
+    envFiles: ['/etc/platform.env'],
+    clock: { ...systemClock, now: () => time.now },
+  })
+  const own = {
+    version: 1,
+    pid: process.pid,
+    startedAt: '2026-11-21T09:00:00.000Z',
+    build: 'b7',
+    store: { kind: 'sqlite', location: path.join(daemon.dataFolder, 'platform.sqlite') },
+    envFiles: ['/etc/platform.env'],
+    schedule: false,
+    urls: daemon.urls,
+  }
+  expect(readRecord(daemon.dataFolder)).toMatchObject(own)
+  expect(readRecord(daemon.dataFolder)?.stoppedAt).toBeUndefined()
+  time.now += 60_000
+  await daemon.close()
+  expect(readRecord(daemon.dataFolder)).toMatchObject({ ...own, stoppedAt: '2026-11-21T09:01:00.000Z' })
+})
+
+test('a record that cannot be written is told, and the daemon serves', async () => {
+  const dataFolder = await emptyFolder()
+  await mkdir(path.join(dataFolder, 'daemon.json'))
+  const { urls, said } = await started({ dataFolder })
+  expect(said('record_not_written')).toMatchObject({ fault: expect.stringMatching(/^E[A-Z]+$/) })
+  expect((await fetch(`${urls.web}/api/health`)).status).toBe(200)
+})
+
+test('it stops in order: health fails for the whole grace time, then nothing listens, then its files are closed', async () => {
+  const { clock, pass } = standingClock(Date.UTC(2026, 10, 21, 9))
+  const { it, history } = await closable()
+  const { urls, close, lines } = await started({ clock, history })
+  const health = async () => (await fetch(`${urls.web}/api/health`)).status
+  expect(await health()).toBe(200)
+  const closing = close({ graceMs: 5000 })
+  await expect.poll(health).toBe(503)
+  pass(4999)
+  expect(await health()).toBe(503)
+  expect(it.closed).toBe(0)
+  pass(1)
+  await closing
+  await expect(health()).rejects.toThrow()
+  expect(it.closed).toBe(1)
+  const events = lines.map(({ event }) => event)
+  expect(events.slice(events.indexOf('stopping'))).toContain('stopped')
+  expect(events).not.toContain('stop_failed')
+  // That the daemon stops is no fault of a probe: nothing of it is recorded or told.
+  expect(events).not.toContain('health_changed')
+})
+
+test('a part that does not end cleanly is told, and the others end all the same', async () => {
+  const { history } = await closable(true)
+  const { urls, close, said, dataFolder } = await started({ history })
+  await close()
+  expect(said('stop_failed')).toMatchObject({ fault: 'TypeError' })
+  await expect(fetch(`${urls.web}/api/health`)).rejects.toThrow()
+  // The write-ahead log of the store is gone with its last connection.
+  const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
+  await store.close()
+})
+
+test('with the schedule each hour is run where web is served, what is old is forgotten, and the watcher is called', async () => {
+  const pings: unknown[] = []
+  const watcher = await serve((incoming, response) => {
+    pings.push(incoming.url)
+    response.end()
+  })
+  const dataFolder = await emptyFolder()
+  const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
+  onTestFinished(() => store.close())
+  const now = Date.UTC(2026, 10, 21, 9)
+  const claim = (id: string, at: number) => store.paymentEvents.claim({ id, type: 'x', now: at, leaseMs: 1 })
+  const [old, young] = [now - 91 * DAY_MS, now - 89 * DAY_MS]
+  for (const [id, at] of [
+    ['old', old],
+    ['young', young],
+  ] as const) {
+    await claim(id, at)
+    await store.paymentEvents.settle({ id, handled: true, now: at })
+  }
+  const options = {
+    dataFolder,
+    schedule: true,
+    env: { HEARTBEAT_PING_URL: `${watcher}/alive` },
+    clock: { ...systemClock, now: () => now },
+  }
+  const other = await started({ ...options, services: ['api'], dataFolder: await emptyFolder() })
+  expect(readRecord(other.dataFolder)?.schedule).toBe(false)
+  const daemon = await started(options)
+  expect(readRecord(dataFolder)?.schedule).toBe(true)
+  await expect.poll(() => pings).toEqual(['/alive'])
+  expect(daemon.said('schedule_hour')).toMatchObject({ hour: '2026-11-21T09' })
+  expect(other.said('schedule_hour')).toBeUndefined()
+  expect([await claim('old', now), await claim('young', now)]).toEqual(['claimed', 'handled'])
+})
+
+test('a request that is being read when the daemon stops is answered, and what it sends is sent', async () => {
+  const inbox = await openInbox({ pagePort: 0 })
+  onTestFinished(() => inbox.close())
+  const env = {
+    MAILER_API_KEY: 'a-key-of-the-mail-provider',
+    MAILER_SMTP_URL: inbox.smtpUrl,
+    MAILER_FROM: 'Course <course@example.com>',
+  }
+  const { urls, close, lines } = await started({ env })
+  const body = JSON.stringify({ email: 'ada@example.com' })
+  const asked = request(`${urls.web}/api/email/subscribe`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' },
+  })
+  const answered = new Promise<number | undefined>((resolve, reject) => {
+    asked.on('response', ({ statusCode }) => resolve(statusCode)).on('error', reject)
+  })
+  asked.flushHeaders()
+  await once(asked, 'continue')
+  const closing = close()
+  asked.end(body)
+  expect(await answered).toBe(202)
+  await closing
+  expect(inbox.mails.map(({ to }) => to)).toEqual(['ada@example.com'])
+  expect(lines.map(({ event }) => event)).not.toContain('stop_failed')
+})
+
+test('an alert in flight when the daemon stops is waited for and recorded', async () => {
+  const held = Promise.withResolvers<void>()
+  let told = 0
+  const hook = await serve(async (incoming, response) => {
+    incoming.resume()
+    told += 1
+    await held.promise
+    response.end()
+  })
+  const api = await serve((_, response) => response.writeHead(500).end())
+  const { clock, waits, pass } = standingClock(Date.UTC(2026, 10, 21, 9))
+  const { close, dataFolder } = await started({ clock, env: { ALERT_WEBHOOK_URL: hook, API_URL: api } })
+  while (told === 0) {
+    await expect.poll(waits, { interval: 5 }).toBe(true)
+    pass(5000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const closing = close()
+  held.resolve()
+  await closing
+  const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
+  onTestFinished(() => store.close())
+  expect((await store.incidents.messages(9)).map(({ outcome }) => outcome)).toEqual(['sent'])
+})
+
+test('an hour that was cut short by a stop is not handled, and a call of the watcher is ended', async () => {
+  const held = Promise.withResolvers<void>()
+  const [sent, called] = [0, 1].map(() => Promise.withResolvers<void>())
+  let cut = false
+  const mail = await serve(async (incoming, response) => {
+    incoming.resume()
+    sent?.resolve()
+    await held.promise
+    response.end('{"id":"1"}')
+  })
+  const watcher = await serve((_, response) => {
+    called?.resolve()
+    response.on('close', () => {
+      cut = true
+    })
+  })
+  const dataFolder = await emptyFolder()
+  const file = path.join(dataFolder, 'platform.sqlite')
+  const store = await openStore({ kind: 'sqlite', file })
+  onTestFinished(() => store.close())
+  const now = Date.now()
+  const options = {
+    dataFolder,
+    schedule: true,
+    env: {
+      HEARTBEAT_PING_URL: watcher,
+      MAILER_API_KEY: 'a-key-of-the-mail-provider',
+      MAILER_API_URL: mail,
+      MAILER_FROM: 'Course <course@example.com>',
+    },
+    clock: { ...systemClock, now: () => now },
+  }
+  const hour = new Date(now).toISOString().slice(0, 13)
+  const claimed = () => store.claimHour({ hour, now, leaseMs: 1 })
+  const person = { course: 'quantum', identity: 'ada@example.com', address: 'ada@example.com', id: 'ada' }
+  await store.course.requestConfirmation({ ...person, tokenHash: 'ada', now: now - 2 * HOUR_MS })
+  await store.course.confirm({ begin, tokenHash: 'ada', now: now - 2 * HOUR_MS })
+  const first = await started(options)
+  await sent?.promise
+  const closing = first.close()
+  held.resolve()
+  await closing
+  expect(await claimed()).toBe('claimed')
+  await store.endHour(hour, false)
+  const second = await started(options)
+  await called?.promise
+  await second.close()
+  // Sooner than the call gives up by itself.
+  await expect.poll(() => cut, { timeout: 2000 }).toBe(true)
+  expect(await claimed()).toBe('handled')
+})
+
+test('from the start the metrics say when health was to be recorded, and a daemon that stopped leaves no timer', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { history } = await closable()
+  // The first round is never written.
+  const stuck = { ...history, record: () => Promise.reject(new Error('disk full')) }
+  const now = Date.UTC(2026, 10, 21, 9)
+  const { urls, close } = await started({ history: stuck, clock: { ...systemClock, now: () => now } })
+  const text = await (await fetch(`${urls.web}/metrics`)).text()
+  expect(text).toContain(`platformctl_history_recorded_timestamp_seconds ${now / 1000}\n`)
+  expect(vi.getTimerCount()).toBeGreaterThan(0)
+  await close()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+/** What an address of alerts is told by a start that is refused. */
+async function refused(dataFolder: string) {
+  const told: string[] = []
+  const hook = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    told.push(JSON.parse(Buffer.concat(chunks).toString()).data.reason)
+    response.end()
+  })
+  const env = { ALERT_WEBHOOK_URL: hook, PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef' }
+  await expect(started({ dataFolder, env })).rejects.toThrow('half-configured')
+  return told
+}
+const REFUSED = ['half-configured: payments; the daemon refused to start']
+
+test('a start that is refused is told at once', async () => {
+  expect(await refused(await emptyFolder())).toEqual(REFUSED)
+})
+
+test('a start that is refused is told even when its store cannot be opened', async () => {
+  const dataFolder = await emptyFolder()
+  await mkdir(path.join(dataFolder, 'platform.sqlite'))
+  expect(await refused(dataFolder)).toEqual(REFUSED)
+})
