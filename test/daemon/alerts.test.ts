@@ -152,3 +152,130 @@ test('alerts go out by mail, through the platform’s own mailer', async () => {
   await round(report('web', { agent: 'failing' }))
   expect(inbox.mails.at(-1)?.text).toContain('What it means: nothing that asks Agent works.')
 })
+
+/** A store whose incidents cannot be written, or not even be read, while it is broken. */
+function breakable(store: Store) {
+  const state: { broken: 'no' | 'writes' | 'all' } = { broken: 'no' }
+  const writes = ['open', 'seen', 'close', 'claim', 'settle']
+  const incidents = new Proxy(store.incidents, {
+    get: (from, name: keyof Store['incidents']) =>
+      state.broken === 'all' || (state.broken === 'writes' && writes.includes(name))
+        ? () => Promise.reject(new Error('the store is away'))
+        : from[name],
+  })
+  return { store: { ...store, incidents }, state }
+}
+
+test.each(['writes', 'all'] as const)(
+  'alerts go on while %s of the store fail: none twice, and all is in the store afterwards',
+  async (broken) => {
+    const { url, events, ids } = await receiver()
+    const { store, state } = breakable(await (await openFile()).open())
+    const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+    const bad = report('web', { mail: 'failing' })
+    const worse = report('web', { mail: 'failing', payments: 'failing' })
+    await round(bad)
+    await round(bad)
+    state.broken = broken
+    for (const one of [worse, worse, worse]) await round(one)
+    const told = () => events.map(({ type, data }) => `${data.cause} ${type.split('.')[1]}`)
+    expect(told()).toEqual(['mail opened', 'payments opened'])
+    // The same on every machine, for ten minutes: a receiver tells repeats by it.
+    expect(ids[1]).toBe(`alert.payments-${Math.floor(Date.UTC(2026, 10, 21, 9, 4) / 600_000)}.opened`)
+    state.broken = 'no'
+    await round(worse)
+    expect(
+      (await store.incidents.list(9)).map(({ cause, id }) => [cause, ids.includes(`alert.${id}.opened`)]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['mail', true],
+        ['payments', true],
+      ]),
+    )
+    const before = await store.incidents.messages(9)
+    expect(before.map(({ outcome, at }) => outcome === 'sent' && at > time.now - 600_000)).toEqual([
+      true,
+      true,
+    ])
+    for (let look = 0; look < 4; look += 1) await round(report('web', { mail: 'ok', payments: 'ok' }))
+    expect(told().sort()).toEqual(['mail closed', 'mail opened', 'payments closed', 'payments opened'])
+  },
+)
+
+test('a message that failed before the store did is sent from memory', async () => {
+  const { url, events } = await receiver(503)
+  const { store, state } = breakable(await (await openFile()).open())
+  const { round } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  for (let look = 0; look < 2; look += 1) await round(report('web', { mail: 'failing' }))
+  expect(events).toEqual([])
+  state.broken = 'writes'
+  await round(report('web', { mail: 'failing' }))
+  expect(events.map(({ type }) => type)).toEqual(['incident.opened'])
+})
+
+test('a silence holds while the store fails, and what still fails after it is told', async () => {
+  const { url, events } = await receiver()
+  const { store, state } = breakable(await (await openFile()).open())
+  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  await store.incidents.silence({ from: time.now, until: time.now + 5 * 60_000, reason: 'deploy', by: 'ci' })
+  state.broken = 'writes'
+  for (let look = 0; look < 4; look += 1) await round(report('web', { mail: 'failing' }))
+  expect(events).toEqual([])
+  await round(report('web', { mail: 'failing' }))
+  expect(events).toHaveLength(1)
+})
+
+test('a cause that another machine saw fail 150 seconds ago or later stays open', async () => {
+  const { url, events } = await receiver()
+  const { open } = await openFile()
+  const [here, there] = [
+    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
+    alertsOf(await open(), { ALERT_WEBHOOK_URL: url }),
+  ]
+  for (const { round } of [here, here, there, there]) await round(report('web', { mail: 'failing' }))
+  const seen = there.time.now
+  const well = async (at: number) => {
+    here.time.now = at - 60_000
+    await here.round(report('web', { mail: 'ok' }))
+    return events.filter(({ type }) => type === 'incident.closed').length
+  }
+  expect(await well(seen + 60_000)).toBe(0)
+  expect(await well(seen + 149_999)).toBe(0)
+  expect(await well(seen + 150_000)).toBe(1)
+})
+
+test('a stop waits for the message in flight, and no round is taken after it', async () => {
+  const { store } = breakable(await (await openFile()).open())
+  const held = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  const alerts = startAlerts({
+    store,
+    channels: [
+      {
+        name: 'webhook',
+        tell: async () => {
+          asked.resolve()
+          await held.promise
+          return { kind: 'sent' }
+        },
+      },
+    ],
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  for (let look = 0; look < 2; look += 1) await alerts.follow([report('web', { mail: 'failing' })])
+  await asked.promise
+  let stopped = false
+  const stopping = alerts.stop().then(() => {
+    stopped = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(stopped).toBe(false)
+  held.resolve()
+  await stopping
+  expect((await store.incidents.messages(9)).map(({ outcome }) => outcome)).toEqual(['sent'])
+  expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
+  expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
+  expect(await store.incidents.list(9)).toHaveLength(1)
+})
