@@ -1,0 +1,249 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import type { DispatchResult } from '../../src/core/course/course.ts'
+import type { HealthReport, ProbeResult } from '../../src/core/health/probe.ts'
+import { type MetricsOptions, openMetrics } from '../../src/daemon/metrics/metrics.ts'
+import { publicPart } from '../../src/daemon/metrics/public.ts'
+
+const NOW = Date.UTC(2026, 10, 22)
+type Opened = NonNullable<Awaited<ReturnType<MetricsOptions['readStore']>>>
+
+/** Metrics over a store that answers so, and their values by series. */
+function metricsOf(store: Partial<Opened> | undefined = undefined, options: Partial<MetricsOptions> = {}) {
+  const time = { monotonic: 0 }
+  const counts = { byState: { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }, parked: 0, unknown: 0 }
+  const whole = {
+    backlog: async () => ({ due: 0, waiting: 0, retries: 0, oldestDueAt: undefined }),
+    counts: async () => counts,
+    status: async () => ({ kind: 'sqlite' }),
+    mail: async () => [],
+    pause: async () => undefined,
+    ...store,
+  } as unknown as Opened
+  const metrics = openMetrics({
+    build: undefined,
+    clock: { ...systemClock, now: () => NOW, monotonic: () => time.monotonic },
+    counting: () => 'local',
+    mailConfigured: true,
+    feedbackProvider: undefined,
+    analyticsBytes: async () => undefined,
+    readStore: async () => (store === undefined ? undefined : whole),
+    ...options,
+  })
+  const read = async () => {
+    const lines = (await metrics.text()).body
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+    const found = new Map(
+      lines.map((line) => [
+        line.slice(0, line.lastIndexOf(' ')),
+        Number(line.slice(line.lastIndexOf(' ') + 1)),
+      ]),
+    )
+    return (name: string) => found.get(`platformctl_${name}`)
+  }
+  return { metrics, read, time, counts }
+}
+
+test.each([
+  [20, 0, 2],
+  [21, 2099, 1],
+  [21, 2100, 2],
+])(
+  'subscriptions whose count took %d ms are counted again %d ms later: %d times',
+  async (took, later, times) => {
+    let asked = 0
+    const it = metricsOf({
+      counts: async () => {
+        asked += 1
+        it.time.monotonic += took
+        return { ...it.counts, parked: asked } as never
+      },
+    })
+    expect((await it.read())('deliveries_waiting{problem="parked"}')).toBe(1)
+    it.time.monotonic += later
+    expect((await it.read())('deliveries_waiting{problem="parked"}')).toBe(times)
+  },
+)
+
+test('a call of the dispatcher is counted by how it ended, and as long as it took', async () => {
+  const result = (parts: Partial<DispatchResult> = {}) =>
+    ({ sent: 0, failed: 0, unknown: 0, ...parts }) as DispatchResult
+  const { metrics, read, time } = metricsOf()
+  const call = (answer: () => Promise<DispatchResult>) =>
+    metrics.dispatch(async () => {
+      time.monotonic += 250
+      return answer()
+    })({ limit: 1 })
+  await call(async () => result({ sent: 3, failed: 2, unknown: 1 }))
+  await call(async () => result({ sent: 1, reason: 'the provider is away' }))
+  await expect(call(() => Promise.reject(new Error('the store is away')))).rejects.toThrow(
+    'the store is away',
+  )
+  const value = await read()
+  const ended = (one: string) => value(`dispatches_total{result="${one}"}`)
+  expect(['completed', 'paused', 'off', 'failed'].map(ended)).toEqual([1, 1, 0, 1])
+  const became = (one: string) => value(`deliveries_total{outcome="${one}"}`)
+  expect(['sent', 'failed', 'unknown'].map(became)).toEqual([4, 2, 1])
+  expect([value('dispatch_duration_seconds_sum'), value('dispatch_duration_seconds_count')]).toEqual([
+    0.75, 3,
+  ])
+  const off = metricsOf(undefined, { mailConfigured: false })
+  await off.metrics.dispatch(async () => result({ reason: 'mail is not configured' }))({ limit: 1 })
+  expect((await off.read())('dispatches_total{result="off"}')).toBe(1)
+})
+
+test('a certificate that cannot be read is neither valid nor not, and its known end stays', async () => {
+  const { metrics, read } = metricsOf()
+  const of = async () => {
+    const value = await read()
+    return [
+      value('certificate_expires_timestamp_seconds{variable="API_URL"}'),
+      value('certificate_valid{variable="API_URL"}'),
+    ]
+  }
+  metrics.certificate('API_URL', { validTo: NOW, valid: true })
+  expect(await of()).toEqual([NOW / 1000, 1])
+  metrics.certificate('API_URL', { validTo: NOW + 5000, valid: false })
+  expect(await of()).toEqual([NOW / 1000 + 5, 0])
+  metrics.certificate('API_URL', undefined)
+  expect(await of()).toEqual([NOW / 1000 + 5, undefined])
+})
+
+test('where limits are counted now is 1, and every other place 0', async () => {
+  let where: 'local' | 'shared' | 'fallback' = 'shared'
+  const { read } = metricsOf(undefined, { counting: () => where })
+  const places = async () => {
+    const value = await read()
+    return ['local', 'shared', 'fallback'].map((one) => value(`limiter_counting{where="${one}"}`))
+  }
+  expect(await places()).toEqual([0, 1, 0])
+  where = 'fallback'
+  expect(await places()).toEqual([0, 0, 1])
+})
+
+test('the figures of a store are those of now, in seconds, and what is over is gone', async () => {
+  let today = [
+    { source: 'smtp', kind: 'sent', count: 2 },
+    { source: 'smtp', kind: 'sent', count: 3 },
+  ]
+  let paused: unknown
+  const { read } = metricsOf({
+    backlog: async () => ({ due: 4, waiting: 5, oldestDueAt: NOW - 90_000 }) as never,
+    status: async () => ({ kind: 'sqlite', bytes: 4096, backupAt: NOW - 60_000 }) as never,
+    mail: async () => today as never,
+    pause: async () => paused as never,
+  })
+  const value = await read()
+  expect(value('mail_today{source="smtp",kind="sent"}')).toBe(5)
+  expect(value('courses_paused')).toBe(0)
+  expect([value('lessons_due'), value('lessons_waiting'), value('lessons_oldest_due_age_seconds')]).toEqual([
+    4, 5, 90,
+  ])
+  expect([value('store_size_bytes'), value('backup_timestamp_seconds')]).toEqual([4096, NOW / 1000 - 60])
+  expect(value('store_info{kind="sqlite"}')).toBe(1)
+  today = []
+  paused = { at: NOW, reason: 'x' }
+  const later = await read()
+  expect(later('mail_today{source="smtp",kind="sent"}')).toBeUndefined()
+  expect(later('courses_paused')).toBe(1)
+})
+
+test.each([
+  ['sqlite', 0],
+  ['postgres', undefined],
+  ['memory', undefined],
+])('a store of the kind %s that was never backed up has the time %s', async (kind, at) => {
+  const { read } = metricsOf({ status: async () => ({ kind }) as never })
+  expect((await read())('backup_timestamp_seconds')).toBe(at)
+})
+
+test('a lesson that is due in the future has not waited', async () => {
+  const { read } = metricsOf({ backlog: async () => ({ due: 0, waiting: 1, oldestDueAt: NOW + 5 }) as never })
+  expect((await read())('lessons_oldest_due_age_seconds')).toBe(0)
+})
+
+test('a store and analytics that hang are waited for a second each, and what was known of them is gone', async () => {
+  let hangs = false
+  const hang = () => new Promise<never>(() => {})
+  const { metrics, read } = metricsOf(
+    { mail: async () => (hangs ? hang() : ([{ source: 'smtp', kind: 'sent', count: 2 }] as never)) },
+    { analyticsBytes: async () => (hangs ? hang() : 7) },
+  )
+  const before = await read()
+  expect([before('lessons_due'), before('analytics_size_bytes'), before('store_up')]).toEqual([0, 7, 1])
+  hangs = true
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let text = ''
+  const reading = metrics.text().then(({ body }) => {
+    text = body
+  })
+  await vi.advanceTimersByTimeAsync(1999)
+  expect(text).toBe('')
+  await vi.advanceTimersByTimeAsync(1)
+  await reading
+  expect(vi.getTimerCount()).toBe(0)
+  expect(text).toContain('\nplatformctl_store_up 0\n')
+  expect(text).not.toMatch(
+    /^platformctl_(?:lessons_due|mail_today|analytics_size_bytes|courses_paused)\b.* /m,
+  )
+})
+
+const report = (probes: Record<string, ProbeResult>, service = 'web') =>
+  ({ service, state: 'ok', probes }) as unknown as HealthReport
+
+test('a run that several requests share took its time once, and a store whose live check fails is not up', async () => {
+  const { metrics, read } = metricsOf({})
+  const shared: ProbeResult = { state: 'ok', checked: true, latencyMs: 40 }
+  const answers = [
+    report({ store: shared }),
+    report({ store: shared }),
+    report({ store: { ...shared } }),
+    report({ store: { state: 'failing', checked: true } }),
+    report({ store: { state: 'failing', checked: false } }),
+  ]
+  const health = metrics.health({ check: async () => answers.shift() ?? report({}) })
+  for (let n = 0; n < 3; n += 1) await health.check({ deep: true })
+  const value = await read()
+  expect(value('probe_duration_seconds_count{service="web",probe="store"}')).toBe(2)
+  expect(value('probe_duration_seconds_sum{service="web",probe="store"}')).toBeCloseTo(0.08)
+  expect(value('store_up')).toBe(1)
+  expect(value('health_checked_timestamp_seconds{service="web"}')).toBe(NOW / 1000)
+  await health.check({ deep: true })
+  const failing = await read()
+  expect(failing('store_up')).toBe(0)
+  expect(failing('probe_state{service="web",probe="store",state="failing"}')).toBe(1)
+  expect(failing('probe_state{service="web",probe="store",state="ok"}')).toBe(0)
+  expect([
+    failing('service_state{service="web",state="ok"}'),
+    failing('service_state{service="web",state="skipped"}'),
+  ]).toEqual([1, undefined])
+})
+
+test('requests are counted with the methods that there are, and timed in seconds', async () => {
+  const { metrics, read } = metricsOf()
+  for (const method of ['GET', 'BREW', 'PROPFIND'])
+    metrics.answered({ service: 'web', method, route: undefined, status: 404, durationMs: 500 })
+  const value = await read()
+  const requests = (method: string) =>
+    value(`http_requests_total{service="web",method="${method}",route="(none)",status="404"}`)
+  expect([requests('GET'), requests('other'), requests('BREW')]).toEqual([1, 2, undefined])
+  expect(value('http_request_duration_seconds_sum{service="web",route="(none)"}')).toBe(1.5)
+})
+
+test('what everybody may see tells nothing of who subscribed, confirmed or got a mail', async () => {
+  const { metrics } = metricsOf({})
+  const lessons = { service: 'web', method: 'POST', status: 200, durationMs: 1 }
+  for (const route of ['/api/email/subscribe', '/api/email/dispatch', '/lessons/:day'])
+    metrics.answered({ ...lessons, route })
+  await metrics.dispatch(async () => ({ sent: 1, failed: 0, unknown: 0 }) as DispatchResult)({ limit: 1 })
+  const { body } = await metrics.text()
+  expect(body).toContain('platformctl_dispatch_duration_seconds_bucket')
+  const shown = publicPart(body)
+  expect(shown).toContain('route="/lessons/:day"')
+  expect(shown).toContain('\nplatformctl_store_up 1\n')
+  // Neither a value nor the head of what is left out.
+  expect(shown).not.toMatch(/platformctl_(?:dispatch|deliveries|subscriptions|lessons|mail_today|store_size)/)
+  expect(shown).not.toContain('/api/email/')
+})

@@ -1,0 +1,208 @@
+import { expect, test } from 'vitest'
+import type { DayOfMail } from '../../../src/core/mail/feedback/rates.ts'
+import { en } from '../../../src/core/messages/en.ts'
+import type { RootIncident } from '../../../src/core/status/history.ts'
+import type { DayState, Line, Summary } from '../../../src/core/status/summary.ts'
+import { createLabels } from '../../../src/core/status/words.ts'
+import { badge } from '../../../src/daemon/pages/status/badge.ts'
+import { bars, legend } from '../../../src/daemon/pages/status/bars.ts'
+import { incidentFeed } from '../../../src/daemon/pages/status/feed.ts'
+import { buildName, momentText } from '../../../src/daemon/pages/status/format.ts'
+import { mailSection } from '../../../src/daemon/pages/status/mail.ts'
+import { SIGN_SHAPES, sign, stateIcon } from '../../../src/daemon/pages/status/sign.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+
+const NOW = Date.UTC(2026, 10, 22, 12, 30)
+
+/** The drawing of these days: one letter each, o, d, f or -. */
+function drawn(letters: string, notes = true) {
+  const state: Record<string, DayState> = { o: 'ok', d: 'degraded', f: 'failing', '-': 'none' }
+  const days = [...letters].map((letter) => state[letter] ?? 'none')
+  // A drawing reads nothing else of its line.
+  const line = { service: 'web', probe: 'mail', days } as unknown as Line
+  const svg = bars({ messages: en, id: 'web-mail', line, now: NOW, notes })
+  return {
+    svg,
+    path: (name: string) => new RegExp(`class="${name}"><path[^>]* d="([^"]*)"`).exec(svg)?.[1],
+    notes: [...svg.matchAll(/<rect x="(\d+)"[^>]*><title>([^<]*)</g)].map(([, x, text]) => `${x} ${text}`),
+  }
+}
+
+test('each run of equal days is one stroke where its days are, and each state has its own', () => {
+  const { svg, path } = drawn('ood-fo')
+  expect([path('o'), path('d'), path('f'), path('n')]).toEqual([
+    'M0 12h8m12 0h4',
+    'M0 17m8 0h4',
+    'M0 19m16 0h4',
+    'M0 22.5m12 0h4',
+  ])
+  expect(svg).toContain('viewBox="0 0 23 24"')
+  expect(svg).toContain('aria-label="The last 6 days: 3 ok, 1 degraded, 1 failing, 1 without data"')
+  // Every stroke that is drawn again exists, and no id is there twice.
+  for (const [, id] of svg.matchAll(/href="#([^"]*)"/g)) expect(svg.split(`id="${id}"`)).toHaveLength(2)
+  expect(drawn('ooo').svg).not.toMatch(/class="[defn]"/)
+})
+
+test('the newest fifteen days with trouble have a note with their date', () => {
+  expect(drawn('fod').notes).toEqual(['0 2026-11-20: failing', '8 2026-11-22: degraded'])
+  const { notes } = drawn(`${'f'.repeat(16)}-`)
+  expect(notes).toHaveLength(15)
+  expect(notes[0]).toBe('4 2026-11-07: failing')
+  expect(drawn('f', false).notes).toEqual([])
+})
+
+test('the legend shows every state in the shape of the bars', () => {
+  const list = legend(en)
+  for (const state of ['ok', 'degraded', 'failing']) expect(list).toContain(`</svg> ${state}</li>`)
+  expect(list).toContain('</svg> no data</li>')
+  for (const [, id] of list.matchAll(/href="#([^"]*)"/g)) expect(list).toContain(`id="${id}"`)
+})
+
+test('a badge is as wide as its words, says them once more for who cannot see it, and escapes a name', () => {
+  const picture = badge(en, 'A <b> & C', 'degraded')
+  expect(picture).not.toContain('<b>')
+  expect(picture).toContain('aria-label="A &lt;b&gt; &amp; C: working, with limits"')
+  expect(picture).toContain('fill="#8a5a00"')
+  const plain = badge(en, undefined, 'ok')
+  // 6 letters and 11, at 6.4 each, with 14 around each.
+  expect(plain).toContain('width="136" height="20"')
+  expect(plain).toContain('M0 0h52v20H0z')
+  expect(plain).toContain('M52 0h84v20H52z')
+  expect(
+    [...plain.matchAll(/<text x="([\d.]+)" y="14" textLength="(\d+)"[^>]*>([^<]*)</g)].map((m) => m.slice(1)),
+  ).toEqual([
+    ['26', '38', 'status'],
+    ['94', '70', 'all working'],
+  ])
+})
+
+test('each state has a sign of its own, on the page and in the tab', () => {
+  const states = ['ok', 'degraded', 'failing', 'skipped', 'unknown'] as const
+  for (const state of states) {
+    expect(SIGN_SHAPES).toContain(`id="s-${state}"`)
+    expect(sign(state)).toContain(`href="#s-${state}"`)
+    expect(sign(state)).toContain(`class="sign ${state}"`)
+  }
+  const icons = states.map(stateIcon)
+  expect(new Set(icons).size).toBe(5)
+  // In an attribute of HTML, and with a # that begins no fragment.
+  for (const icon of icons) expect(icon).toMatch(/^data:image\/svg\+xml,[^"'#<>\s]+$/)
+})
+
+const incident = (parts: Partial<RootIncident> = {}): RootIncident => ({
+  service: 'web',
+  probe: 'mail',
+  state: 'failing',
+  reason: 'canary',
+  beganAt: NOW - 3_600_000,
+  endedAt: undefined,
+  lengthMs: 3_600_000,
+  feltBy: [],
+  ...parts,
+})
+function feed(incidents: readonly RootIncident[], parts: Partial<Summary> = {}) {
+  // A feed reads nothing else of its summary.
+  const summary = { now: NOW, since: NOW - 86_400_000, incidents, ...parts } as Summary
+  return incidentFeed({
+    summary,
+    labels: createLabels(learning),
+    name: 'A & <B>',
+    origin: 'https://x.example',
+  })
+}
+
+test('the feed is as new as its newest change, and as its first look without any', () => {
+  const updated = (text: string) => [...text.matchAll(/<updated>(.*?)<\/updated>/g)].map(([, at]) => at)
+  const over = incident({ beganAt: NOW - 7_200_000, endedAt: NOW - 60_000, lengthMs: 7_140_000 })
+  expect(updated(feed([incident(), over]))).toEqual([
+    '2026-11-22T12:29:00.000Z',
+    '2026-11-22T11:30:00.000Z',
+    '2026-11-22T12:29:00.000Z',
+  ])
+  expect(updated(feed([]))).toEqual(['2026-11-21T12:30:00.000Z'])
+  expect(updated(feed([], { since: undefined }))).toEqual(['2026-11-22T12:30:00.000Z'])
+})
+
+test('an entry says what goes on and what is over, by the minute, without its reason and without markup', () => {
+  const text = feed([
+    incident(),
+    incident({ endedAt: NOW, feltBy: ['api'], probe: 'a<b>', beganAt: NOW - 3_600_000 - 59_000 }),
+  ])
+  expect(text).toContain('<title>Mail (Web) has been failing since 2026-11-22 11:30 UTC</title>')
+  expect(text).toContain('Began 2026-11-22 11:30 UTC, still ongoing.')
+  expect(text).toContain('Began 2026-11-22 11:29 UTC, ended 2026-11-22 12:30 UTC.')
+  expect(text).toContain('was failing for 1 hour, felt by API</title>')
+  expect(text).toContain('<title>A &amp; &lt;B&gt;: incidents</title>')
+  expect(text).not.toMatch(/canary|<b>|<B>/)
+  expect(text.match(/<published>/g)).toHaveLength(2)
+})
+
+test('a feed holds the newest fifty incidents', () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, n) => incident({ beganAt: NOW - n * 60_000 }))
+  expect(feed(many(50)).match(/<entry>/g)).toHaveLength(50)
+  const text = feed(many(51))
+  expect(text.match(/<entry>/g)).toHaveLength(50)
+  expect(text).toContain('12:30 UTC</title>')
+})
+
+const day = (sent: number, hardBounces = 0, complaints = 0, softBounces = 0): DayOfMail => ({
+  day: `2026-11-${sent % 30}`,
+  sent,
+  hardBounces,
+  softBounces,
+  complaints,
+})
+
+test('rates of mail are columns, those at the limit in another color, and a line marks the limit', () => {
+  const html = mailSection({ days: [day(100, 5), day(100, 4), day(100), day(0, 2)], paused: undefined }, en)
+  const [bounces = '', complaints = ''] = html.split('<figure>').slice(1)
+  const path = (figure: string, name: string) => new RegExp(`class="${name}" d="([^"]*)"`).exec(figure)?.[1]
+  // 5 and 4 of 100, and 2 of which nothing was sent: all of it.
+  expect(path(bounces, 'over')).toBe('M1.5 40v-2M13.5 40v-40')
+  expect(path(bounces, 'under')).toBe('M5.5 40v-2')
+  expect(path(bounces, 'limit')).toBe('M0 38h15')
+  expect(bounces).toContain('Hard bounces: 3.67 % (11 of 300 messages). Courses pause at 5 % in 24 hours.')
+  expect([path(complaints, 'over'), path(complaints, 'under')]).toEqual(['', ''])
+  // Without any, the limit stands at four fifths.
+  expect(path(complaints, 'limit')).toBe('M0 8h15')
+  expect(complaints).toContain('Complaints: 0 % (0 of 300 messages). Courses pause at 0.1 % in 24 hours.')
+})
+
+test('days with mail are rows, the newest first, with shares that never round a complaint away', () => {
+  const html = mailSection(
+    { days: [day(0), day(1001, 0, 1, 3), day(8, 2), day(0, 1)], paused: undefined },
+    en,
+  )
+  const rows = html.match(/<tr><th scope="row">.*?<\/tr>/g) ?? []
+  const cells = rows.map((row) => [...row.matchAll(/<td[^>]*>(.*?)<\/td>/g)].map(([, cell]) => cell))
+  expect(cells).toEqual([
+    ['0', '1 <small>–</small>', '0', '0'],
+    ['8', '2 <small>25 %</small>', '0', '0'],
+    ['1001', '0', '3 <small>0.30 %</small>', '1 <small>0.100 %</small>'],
+  ])
+  expect(rows[0]).toContain('data-name="Complaints">0<')
+  expect(mailSection({ days: [day(0)], paused: undefined }, en)).not.toContain('<table')
+})
+
+test('a pause is told with its time and its reason, escaped', () => {
+  const html = mailSection({ days: [day(1)], paused: { at: NOW, reason: '<b>' } as never }, en)
+  expect(html).toContain('<time datetime="2026-11-22T12:30:00.000Z">')
+  expect(html).toContain('&lt;b&gt;')
+  expect(html).not.toContain('<b>')
+})
+
+test('a moment has its seconds or its date only where they are asked for', () => {
+  const at = Date.UTC(2026, 0, 2, 3, 4, 5)
+  expect(momentText(en, at)).toBe('2 Jan 2026, 03:04 UTC')
+  expect(momentText(en, at, { seconds: true })).toBe('2 Jan 2026, 03:04:05 UTC')
+  expect(momentText(en, at, { date: false })).toBe('03:04 UTC')
+})
+
+test('a hash is shown by its first twelve digits, another build by its first forty characters, escaped', () => {
+  expect(buildName(en, null)).toBe('unstamped')
+  expect(buildName(en, '0123456789abcdef')).toBe('0123456789ab')
+  expect(buildName(en, '0123456789abcde')).toBe('0123456789abcde')
+  expect(buildName(en, 'x'.repeat(41))).toBe('x'.repeat(40))
+  expect(buildName(en, '<b>')).toBe('&lt;b&gt;')
+})
