@@ -1,5 +1,5 @@
 import { existsSync, statfsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Where temporary files go: into memory where there is ample room, because a store waits for the disk at every commit. */
@@ -15,7 +15,8 @@ const project = (
   {
     env = { NODE_EXTRA_CA_CERTS: '', TMPDIR },
     isolate = true,
-  }: { env?: Record<string, string>; isolate?: boolean } = {},
+    ...rest
+  }: { env?: Record<string, string>; isolate?: boolean; maxWorkers?: number } = {},
 ) => ({
   test: {
     name,
@@ -25,6 +26,9 @@ const project = (
     hookTimeout: 60_000,
     env,
     isolate,
+    ...rest,
+    // Projects of another number of workers must not share a group.
+    sequence: { groupOrder: rest.maxWorkers === undefined ? 1 : 0 },
     // A poll ends when what it waits for is there: only a failure takes as long, on however slow a machine.
     expect: { poll: { timeout: 10_000 } },
   },
@@ -44,6 +48,9 @@ const LONG = [
   'test/scripts/options.test.ts',
 ]
 
+/** One worker more than processors, because most tests wait for a process, a socket or a database. */
+const maxWorkers = availableParallelism() + 1
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/build.ts', 'test/support/shared-postgres.ts'],
@@ -53,11 +60,9 @@ export default defineConfig({
         'main',
         ['test/**/*.test.ts'],
         ['test/{pack,browser,servers,load,examples}/**', ...ALONE, ...LONG],
-        {
-          isolate: false,
-        },
+        { isolate: false, maxWorkers },
       ),
-      project('alone', ALONE),
+      project('alone', ALONE, [], { maxWorkers }),
       // These two install from the registry, which may need the machine's own certificates.
       project('pack', ['test/pack/**/*.test.ts'], [], { env: {} }),
       project('examples', ['test/examples/**/*.test.ts'], [], { env: {} }),
