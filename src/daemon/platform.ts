@@ -180,8 +180,11 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   return {
     services,
     sendEmail: createSendEmail(mailer, clock, platform.mails.compiled),
-    dispatch: async ({ limit: most = settings.dispatch.limit, signal } = {}) =>
-      (await course()).dispatch({ limit: most, ...(signal && { signal }) }),
+    async dispatch({ limit: most = settings.dispatch.limit, signal } = {}) {
+      if (!(Number.isInteger(most) && most >= 0) && most !== Infinity)
+        throw new RangeError('the limit of a dispatch is a whole number, or Infinity for none')
+      return (await course()).dispatch({ limit: most, ...(signal && { signal }) })
+    },
     courses: openCourses(course),
     async health(service, { deep = false } = {}) {
       const served = services.get(service)

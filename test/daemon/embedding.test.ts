@@ -100,6 +100,17 @@ test.each(['postgress://ada:canary@db/x', 'sqlite:'])(
   },
 )
 
+test.each([1.5, -1, Number.NaN])(
+  'a dispatch with a limit of %s is refused as the caller’s mistake',
+  async (limit) => {
+    const platform = openPlatform({
+      env: { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` },
+    })
+    onTestFinished(() => platform.close())
+    await expect(platform.dispatch({ limit })).rejects.toThrow(RangeError)
+  },
+)
+
 test('a misspelt address of the job store fails its probe, and leaves the store alone', async () => {
   const platform = openPlatform({
     env: {
