@@ -37,3 +37,8 @@ export function secretPair(value: string): SecretPair | undefined {
   const [current] = accepted
   return current === undefined || accepted.length > 2 ? undefined : { current, accepted }
 }
+
+/** Whether an Authorization header can carry a secret as a bearer token: visible ASCII characters, and no space. */
+export function isBearerToken(text: string): boolean {
+  return /^[\x21-\x7e]{1,4096}$/.test(text)
+}

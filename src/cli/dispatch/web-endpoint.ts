@@ -1,5 +1,5 @@
 import type { Environment } from '../../core/env/settings.ts'
-import { splitSecrets } from '../../core/secret.ts'
+import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { post } from './post.ts'
@@ -27,6 +27,11 @@ export function webEndpoint(
     throw new CommandError(
       EXIT.usage,
       'EMAIL_DISPATCH_SECRET is not set: set the same one as the web service, here or with --env-file.',
+    )
+  if (!isBearerToken(secret))
+    throw new CommandError(
+      EXIT.usage,
+      'EMAIL_DISPATCH_SECRET has a character that is not allowed in an HTTP header: choose another secret, for the web service too.',
     )
   return { url: new URL(`${site.replace(/\/+$/, '')}${path}`), secret }
 }

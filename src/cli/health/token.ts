@@ -1,4 +1,4 @@
-import { splitSecrets } from '../../core/secret.ts'
+import { isBearerToken, splitSecrets } from '../../core/secret.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import type { HealthEndpoint } from './targets.ts'
@@ -16,7 +16,7 @@ export async function readToken(
   targets: readonly HealthEndpoint[],
 ): Promise<string | undefined> {
   const token = tokenFile === undefined ? fromVariable(env, tokenEnv) : await fromFile(context, tokenFile)
-  if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token))
+  if (token !== undefined && !isBearerToken(token))
     throw new CommandError(
       EXIT.usage,
       'the token has a character that is not allowed in an HTTP header: paste the whole token, and nothing else.',

@@ -19,6 +19,7 @@ export interface Variable {
   readonly chosen: boolean
   readonly adjusts: boolean
   readonly rotates: boolean
+  readonly bearer: boolean
   readonly base: boolean
   readonly summary: string
   readonly example: string
@@ -138,6 +139,7 @@ function resolveVariable(
     chosen: rest.chosen ?? false,
     adjusts: rest.adjusts ?? false,
     rotates: rest.rotates ?? false,
+    bearer: rest.bearer ?? false,
     base: rest.base ?? false,
     summary: rest.summary ?? '',
     example: rest.example ?? exampleOf(from.of),

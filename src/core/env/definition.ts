@@ -58,6 +58,8 @@ export interface VariableDefinition {
   readonly chosen?: boolean
   /** Two values separated by a comma are accepted while it is rotated; the first is used. */
   readonly rotates?: boolean
+  /** It is sent as a bearer token, so it holds what an HTTP header can carry. */
+  readonly bearer?: boolean
   /** An address that paths are put behind: it takes no query and no fragment. */
   readonly base?: boolean
   /** It only adjusts what another variable switches on: set alone, it leaves its group absent. */

@@ -1,5 +1,5 @@
 import { parseAddress, parseMailbox } from '../address.ts'
-import { secretPair, splitSecrets } from '../secret.ts'
+import { isBearerToken, secretPair, splitSecrets } from '../secret.ts'
 import type { Kind, StandardSchema } from './definition.ts'
 import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
@@ -18,6 +18,8 @@ export interface Reading {
   readonly base?: boolean
   /** Takes two values, separated by a comma, while it is rotated. */
   readonly rotates?: boolean
+  /** Sent as a bearer token. */
+  readonly bearer?: boolean
 }
 
 /** Gives what a malformed value should be, never what it is; undefined if the value is well-formed. */
@@ -31,6 +33,8 @@ export function malformed(reading: Reading, value: string): string | undefined {
     if (pair === undefined) return 'one key, or two separated by a comma'
     if (splitSecrets(value).some((one) => one.length < SHORTEST_SECRET))
       return `a secret of at least ${SHORTEST_SECRET} characters, better 32`
+    if (reading.bearer && !splitSecrets(value).every(isBearerToken))
+      return 'a secret that an HTTP header can carry: ASCII letters, digits and signs, no space, at most 4,096'
   }
   const parsed = parseValue(reading, value)
   return parsed.ok ? undefined : parsed.expected

@@ -289,6 +289,7 @@ const mail = {
       chosen: true,
       adjusts: true,
       rotates: true,
+      bearer: true,
       summary: 'Bearer secret of the dispatch endpoint; without it nothing can call it.',
     },
     EMAIL_DISPATCH_LIMIT: {
@@ -473,6 +474,7 @@ const health = {
       kind: 'secret',
       chosen: true,
       rotates: true,
+      bearer: true,
       summary: 'Bearer token that gates deep health checks.',
     },
   },

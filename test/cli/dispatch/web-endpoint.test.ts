@@ -30,6 +30,8 @@ test.each<[env: Record<string, string>, given: string | undefined, why: RegExp]>
   [ENV, 'xhttp://www.example.com', /is not an http:\/\/ or https:\/\/ address/],
   [ENV, 'https://', /is not an http:\/\/ or https:\/\/ address/],
   [{ NEXT_PUBLIC_SITE_URL: 'https://www.example.com' }, undefined, /EMAIL_DISPATCH_SECRET is not set/],
+  [{ EMAIL_DISPATCH_SECRET: 'two words' }, 'https://www.example.com', /not allowed in an HTTP header/],
+  [{ EMAIL_DISPATCH_SECRET: 'hundred-€' }, 'https://www.example.com', /not allowed in an HTTP header/],
 ])('with %j and the address %s it is wrong usage: %s', (env, given, why) => {
   const opening = () => webEndpoint(env, given, '/api/x')
   expect(opening).toThrow(why)

@@ -156,6 +156,27 @@ test('a placeholder says when it is malformed too, and so behaves as absent', ()
 })
 
 test.each([
+  'correct horse battery staple',
+  'pässwort-mit-umlauten-4711',
+  'kösten-100-€-und-mehr-4711',
+  'zero-width-\u200b-space-4711',
+  'good-enough-4711-0815,but this one is not-4711',
+  'x7y8'.repeat(1025),
+])('a bearer secret that no HTTP header carries is malformed: %j', (value) => {
+  for (const name of ['EMAIL_DISPATCH_SECRET', 'HEALTH_DEEP_TOKEN'])
+    expect(warned({ [name]: value })).toEqual([`malformed-value ${name}`])
+  expect(warned({ EMAIL_LINK_SECRET: value }).filter((one) => one.startsWith('malformed'))).toEqual([])
+})
+
+test('a bearer secret may hold every visible ASCII character, and a space around the comma', () => {
+  const visible = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at))
+    .join('')
+    .replace(',', '')
+  for (const value of [visible, `${visible} , ${visible}2`, 'x7y8z9'.repeat(682)])
+    expect(warned({ EMAIL_DISPATCH_SECRET: value })).toEqual([])
+})
+
+test.each([
   ['HEALTH_DEEP_TOKEN', 'xxx', 'placeholder-value', /refused to everybody/, 'health'],
   ['HEALTH_DEEP_TOKEN', 'abc', 'malformed-value', /refused to everybody/, 'health'],
   ['STORE_URL', 'changeme', 'placeholder-value', /no other store is opened/, 'store'],
