@@ -241,6 +241,27 @@ describe('a template that says no more than its subject', () => {
   })
 })
 
+test('a slot is filled in the label of the button, in the reason and in what the unsubscribe link says', async () => {
+  const source = `---
+subject: A kiln
+slots:
+  kiln: { type: text, sample: Gas }
+  unsubscribeUrl: { type: url, sample: https://kiln.example/end }
+action: { label: "Book {{kiln}}", url: "{{unsubscribeUrl}}" }
+because: "You asked for {{ kiln }}."
+unsubscribe: "No more of {{kiln}}"
+---
+
+Hello.
+`
+  const filled = { kiln: '<Raku>', unsubscribeUrl: 'https://kiln.example/end' }
+  const { html, text } = renderMail(await compile(source), filled)
+  for (const says of ['Book <Raku>', 'You asked for <Raku>.', 'No more of <Raku>']) {
+    expect(text).toContain(says)
+    expect(html).toContain(says.replace('<Raku>', '&lt;Raku&gt;'))
+  }
+})
+
 test('a mail whose HTML clients would clip does not compile', async () => {
   await expect(compile(`${TEMPLATE}\n${'many words '.repeat(10_000)}`)).rejects.toThrow(
     /^mail\.md:1: the HTML is \d+ bytes, and mail clients clip at 100000$/,

@@ -61,7 +61,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
   const tokens = (text: string) => withTokens(text, lines)
   const markdown = template.language === 'mjml' ? markdownOfMjml(template.body) : template.body
   const page = await marked.parse(tokens(markdown))
-  const footer = `<p>${escapeHtml(template.because)}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(template.unsubscribe)}</a></p>` : ''}`
+  const footer = `<p>${escapeHtml(tokens(template.because))}</p>${template.slots[UNSUBSCRIBE] ? `<p><a href="${token(UNSUBSCRIBE, 1)}">${escapeHtml(tokens(template.unsubscribe))}</a></p>` : ''}`
   const layout = template.action ? input.layout : input.layout.replace(BUTTON, '')
   const html = await layOut(
     { ...input, layout },
@@ -73,7 +73,7 @@ export async function compileTemplate(input: CompileInput): Promise<CompiledMail
           ? tokens(template.body)
           : `<mj-text mj-class="body">${page.trimEnd()}</mj-text>`,
       actionUrl: tokens(template.action?.url ?? ''),
-      actionLabel: escapeHtml(template.action?.label ?? ''),
+      actionLabel: escapeHtml(tokens(template.action?.label ?? '')),
       footer,
       language,
       direction: directionOf(language),
