@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { isLanguage } from '../core/course/definition.ts'
+import { isTemplateFile } from '../core/mail/mail-path.ts'
 import { type Fault, type Place, placeIn, quoted } from './check/fault.ts'
 import type { PlatformDefinition } from './definition.ts'
 
@@ -90,7 +91,7 @@ export function readDefinitionFiles(
 
 function readLogo(place: Place, written: string, folder: string): string | undefined {
   const file = path.resolve(folder, written)
-  const stats = statSync(file, { throwIfNoEntry: false })
+  const stats = statsOf(file)
   if (!stats?.isFile())
     return place.fault(
       `There is no file ${quoted(written)}.`,
@@ -102,24 +103,48 @@ function readLogo(place: Place, written: string, folder: string): string | undef
       'Make it smaller.',
     )
   const type = TYPES[path.extname(file).toLowerCase()] ?? 'image/png'
-  return `data:${type};base64,${readFileSync(file).toString('base64')}`
+  try {
+    return `data:${type};base64,${readFileSync(file).toString('base64')}`
+  } catch {
+    return unreadable(place, written)
+  }
+}
+
+function unreadable(place: Place, written: string | undefined): undefined {
+  return place.fault(`${quoted(written)} cannot be read.`, 'Check who may read it.')
 }
 
 /** Names of the Markdown and MJML files of a folder in the order in which people count: 2 before 10. */
 function namesIn(place: Place, folder: string, written: string | undefined): readonly string[] | undefined {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+  if (!statsOf(folder)?.isDirectory())
     return place.fault(
       `There is no folder ${quoted(written)}.`,
       'Check the path: it starts at the folder of the definition.',
     )
-  return templatesIn(folder)
+  return templatesIn(folder) ?? unreadable(place, written)
 }
 
-function templatesIn(folder: string): readonly string[] {
-  return readdirSync(folder)
-    .filter((name) => /\.(?:md|mjml)$/.test(name) && name !== 'layout.mjml')
-    .map((name) => path.parse(name).name)
+/** Undefined for a folder that cannot be read. */
+function templatesIn(folder: string): readonly string[] | undefined {
+  let entries: readonly Dirent[]
+  try {
+    entries = readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return undefined
+  }
+  return entries
+    .filter((entry) => !entry.isDirectory() && isTemplateFile(entry.name) && entry.name !== 'layout.mjml')
+    .map(({ name }) => path.parse(name).name)
     .sort(byNumber)
+}
+
+/** Undefined for a path that leads nowhere, in a circle or is too long. */
+function statsOf(file: string): Stats | undefined {
+  try {
+    return statSync(file)
+  } catch {
+    return undefined
+  }
 }
 
 /** Text as it sorts by character, and runs of digits by their number. An Intl.Collator takes milliseconds to make. */
@@ -136,8 +161,7 @@ function sortKey(name: string): string {
 /** Where the mails in the platform's language are: in the folder, or beside their translations in `en`. */
 function originalsIn(folder: string, language: string): string {
   const own = path.join(folder, language)
-  const isFolder = (one: string) => statSync(one, { throwIfNoEntry: false })?.isDirectory() === true
-  return isFolder(own) && templatesIn(folder).length === 0 ? own : folder
+  return statsOf(own)?.isDirectory() && templatesIn(folder)?.length === 0 ? own : folder
 }
 
 /** The folders beside or in a folder of mails that are named by another language and hold templates. */
@@ -149,7 +173,7 @@ function translationsOf(originals: string, language: string): readonly Translati
     .map(({ name }) => ({
       language: name,
       folder: path.join(folder, name),
-      names: templatesIn(path.join(folder, name)),
+      names: templatesIn(path.join(folder, name)) ?? [],
     }))
     .filter(({ names }) => names.length > 0)
 }

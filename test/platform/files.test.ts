@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { PlatformDefinition } from '../../src/platform/definition.ts'
@@ -83,6 +83,35 @@ test('templates are Markdown and MJML files, and the layout is none', async () =
     faults: [],
   })
   expect(read({})).toMatchObject({ mails: undefined, templates: [] })
+})
+
+test('hidden files and folders are no lessons: an editor’s lock, the metadata of macOS, 3-notes.md/', async () => {
+  const { folder, read } = await folderOf({
+    'l/1.md': '',
+    'l/._1.md': 'Mac OS X',
+    'l/.md': '',
+    'l/3-notes.md/a': '',
+  })
+  await symlink('ada@kiln.4711', path.join(folder, 'l/.#1.md'))
+  // A link to nowhere is a lesson that is lost, which the compiler reports.
+  await symlink('gone.md', path.join(folder, 'l/2.md'))
+  const { lessons, faults } = read({ courses: { firing: { lessons: 'l' } } })
+  expect({ lessons: lessons.get('firing'), faults }).toEqual({ lessons: ['1', '2'], faults: [] })
+})
+
+test('a path that the system refuses is a fault like one that leads nowhere', async () => {
+  const { folder, read } = await folderOf({})
+  await symlink('loop', path.join(folder, 'loop'))
+  for (const refused of ['loop', 'x'.repeat(300)])
+    expect(
+      read({ brand: { logo: refused }, mails: refused, courses: { firing: { lessons: refused } } }).faults,
+    ).toMatchObject([{ path: 'brand.logo' }, { path: 'mails' }, { path: 'courses.firing.lessons' }])
+})
+
+test('a logo that exists and cannot be read is a fault', async () => {
+  const { folder, read } = await folderOf({})
+  await symlink('/proc/self/mem', path.join(folder, 'logo.png'))
+  expect(faultsIn(read({ brand: { logo: 'logo.png' } }))).toEqual(['brand.logo: "logo.png" cannot be read.'])
 })
 
 test('a course has at least one lesson and at most 365', async () => {

@@ -8,7 +8,7 @@ import { readTemplate } from '../../core/mail/compile/source.ts'
 import { LAYOUT } from '../../core/mail/compile/template-error.ts'
 import { composeMessage } from '../../core/mail/compose.ts'
 import type { MailDefinition } from '../../core/mail/definition.ts'
-import { pathOf } from '../../core/mail/mail-path.ts'
+import { isTemplateFile, pathOf } from '../../core/mail/mail-path.ts'
 import { type Rendered, renderMail } from '../../core/mail/render.ts'
 import type { CompiledMail } from '../../core/mail/template.ts'
 import type { Message } from '../../core/mail/transport.ts'
@@ -88,7 +88,7 @@ export function openWorkshop({
     (folder ? [folder] : folders).map((one) => ({ name, file, in: pathOf(one) })),
   )
   const noticeNew = (file: string) => {
-    if (!/\.(?:md|mjml)$/.test(file) || newcomers.has(file) || !existsSync(file)) return
+    if (!isTemplateFile(path.basename(file)) || newcomers.has(file) || !existsSync(file)) return
     newcomers.add(file)
     for (const listener of newListeners) listener(file)
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { MailSet } from './definition.ts'
-import { pathOf } from './mail-path.ts'
+import { isTemplateFile, pathOf } from './mail-path.ts'
 import type { CompiledMails } from './template.ts'
 
 /** Output file of `platformctl email build`, in the folder of the mails. */
@@ -51,8 +51,10 @@ async function hashSources({ definitions, folders, brand }: Templates): Promise<
   ]
   hash.update(JSON.stringify(all.map(({ language }) => language)))
   for (const folder of new Set(all.map(pathOf))) {
-    const files = (await readdir(folder)).filter((file) => /\.(?:md|mjml)$/.test(file)).sort()
-    for (const file of files) hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)))
+    const files = (await readdir(folder)).filter(isTemplateFile).sort()
+    // A file that cannot be read is the compiler's to report.
+    for (const file of files)
+      hash.update(`\0${file}\0`).update(await readFile(path.join(folder, file)).catch(() => ''))
   }
   return hash.digest('base64url')
 }

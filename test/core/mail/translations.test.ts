@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
@@ -127,6 +127,29 @@ test('reads a lesson saved by Notepad, with a byte order mark and CRLF, like any
   const { context, stdout } = testContext({ cwd: folder, platform: platform() })
   expect(await runProgram(['email', 'render', 'firing-2-fire', '--format', 'text'], context)).toBe(0)
   expect(stdout()).toContain('A kiln is an oven')
+})
+
+test('a lesson that cannot be read is a finding in its own folder, and a fault that names its whole path', async () => {
+  const { folder, write, platform } = await school()
+  await symlink('gone.md', path.join(folder, 'firing/3-gone.md'))
+  await mkdir(path.join(folder, 'notes'))
+  await symlink('../notes', path.join(folder, 'firing/4-notes.md'))
+  await write('firing/5-both.md', lesson('Both'))
+  await write('firing/5-both.mjml', lesson('Both'))
+  const { context, stdout } = testContext({ cwd: folder, platform: platform() })
+  expect(await runProgram(['email', 'lint', '--format', 'json'], context)).toBe(1)
+  const { findings } = JSON.parse(stdout()) as {
+    readonly findings: readonly { readonly id: string; readonly location: { readonly file: string } }[]
+  }
+  const broken = findings.filter(({ id }) => id === 'template-broken')
+  expect(broken.map(({ location }) => location.file)).toEqual([
+    'firing/3-gone.md',
+    'firing/4-notes.md',
+    'firing/5-both.mjml',
+  ])
+  await expect(platform().mails.compiled()).rejects.toThrow(
+    new RegExp(`^${folder}/firing/(?:3-gone|4-notes|5-both)\\.`),
+  )
 })
 
 test('lint covers every language, and names the mails that have no translation and the translations of nothing', async () => {

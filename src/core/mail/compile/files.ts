@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { codeOf } from '../../error-code.ts'
 import type { MailBrand } from '../brand.ts'
 import type { MailDefinition, MailFolder, MailSet } from '../definition.ts'
 import { pathOf } from '../mail-path.ts'
@@ -32,12 +33,14 @@ export async function readTemplateFiles(
   const layout = await firstOf([...own, ...folders], [LAYOUT])
   if (layout === undefined) throw new TemplateError(LAYOUT, 1, 'it is missing from the folder of templates')
   const { folder, file: name = definition.name } = definition
-  const found = await firstOf(folder ? [folder] : folders, [`${name}.md`, `${name}.mjml`])
+  const places = folder ? [folder] : folders
+  const found = await firstOf(places, [`${name}.md`, `${name}.mjml`])
   if (found === undefined)
     throw new TemplateError(
       `${name}.md`,
       1,
       `${name} has no template; the body is Markdown here or MJML in ${name}.mjml`,
+      places[0] && pathOf(places[0]),
     )
   return {
     definition,
@@ -58,12 +61,19 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
       files.map(async (file) => ({
         folder,
         file,
-        text: await readFile(path.join(pathOf(folder), file), 'utf8').then(withoutMark, absent),
+        text: await readFile(path.join(pathOf(folder), file), 'utf8').then(withoutMark, (error: unknown) =>
+          absent(error, pathOf(folder), file),
+        ),
       })),
     )
     const [one, other] = read.flatMap(({ text, ...rest }) => (text === undefined ? [] : [{ ...rest, text }]))
     if (one && other)
-      throw new TemplateError(other.file, 1, `there is a ${one.file} too; keep one of the two`)
+      throw new TemplateError(
+        other.file,
+        1,
+        `there is a ${one.file} too; keep one of the two`,
+        pathOf(folder),
+      )
     if (one) return one
   }
   return undefined
@@ -77,8 +87,8 @@ function withoutMark(text: string): string {
 /**
  * Undefined for a file that does not exist. A file that exists and cannot be read is a fault like any other.
  */
-function absent(error: unknown): undefined {
-  const { code, path: full } = (error ?? {}) as { code?: string; path?: string }
+function absent(error: unknown, folder: string, file: string): undefined {
+  const code = codeOf(error)
   if (code === 'ENOENT') return undefined
-  throw full === undefined ? error : new TemplateError(path.basename(full), 1, `it cannot be read (${code})`)
+  throw code === '' ? error : new TemplateError(file, 1, `it cannot be read (${code})`, folder)
 }

@@ -9,17 +9,18 @@ import { LAYOUT, TemplateError } from './template-error.ts'
 export async function compileFolders(set: Templates): Promise<CompiledMails> {
   const compiled = await Promise.all(
     set.definitions.map(async (definition) => {
-      const files = await readTemplateFiles(set, definition)
+      const files = await readTemplateFiles(set, definition).catch(inFolder)
       return [definition.name, await compileFile(files).catch((error) => inFolder(error, files))] as const
     }),
   )
   return Object.fromEntries(compiled)
 }
 
-function inFolder(error: unknown, { folder, layoutFolder }: TemplateFiles): never {
+function inFolder(error: unknown, files?: TemplateFiles): never {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
-  throw new TemplateError(path.join(file === LAYOUT ? layoutFolder : folder, file), line, sentence)
+  const folder = error.folder ?? (file === LAYOUT ? files?.layoutFolder : files?.folder) ?? ''
+  throw new TemplateError(path.join(folder, file), line, sentence)
 }
 
 export async function compileFile({

@@ -7,11 +7,14 @@ export class TemplateError extends Error {
   readonly file: string
   readonly line: number
   readonly sentence: string
+  /** Folder of the file, if it is known where the fault is found. */
+  readonly folder: string | undefined
 
-  constructor(file: string, line: number, sentence: string) {
+  constructor(file: string, line: number, sentence: string, folder?: string) {
     super(`${file}:${line}: ${sentence}`)
     this.file = file
     this.line = line
     this.sentence = sentence
+    this.folder = folder
   }
 }

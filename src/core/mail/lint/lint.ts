@@ -187,7 +187,7 @@ export function brokenTemplate(
 ): Finding {
   if (!(error instanceof TemplateError)) throw error
   const { file, line, sentence } = error
-  const folder = typeof at === 'string' ? at : file === LAYOUT ? at.layoutFolder : at.folder
+  const folder = error.folder ?? (typeof at === 'string' ? at : file === LAYOUT ? at.layoutFolder : at.folder)
   return lintFinding('template-broken', `The template does not compile: ${sentence}.`, 'Correct this line.', {
     file: shown(folder, file),
     line,
