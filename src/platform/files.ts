@@ -138,8 +138,8 @@ function templatesIn(folder: string): readonly string[] | undefined {
     .sort(byNumber)
 }
 
-/** Undefined for a path that leads nowhere, in a circle or is too long. */
-function statsOf(file: string): Stats | undefined {
+/** What is at a path; undefined if it leads nowhere, in a circle, or is too long. */
+export function statsOf(file: string): Stats | undefined {
   try {
     return statSync(file)
   } catch {

@@ -1,7 +1,8 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { DefinitionError } from './definition-error.ts'
 import { evaluate } from './evaluate.ts'
+import { statsOf } from './files.ts'
 
 export interface LoadDefinitionOptions {
   /** Where a relative `file` starts. */
@@ -31,7 +32,7 @@ export async function loadDefinition(options: LoadDefinitionOptions): Promise<Lo
   }
   if (file.trim() === '')
     fail('The name of the definition is empty.', 'Name a file. Is the shell variable unset?')
-  const kind = statSync(full, { throwIfNoEntry: false })
+  const kind = statsOf(full)
   if (kind === undefined) fail('There is no such file.', 'Check the path.')
   if (kind?.isDirectory())
     fail('This is a folder.', `Name the file in it, as ${path.join(file, 'platform.config.ts')}.`)

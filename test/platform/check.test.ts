@@ -693,6 +693,18 @@ test('for any definition the check gives faults and never throws', () => {
   )
 })
 
+test('a field that throws when it is read is a fault at the object that holds it', () => {
+  const throwing = () => {
+    throw new Error('hunter2')
+  }
+  const holder = Object.defineProperty({}, 'kiln', { enumerable: true, get: throwing })
+  for (const at of ['services', 'groups', 'probes', 'templates', 'courses', 'events', 'heartbeats'])
+    expect(faultsOf({ [at]: holder })).toMatchObject([{ path: at, cause: 'Reading it throws an error.' }])
+  expect(faultsOf(new Proxy({}, { ownKeys: throwing }))).toMatchObject([
+    { path: '', cause: 'Reading it throws an error.' },
+  ])
+})
+
 test('an address in a variable whose kind is no name has the fault of that kind alone', () => {
   const faults = faultsOf({
     preset: 'base',

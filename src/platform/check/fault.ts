@@ -40,7 +40,12 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** An object of fields, or a fault. */
 export function fieldsAt(place: Place, value: unknown, what: string): Fields | undefined {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    try {
+      return { ...value }
+    } catch {
+      return place.fault('Reading it throws an error.', 'Write values in place of the getters.')
+    }
   return place.fault(`${what} is ${typeName(value)}, not an object.`, 'Write it as { … }.')
 }
 

@@ -1,5 +1,6 @@
 import type { GroupDefinition } from '../../core/env/definition.ts'
 import type { ServiceDefinition } from '../../core/service.ts'
+import { fieldsAt, placeIn } from './fault.ts'
 
 /** The names in a preset that a definition can refer to or collide with. */
 export interface PresetParts {
@@ -61,9 +62,9 @@ export function collectNames(
   }
 }
 
-/** The entries of an object; an empty list for any other value. */
+/** The entries of an object; an empty list for any other value, and for an object that cannot be read. */
 export function entries(value: unknown): readonly (readonly [string, unknown])[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  return Object.entries(fieldsAt(placeIn([]), value, 'an object') ?? {})
 }
 
 function field(value: unknown, name: string): unknown {
