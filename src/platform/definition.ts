@@ -115,6 +115,11 @@ export interface ProbeInput {
   readonly meaning?: string
 }
 
+/** True for a target that names a variable: every other target has a dot or a colon. */
+export function isVariableName(target: string): boolean {
+  return /^[A-Za-z_]\w*$/.test(target)
+}
+
 /** The kinds of probe that need no code. */
 export const PROBE_TARGETS = ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'] as const
 

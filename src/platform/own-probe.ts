@@ -4,7 +4,7 @@ import type { ProbeDefinition } from '../core/health/definition.ts'
 import { configured } from '../core/health/engine-probes.ts'
 import type { ProbeResult } from '../core/health/probe.ts'
 import { failing, ok, skipped } from '../core/health/verdicts.ts'
-import { type CheckResult, PROBE_TARGETS, type ProbeInput } from './definition.ts'
+import { type CheckResult, isVariableName, PROBE_TARGETS, type ProbeInput } from './definition.ts'
 
 /** A probe of a definition as the engine runs it. */
 export function ownProbe(name: string, probe: ProbeInput): ProbeDefinition {
@@ -40,7 +40,7 @@ function run(probe: ProbeInput): Pick<ProbeDefinition, 'open' | 'target'> {
   }
   const kind = PROBE_TARGETS.find((one) => probe[one] !== undefined) ?? 'http'
   const written = probe[kind] ?? ''
-  const target = ({ value }: Settings) => (/^[A-Z][A-Z0-9_]*$/.test(written) ? value(written) : written)
+  const target = ({ value }: Settings) => (isVariableName(written) ? value(written) : written)
   return {
     target,
     open: (parts) => {

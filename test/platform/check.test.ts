@@ -705,6 +705,17 @@ test('a field that throws when it is read is a fault at the object that holds it
   ])
 })
 
+test('a probe’s target may be a variable in lower case, as in the variables themselves', () => {
+  const faultsWith = (target: object) =>
+    faultsOf({
+      groups: { kiln: { unlocks: 'a', absent: 'b', variables: { kiln_url: { kind: 'url' } } } },
+      probes: { kiln: { service: 'web', ...target } },
+    })
+  for (const kind of ['http', 'tcp', 'tls', 'dns', 'smtp', 'postgres', 'redis'])
+    expect(faultsWith({ [kind]: 'kiln_url' })).toEqual([])
+  expect(faultsWith({ http: 'kiln_ulr' })).toMatchObject([{ fix: 'Did you mean kiln_url?' }])
+})
+
 test('an address in a variable whose kind is no name has the fault of that kind alone', () => {
   const faults = faultsOf({
     preset: 'base',

@@ -94,6 +94,12 @@ test('a target waits for its group and its variable, and a shallow check opens n
   await expect(found({ tcp: '127.0.0.1:1' })).rejects.toThrow()
 })
 
+test('a target in a variable with a name in lower case is looked up too', async () => {
+  const reason = 'its address is not set'
+  for (const tcp of ['kiln_queue', '_KILN_QUEUE'])
+    expect(await found({ tcp })).toEqual({ state: 'skipped', checked: false, reason })
+})
+
 test('keeps the definition’s fields of a probe, and no others', () => {
   const open = expect.any(Function)
   expect(ownProbe('kiln', { service: 'web', check: async () => ({ state: 'ok' }) })).toEqual({

@@ -1,4 +1,5 @@
 import { parseDuration } from '../../core/env/quantities.ts'
+import { isVariableName } from '../definition.ts'
 import {
   booleanAt,
   fieldsAt,
@@ -211,7 +212,7 @@ function checkTarget(place: Place, fields: Readonly<Record<string, unknown>>, na
       `This is ${typeName(value)}, not a target.`,
       `Write it as ${form}, or name a variable that holds it.`,
     )
-  } else if (/^[A-Z][A-Z0-9_]*$/.test(value)) {
+  } else if (isVariableName(value)) {
     nameAt(here, value, { known: names.variables, what: 'a variable of this platform' })
   } else if (/:\/\/[^/\s]*@/.test(value)) {
     here.fault(
