@@ -135,7 +135,7 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
     ...own.map((one) => ownMail(one, templates[one] ?? {})),
     ...lessons,
   ]
-  const definitions = [...originals, ...translationsOf(originals, preset, files)]
+  const definitions = [...originals, ...translationsOf(originals, { preset, files, language })]
   const folders = [
     ...(files.mails === undefined ? [] : [{ path: files.mails, language }]),
     ...(translation ? [translation.folder] : []),
@@ -157,10 +157,15 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
 /** The mails in the other languages of the platform: those of its folders, else those that its preset ships. */
 function translationsOf(
   originals: readonly MailDefinition[],
-  preset: ResolvedPlatform,
-  files: DefinitionFiles,
+  {
+    preset,
+    files,
+    language: platformLanguage,
+  }: { readonly preset: ResolvedPlatform; readonly files: DefinitionFiles; readonly language: string },
 ): readonly MailDefinition[] {
   const { mails, translations } = files
+  const { translations: shippedIn = [], folders } = preset.mails
+  const isTranslated = shippedIn.some((one) => isIn(platformLanguage, one.language))
   const languages = new Set([...translations.values()].flat().map(({ language }) => language))
   return [...languages].flatMap((language) =>
     originals.flatMap((original): readonly MailDefinition[] => {
@@ -168,10 +173,12 @@ function translationsOf(
       const own = translations
         .get(place ?? '')
         ?.find((one) => one.language === language && one.names.includes(file))
+      // On a platform in German the preset's own English is the translation.
       const shipped = files.templates.includes(name)
         ? undefined
-        : preset.mails.translations?.find((one) => isIn(language, one.language))
-      const folder = own ? { path: own.folder, language } : lesson ? undefined : shipped?.folder
+        : (shippedIn.find((one) => isIn(language, one.language))?.folder ??
+          (isTranslated && isIn(language, preset.language) ? folders[0] : undefined))
+      const folder = own ? { path: own.folder, language } : lesson ? undefined : shipped
       if (folder === undefined || (own === undefined && !isPresets(preset, name))) return []
       return [
         {

@@ -107,6 +107,22 @@ test('the preset’s own translations are used in the languages of the platform,
   expect(names()).toContain('en/firing-1-clay')
 })
 
+test('a platform in German with a lesson in English has the preset’s mails in English too', async () => {
+  const { folder, write } = await school()
+  await write('ton/1-ton.md', lesson('Ton'))
+  await write('ton/en/1-ton.md', lesson('Clay'))
+  const definition = {
+    preset: 'base',
+    brand: { language: 'de' },
+    courses: { ton: { lessons: './ton', every: '1d' } },
+  }
+  const compiled = await resolvePlatform(definition, { folder }).mails.compiled()
+  for (const mail of ['subscription-confirmation', 'magic-link', 'welcome']) {
+    expect(mailIn(compiled, mail, 'en-GB')?.html[0]).toContain('lang="en"')
+    expect(mailIn(compiled, mail, 'fr')?.html[0]).toContain('lang="de"')
+  }
+})
+
 test('lessons of the platform’s language may be in a folder of that name, beside the other languages', async () => {
   const { write, folder } = await school()
   await write('glazing/en/1-glass.md', lesson('Glass'))
