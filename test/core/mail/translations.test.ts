@@ -185,6 +185,17 @@ test('lint covers every language, and names the mails that have no translation a
   expect(about('template-unused')).toEqual(['firing/de/3-lost.md'])
 })
 
+test('lint asks for the translation of a mail of the package in the platform’s own folder', async () => {
+  const { platform, folder, write } = await school()
+  await write('firing/fr/1-clay.md', lesson('L’argile'))
+  const { context, stdout } = testContext({ cwd: folder, platform: platform() })
+  await runProgram(['email', 'lint', '--format', 'json'], context)
+  const { findings } = JSON.parse(stdout()) as { findings: { cause: string; fix: string }[] }
+  const fixOf = (mail: string) => findings.find(({ cause }) => cause.startsWith(`${mail} has no`))?.fix
+  expect(fixOf('welcome')).toBe('Add fr/welcome.md to the folder that mails of the definition names.')
+  expect(fixOf('firing-2-fire')).toBe('Add de/2-fire.md and fr/2-fire.md to the folder of the original.')
+})
+
 test('a confirmation is in the language of the request, and one that is mailed again keeps its language and time zone', async () => {
   const { platform } = await school()
   const sent: { readonly html: string; readonly text: string }[] = []

@@ -16,6 +16,8 @@ export interface TemplateFiles {
   /** Absolute: where the template is, and where its layout is. */
   readonly folder: string
   readonly layoutFolder: string
+  /** Whether the template is the package's own. */
+  readonly shipped?: boolean
   /** Language tag of the template; undefined is English. */
   readonly language?: string | undefined
   readonly brand?: MailBrand | undefined
@@ -47,6 +49,7 @@ export async function readTemplateFiles(
     file: found.file,
     source: found.text,
     folder: pathOf(found.folder),
+    ...(found.folder.shipped && { shipped: true }),
     layout: layout.text,
     layoutFolder: pathOf(layout.folder),
     language: found.folder.language,

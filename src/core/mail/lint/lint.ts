@@ -110,12 +110,13 @@ async function missingTranslations(set: Templates, shown: Shown): Promise<readon
       // An unreadable file is a finding of its own.
       const files = await readTemplateFiles(set, definition).catch(() => undefined)
       if (files === undefined) return []
-      const { file, folder } = files
+      const { file, folder, shipped } = files
+      const where = shipped ? 'that mails of the definition names' : 'of the original'
       return [
         lintFinding(
           'translation-missing',
           `${name} has no translation for ${missing.join(', ')}: readers of it get the original.`,
-          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder of the original.`,
+          `Add ${missing.map((language) => `${language}/${file}`).join(' and ')} to the folder ${where}.`,
           { file: shown(folder, file), line: 1, column: 1 },
         ),
       ]
