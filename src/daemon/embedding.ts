@@ -94,6 +94,8 @@ export interface OpenedPlatform extends Operations {
   readonly analytics: (() => Promise<AnalyticsStore>) | undefined
   /** Why the mail provider refused this platform at the last attempt; undefined once it took a message. */
   mailRefused(): string | undefined
+  /** Writes the counts of sent mail that are still in memory. */
+  writeMailCounts(): Promise<void>
   /** The number of messages in flight: handed over, but not answered yet. */
   sending(): number
   /** From now on health is failing, so that load balancers send traffic elsewhere. */

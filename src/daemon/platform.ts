@@ -214,6 +214,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
     ingest,
     analytics,
     mailRefused: mail.refused,
+    writeMailCounts: () => mail.tally.flush(),
     sending: mail.sending,
     announceStop() {
       stopping = true

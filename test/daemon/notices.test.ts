@@ -4,6 +4,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { startDaemon } from '../../src/daemon/start.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
+import { startLearningDaemon } from '../support/daemon.ts'
 import { emptyFolder } from '../support/folder.ts'
 import { healthBody, serve } from '../support/servers.ts'
 import { standingClock } from '../support/standing-clock.ts'
@@ -99,3 +100,45 @@ test('a visitor subscribes on the status page, and is mailed when an incident be
   expect(await look(4, 100_000)).toHaveLength(3)
   expect(told.filter(({ type }) => type === 'incident.opened')).toHaveLength(2)
 }, 60_000)
+
+test('mails sent within one second are all counted after the next check, without another mail', async () => {
+  const api = await serve((_, response) => {
+    response.end('{"id":"one"}')
+  })
+  const { clock, waits, pass } = standingClock(START)
+  let sent = 0
+  const daemon = await startLearningDaemon({
+    log: {
+      ...silentLog,
+      info(event) {
+        if (event === 'confirmation_sent') sent += 1
+      },
+    },
+    env: { MAILER_API_KEY: 'a-key', MAILER_API_URL: api, MAILER_FROM: 'course@example.com' },
+    dataFolder: await emptyFolder(),
+    clock,
+  })
+  onTestFinished(() => daemon.close())
+  const web = daemon.urls.web ?? ''
+  await expect.poll(waits).toBe(true)
+  pass(2000)
+  for (const name of ['ada', 'bob', 'eve']) {
+    const body = JSON.stringify({ email: `${name}@example.com` })
+    const headers = { 'Content-Type': 'application/json' }
+    expect((await fetch(`${web}/api/email/subscribe`, { method: 'POST', headers, body })).status).toBe(202)
+  }
+  const counted = async () => {
+    const lines = (await (await fetch(`${web}/metrics`)).text()).split('\n')
+    return lines.find((line) => line.startsWith('platformctl_mail_today{') && line.includes('"sent"'))
+  }
+  await expect.poll(() => sent).toBe(3)
+  await expect
+    .poll(
+      () => {
+        if (waits()) pass(5000)
+        return counted()
+      },
+      { interval: 20, timeout: 10_000 },
+    )
+    .toMatch(/ 3$/)
+})

@@ -11,8 +11,8 @@ const AT_ONCE = 1000
 const LONGEST_MS = 1000
 
 /**
- * Counts messages and writes them at least once a second. A crash loses the last counts, which only makes
- * that day's rates look higher.
+ * Counts messages and writes them when the next one is counted a second later; `flush` writes the rest. A crash loses
+ * the last counts, which only makes that day's rates look higher.
  */
 export function createTally(
   store: () => Promise<Pick<SendingStore, 'count'>>,
