@@ -73,6 +73,14 @@ export function port(value: string): number {
   return wholeNumber(0, 65_535)(value)
 }
 
+/** Why somebody does something, for those who read of it later. */
+export function reason(text: string): string {
+  const said = text.trim()
+  if (said === '' || said.length > 200)
+    throw new InvalidArgumentError('A reason of 1 to 200 characters is needed.')
+  return said
+}
+
 /** `--baseline F`: known warnings, accepted by id and variable. */
 export function baselineOption(): Option {
   return new Option('--baseline <file>', 'accept the warnings of an earlier --format json report')

@@ -78,6 +78,7 @@ abc  mail (web, agent), open
   const silent = await alert(['list', '--data', data, '--all'], env)
   expect(silent.stdout).toContain('silence   until 2026-11-21 09:15 UTC, by ada: deploy of 4.3')
   expect(silent.stdout).toContain('held    opened by webhook, by the silence')
+  expect(await alert(['silence', '0', '--reason', ' ', '--data', data])).toMatchObject({ code: 2 })
   await alert(['silence', '0', '--reason', 'done', '--data', data])
   expect((await alert(['list', '--data', data], env)).stdout).toContain('due     opened by webhook')
   await store.incidents.close({ cause: 'mail', now: NOW, unseenSince: NOW })

@@ -66,6 +66,11 @@ test('an added address gets no more mail; its removal needs a reason and is reco
     '2026-11-22T08:00:00.000Z  manual       ada@example.com  (operator: asked by phone)\n',
   )
   expect(await run(['suppressions', 'remove', 'ada@example.com'])).toMatchObject({ code: 2 })
+  for (const blank of ['', '  ', 'x'.repeat(201)])
+    expect(await run(['suppressions', 'remove', 'ada@example.com', '--reason', blank])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('A reason of 1 to 200 characters is needed.'),
+    })
   const reason = ['--reason', 'ada@example.com wants it back']
   expect(await run(['suppressions', 'remove', 'ada@example.com', ...reason])).toMatchObject({ code: 0 })
   expect(await run(['suppressions', 'remove', 'ada@example.com', ...reason])).toMatchObject({

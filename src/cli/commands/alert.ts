@@ -4,7 +4,14 @@ import type { Channel } from '../../core/incidents/teller.ts'
 import type { Configure } from '../configure.ts'
 import { type Context, listColumns, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { duration, envFileOption, formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import {
+  duration,
+  envFileOption,
+  formatOption,
+  reason,
+  type StoreOptions,
+  storeSubcommand,
+} from '../options.ts'
 import type { AlertList } from '../output/alerts-text.ts'
 import { printJson, printText } from '../print.ts'
 import { withIncidents } from '../with-incidents.ts'
@@ -67,7 +74,7 @@ export const configure: Configure = (command, context, settle) => {
     .argument('<duration>', 'how long: 90s, 15m, 2h; 0 ends a silence', (text) =>
       /^0[smh]?$/.test(text) ? 0 : duration(text),
     )
-    .requiredOption('--reason <text>', 'why, as alert list shows it')
+    .requiredOption('--reason <text>', 'why, as alert list shows it', reason)
     .option('--url <url>', 'through the web service, as from CI; the secret is EMAIL_DISPATCH_SECRET')
     .action(async (length: number, options: SilenceOptions) =>
       settle(
@@ -75,11 +82,10 @@ export const configure: Configure = (command, context, settle) => {
           ? await silenceByWeb(context, length, options)
           : await withIncidents(context, options, async (incidents) => {
               const now = context.clock.now()
-              const { reason } = options
               await incidents.silence({
                 from: now,
                 until: now + length,
-                reason,
+                reason: options.reason,
                 by: operatorOf(context).name,
               })
               return printText(context, silenceText(length, new Date(now + length).toISOString()))

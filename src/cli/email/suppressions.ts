@@ -4,7 +4,7 @@ import type { SuppressedAddress } from '../../core/mail/feedback/store.ts'
 import type { SuppressionList } from '../../core/mail/feedback/suppressions.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import { formatOption, type StoreOptions, storeSubcommand } from '../options.ts'
+import { formatOption, reason, type StoreOptions, storeSubcommand } from '../options.ts'
 import { printJson, printText } from '../print.ts'
 import { choiceOption } from '../suggest.ts'
 import { withPlatform } from '../with-platform.ts'
@@ -46,7 +46,7 @@ export function configureSuppressions(
   add('add', 'suppress an address and end its subscriptions', ' ada@example.com --reason "asked by phone"')
     .argument('<address>', 'the address')
     .addOption(cause().default('manual'))
-    .requiredOption('--reason <text>', 'why, for the history and the audit log')
+    .requiredOption('--reason <text>', 'why, for the history and the audit log', reason)
     .action((address: string, options: Options) =>
       run(options, (found) => addOne(context, found, address, options)),
     )
@@ -56,7 +56,7 @@ export function configureSuppressions(
     ' ada@example.com --reason "new mailbox"',
   )
     .argument('<address>', 'the address')
-    .requiredOption('--reason <text>', 'why, for the history and the audit log')
+    .requiredOption('--reason <text>', 'why, for the history and the audit log', reason)
     .action((address: string, options: Options) =>
       run(options, (found) => remove(context, found, address, options)),
     )
