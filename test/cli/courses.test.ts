@@ -84,12 +84,13 @@ test.each([
   expect(await run(...args)).toMatchObject({ code: 2, err: expect.stringMatching(message) })
 })
 
-test('an unknown course is refused with a list of the known ones, and an unknown address has nothing to confirm', async () => {
+test('a mistyped course is wrong usage, and an unknown address has nothing to confirm', async () => {
   const run = await terminal()
-  expect(await run('course', 'enrol', 'ada@example.com', '--course', 'chess')).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('name one of quantum'),
-  })
+  for (const command of ['enrol', 'cancel'])
+    expect(await run('course', command, 'ada@example.com', '--course', 'quantun')).toMatchObject({
+      code: 2,
+      err: "platformctl: unknown course 'quantun'. Did you mean quantum?\n",
+    })
   expect(await run('course', 'resend-confirmation', 'ada@example.com')).toMatchObject({
     code: 1,
     err: expect.stringContaining('waits for its confirmation'),

@@ -1,5 +1,5 @@
 import { parseAddress } from '../../core/address.ts'
-import type { Course } from '../../core/course/course.ts'
+import { NOTICES } from '../../core/course/notices.ts'
 import type { EnrolAnswer } from '../../core/course/store.ts'
 import { PlatformError } from '../../core/errors.ts'
 import { openCourses } from '../../daemon/courses.ts'
@@ -7,6 +7,7 @@ import type { OpenedPlatform } from '../../daemon/embedding.ts'
 import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { printJson, printText, table } from '../print.ts'
+import { unknownName } from '../suggest.ts'
 import { cadenceText } from './cadence-text.ts'
 
 export interface EnrolOptions {
@@ -86,8 +87,10 @@ export async function enrolPerson(
       ...(key !== undefined && { idempotencyKey: key }),
     }),
   )
-  if (!answer.enrolled)
-    throw new CommandError(EXIT.failed, refusalText(answer.reason, await platform.course()))
+  if (!answer.enrolled) {
+    if (answer.reason === 'no_such_course') await checkName(platform, course)
+    throw new CommandError(EXIT.failed, REFUSALS[answer.reason])
+  }
   if (options.format === 'json') return printJson(context, 'course enrol', { ...answer })
   return printText(context, `enrolled as ${answer.id}; the first lesson goes out when it is due\n`)
 }
@@ -105,6 +108,8 @@ export async function cancelEnrolment(
       ...(id !== undefined && { course: id }),
     }),
   )
+  // A course that is no longer in the definition can still be ended.
+  if (!cancelled) await checkName(platform, id)
   if (format === 'json') return printJson(context, 'course cancel', { cancelled })
   return printText(
     context,
@@ -139,14 +144,18 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   })
 }
 
-function refusalText(reason: Extract<EnrolAnswer, { enrolled: false }>['reason'], course: Course): string {
-  const known = course.courses.map(({ id }) => id).join(', ')
-  return {
-    already_enrolled: 'this address is in that course already.',
-    unsubscribed: 'this person unsubscribed from that course; only they can begin it again, by subscribing.',
-    suppressed: 'this address is on the suppression list: platformctl email suppressions list.',
-    erased: 'this address was erased and is not mailed again.',
-    no_such_course:
-      known === '' ? 'this platform has no course.' : `there is no such course: name one of ${known}.`,
-  }[reason]
+/** A mistyped name of a course is wrong usage. */
+async function checkName(platform: Opened, name: string | undefined): Promise<void> {
+  const { courses } = await platform.course()
+  const known = courses.map(({ id }) => id)
+  if (name !== undefined && known.length > 0 && !known.includes(name) && name !== NOTICES)
+    throw unknownName({ kind: 'course', name, known })
+}
+
+const REFUSALS: Readonly<Record<Extract<EnrolAnswer, { enrolled: false }>['reason'], string>> = {
+  already_enrolled: 'this address is in that course already.',
+  unsubscribed: 'this person unsubscribed from that course; only they can begin it again, by subscribing.',
+  suppressed: 'this address is on the suppression list: platformctl email suppressions list.',
+  erased: 'this address was erased and is not mailed again.',
+  no_such_course: 'this platform has no course.',
 }
