@@ -20,6 +20,8 @@ export interface Inferred {
 const SECRET =
   /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|PASS|PRIVATE_KEY|KEY|CREDENTIALS?|SALT|PEPPER|SIGNATURE)(?:_|$)/
 const PUBLIC = /^(?:NEXT_PUBLIC|VITE|PUBLIC|EXPO_PUBLIC|REACT_APP|NUXT_PUBLIC|GATSBY)_/
+/** A number or a duration under such a name is a secret too: these never count anything. */
+const PASSWORD = /(?:^|_)(?:SECRET|PASSWORD|PASSWD|PASS)$/
 /** Names with such a word in them that are no secrets. */
 const NOT_SECRET =
   /(?:PUBLISHABLE|PUBLIC|ANON)_?KEY|KEY_ID$|_KEY_NAME$|TOKEN_(?:URL|TTL|LIFETIME)$|_(?:URL|URI|HOST|PORT)$/
@@ -51,6 +53,8 @@ const BY_NAME: readonly (readonly [RegExp, Kind])[] = [
 ]
 /** Kinds that a value shows by itself, the strictest first. */
 const BY_VALUE: readonly Kind[] = ['integer', 'number', 'url', 'email', 'duration', 'bytes']
+/** The longest example that a definition takes. */
+const LONGEST_EXAMPLE = 300
 
 /** Guesses what a variable is. A value that may be a secret is never taken over. */
 export function infer(sketch: Sketch): Inferred {
@@ -67,7 +71,12 @@ export function infer(sketch: Sketch): Inferred {
       because: marks.has('sensitive') ? 'it is marked @sensitive' : 'its name or its value says so',
     }
   const given = { kind, ...summary, ...(of && { of }) }
-  const fits = value !== '' && !looksSecret(value) && !PUBLIC.test(name) && parseValue(given, value).ok
+  const fits =
+    value !== '' &&
+    value.length <= LONGEST_EXAMPLE &&
+    !looksSecret(value) &&
+    !PUBLIC.test(name) &&
+    parseValue(given, value).ok
   if (!fits) return { name, variable: given, because }
   // Beside a schema's decorators a value is the default; in an example it is an example.
   return {
@@ -82,7 +91,8 @@ function isSecret({ name, value, marks }: Sketch, kind: Kind): boolean {
   if (marks.has('sensitive') || looksSecret(value)) return true
   // Addresses of databases, queues and mail servers hold passwords.
   if (/^[a-z][a-z0-9+]*:\/\//i.test(value) && !/^https?:\/\/[^@]*$/i.test(value)) return true
-  return SECRET.test(name) && !NOT_SECRET.test(name) && (kind === 'text' || value === '')
+  const isWord = PASSWORD.test(name) && BY_VALUE.includes(kind)
+  return SECRET.test(name) && !NOT_SECRET.test(name) && (kind === 'text' || value === '' || isWord)
 }
 
 function kindOf(sketch: Sketch): {

@@ -11,9 +11,9 @@ export interface Sketch {
   readonly heading: string | undefined
 }
 
-const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/s
 /** A variable that is commented out, as in most examples. */
-const COMMENTED = /^\s*#\s?([A-Z][A-Z0-9_]*)=(.*)$/
+const COMMENTED = /^\s*#\s?([A-Z][A-Z0-9_]*)=(.*)$/s
 /** `# --- Payments ---`, `# === Payments` or `## Payments`. */
 const HEADING = /^\s*#+\s*[-=*#]{2,}\s*([^-=*#\s].*?)\s*[-=*#]*$|^\s*##+\s*([^#\s].*)$/
 
