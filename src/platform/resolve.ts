@@ -5,22 +5,17 @@ import { neighbourProbe } from '../core/health/engine-probes.ts'
 import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
-import {
-  LESSON_SLOTS,
-  type MailAsk,
-  type MailDefinition,
-  type MailSet,
-  translationName,
-} from '../core/mail/definition.ts'
+import { LESSON_SLOTS, type MailDefinition, type MailSet, translationName } from '../core/mail/definition.ts'
 import { readLessonTexts } from '../core/mail/lesson-texts.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
 import { type ServiceDefinition, WEB } from '../core/service.ts'
 import { checkedDefinition, contractOf, presetOf } from './contract.ts'
-import type { CourseInput, PlatformDefinition, TemplateInput, Weekday } from './definition.ts'
+import type { CourseInput, PlatformDefinition, Weekday } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
+import { ownMail } from './own-mail.ts'
 import { ownProbe } from './own-probe.ts'
 import { servicesOf } from './services.ts'
 
@@ -198,12 +193,6 @@ function translationsOf(
 
 const isPresets = ({ mails }: ResolvedPlatform, name: string) =>
   mails.definitions.some((mail) => mail.name === name)
-
-function ownMail(name: string, { slots, by, inputs = [], resolve }: TemplateInput): MailDefinition {
-  // Checked with the definition: each mail that may be requested has a function that resolves it.
-  const ask = by && resolve && ({ by, inputs, resolve } as MailAsk)
-  return { name, ...(slots && { slots }), ...(ask && { ask }) }
-}
 
 /** `de-AT` is in `de`. */
 function isIn(language: string, other: string): boolean {

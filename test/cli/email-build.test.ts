@@ -143,6 +143,52 @@ test('the definition decides who may request its mails over HTTP, and with which
   await opened.close()
 })
 
+test('a resolve that gives null has no record, and one that gives something else sends nothing and says so', async () => {
+  const { folder } = await kilnSchool()
+  let given: unknown
+  const platform = resolvePlatform(
+    {
+      preset: 'base',
+      mails: './mails',
+      templates: { 'kiln-booked': { by: 'service', resolve: async () => given } },
+    },
+    { folder },
+  )
+  const opened = openPlatform({
+    env: {},
+    platform,
+    identify: async () => ({ kind: 'service' }),
+    mailer: testTransport(async () => ({ kind: 'sent', id: 'one' })),
+  })
+  onTestFinished(() => opened.close())
+  const answerTo = async (result: unknown) => {
+    given = result
+    const request = new Request('http://localhost/api/email', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
+      body: '{"template":"kiln-booked","inputs":{}}',
+    })
+    const answer = await opened.services.get('web')?.handler.fetch(request)
+    return { status: answer?.status, body: await answer?.json() }
+  }
+  for (const none of [undefined, null]) expect(await answerTo(none)).toMatchObject({ status: 404 })
+  const sound = { to: 'ada@example.com', slots: { bookingUrl: 'https://kiln.example/7' }, about: 'booking.7' }
+  for (const wrong of [
+    'ada@example.com',
+    {},
+    { ...sound, to: 7 },
+    { ...sound, about: undefined },
+    { ...sound, slots: { bookingUrl: 7 } },
+    { ...sound, slots: null },
+    { answer: { kind: 'sent', id: 'forged' } },
+  ])
+    expect(await answerTo(wrong)).toEqual({
+      status: 200,
+      body: { sent: false, reason: 'resolve of this template did not give { to, slots, about }' },
+    })
+  expect(await answerTo(sound)).toEqual({ status: 200, body: { sent: true, id: 'one' } })
+})
+
 test('the preview shows a mail and a lesson of a definition anew when its file is saved', async () => {
   const { folder, write } = await kilnSchool()
   await mkdir(path.join(folder, 'first-firing'))
