@@ -26,7 +26,7 @@ export const ROUTES = {
   email: { methods: ['POST'], path: '/api/email', group: 'mail' },
   checkout: { methods: ['POST'], path: '/api/checkout', group: 'payments' },
   paymentsWebhook: { methods: ['POST'], path: '/api/payments/webhook', group: 'payments' },
-  feedback: { methods: ['POST'], path: '/api/email/feedback/:provider', group: 'mail' },
+  feedback: { methods: ['POST'], path: '/api/email/feedback/:provider', group: 'feedback' },
   dispatch: { methods: ['POST'], path: '/api/email/dispatch', group: 'mail' },
   heartbeat: { methods: ['POST'], path: '/api/heartbeats/:name', heartbeat: true },
   silence: { methods: ['POST'], path: '/api/alerts/silence', group: 'alerts' },

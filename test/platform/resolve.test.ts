@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { routesOf } from '../../src/core/routes.ts'
 import { contractOf } from '../../src/platform/contract.ts'
 import type { CourseInput, PlatformDefinition } from '../../src/platform/definition.ts'
+import type { PresetGroup } from '../../src/platform/preset-names.ts'
 import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { emptyFolder } from '../support/folder.ts'
 
@@ -168,13 +170,35 @@ test('groups of the preset are read by the services that this process serves, an
   ])
 })
 
+test('a group that is left out takes its routes along', () => {
+  const routes = (...without: PresetGroup<'base'>[]) => routesOf(base({ without }))
+  const all = routes()
+  const lost = (group: PresetGroup<'base'>) => all.filter((route) => !routes(group).includes(route))
+  expect(lost('payments')).toEqual(['checkout', 'paymentsWebhook'])
+  expect(lost('feedback')).toEqual(['feedback'])
+  expect(lost('analytics')).toEqual(['analytics'])
+  expect(lost('alerts')).toEqual(['silence'])
+  expect(lost('mail')).toEqual(['subscribe', 'confirm', 'unsubscribe', 'email', 'dispatch'])
+  expect(lost('sharedstore')).toEqual([])
+})
+
+test('a group that two rules of another one need is one fault', () => {
+  expect(() => base({ without: ['datastore'] })).toThrow(
+    /^the platform definition: without\[0\]: A rule of the group identity needs DATASTORE_JWT_SECRET/,
+  )
+})
+
 test('a mail of a definition is known by its name, with the request that may ask for it', () => {
   const resolve = () => undefined
   const { mails } = base({
     templates: { booked: { by: 'person', inputs: ['id'], resolve, slots: { at: 'text' } }, quiet: {} },
   })
   expect(mails.definitions.slice(-2)).toEqual([
-    { name: 'booked', slots: { at: 'text' }, ask: { by: 'person', inputs: ['id'], resolve } },
+    {
+      name: 'booked',
+      slots: { at: 'text' },
+      ask: { by: 'person', inputs: ['id'], resolve: expect.any(Function) },
+    },
     { name: 'quiet' },
   ])
 })

@@ -95,24 +95,17 @@ function checkWithout(place: Place, fields: Readonly<Record<string, unknown>>, n
     const gone = Object.keys(names.preset.groups[dropped]?.variables ?? {}).filter(
       (name) => !names.variables.includes(name),
     )
-    const needs = (what: string, needed: readonly string[]) => {
+    for (const group of names.kept) {
+      const needed = (names.preset.groups[group]?.rules ?? []).flatMap((rule) => Object.values(rule).flat())
       const name = needed.find((one) => gone.includes(one))
       if (name !== undefined)
         place
           .at(index)
           .fault(
-            `${what} needs ${name}, which belongs to ${dropped}.`,
+            `A rule of the group ${group} needs ${name}, which belongs to ${dropped}.`,
             `Keep ${dropped}, or leave that out too.`,
           )
     }
-    for (const group of names.kept)
-      for (const rule of names.preset.groups[group]?.rules ?? [])
-        needs(
-          `A rule of the group ${group}`,
-          Object.values(rule)
-            .flat()
-            .filter((one) => typeof one === 'string'),
-        )
     // A service may lose its address this way: it is then not probed, as intended.
   }
 }
