@@ -150,21 +150,30 @@ test('a lesson that cannot be read is a finding in its own folder, and a fault t
   await symlink('gone.md', path.join(folder, 'firing/3-gone.md'))
   await mkdir(path.join(folder, 'notes'))
   await symlink('../notes', path.join(folder, 'firing/4-notes.md'))
+  await writeFile(path.join(folder, 'firing/6-latin.md'), Buffer.from(lesson('Glühen'), 'latin1'))
   await write('firing/5-both.md', lesson('Both'))
   await write('firing/5-both.mjml', lesson('Both'))
   const { context, stdout } = testContext({ cwd: folder, platform: platform() })
   expect(await runProgram(['email', 'lint', '--format', 'json'], context)).toBe(1)
   const { findings } = JSON.parse(stdout()) as {
-    readonly findings: readonly { readonly id: string; readonly location: { readonly file: string } }[]
+    readonly findings: readonly {
+      readonly id: string
+      readonly cause: string
+      readonly location: { readonly file: string }
+    }[]
   }
   const broken = findings.filter(({ id }) => id === 'template-broken')
   expect(broken.map(({ location }) => location.file)).toEqual([
     'firing/3-gone.md',
     'firing/4-notes.md',
     'firing/5-both.mjml',
+    'firing/6-latin.md',
   ])
+  expect(findings.map(({ cause }) => cause)).toContain(
+    'The template does not compile: it is not UTF-8, the encoding of every template.',
+  )
   await expect(platform().mails.compiled()).rejects.toThrow(
-    new RegExp(`^${folder}/firing/(?:3-gone|4-notes|5-both)\\.`),
+    new RegExp(`^${folder}/firing/(?:3-gone|4-notes|5-both|6-latin)\\.`),
   )
 })
 

@@ -64,8 +64,9 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
       files.map(async (file) => ({
         folder,
         file,
-        text: await readFile(path.join(pathOf(folder), file), 'utf8').then(withoutMark, (error: unknown) =>
-          absent(error, pathOf(folder), file),
+        text: await readFile(path.join(pathOf(folder), file)).then(
+          (bytes) => textOf(bytes, pathOf(folder), file),
+          (error: unknown) => absent(error, pathOf(folder), file),
         ),
       })),
     )
@@ -82,9 +83,13 @@ async function firstOf(folders: readonly MailFolder[], files: readonly string[])
   return undefined
 }
 
-/** Notepad and PowerShell write a byte order mark before a text. */
-function withoutMark(text: string): string {
-  return text.replace(/^\uFEFF/, '')
+/** A template's text without the byte order mark that Notepad and PowerShell write before it. */
+function textOf(bytes: Uint8Array, folder: string, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new TemplateError(file, 1, 'it is not UTF-8, the encoding of every template', folder)
+  }
 }
 
 /**
