@@ -93,9 +93,10 @@ test.each([
   ['subject: x\nslots:\n  name: text', ':4: the slot name has the type text or url'],
   ['subject: x\nslots:\n  name: { type: html, sample: a }', ':4: the slot name has the type text or url'],
   ['subject: x\nslots:\n  name:\n    type: url\n    sample: 5', ':6: sample is needed, as text'],
+  ['subject: x\nslots:\n  name: { type: url }', ':4: sample is needed, as text'],
   ['subject: x\naction: Open', ':3: action is { label: …, url: … }'],
   ['subject: x\naction: null', ':3: action is { label: …, url: … }'],
-  ['subject: x\naction:\n  url: a', ':1: label is needed, as text'],
+  ['subject: x\naction:\n  url: a', ':3: label is needed, as text'],
   ['subject: x\naction:\n  label: a\n  url: 5', ':5: url is needed, as text'],
   ['', ':2: the front matter is empty'],
   ['- a', ':2: the front matter is empty'],
@@ -105,6 +106,11 @@ test.each([
   ['subject: Kilns: a start', ':2: the front matter is not YAML: put a text that has a colon in quotes'],
 ])('front matter of %j is a fault with its line', (front, fault) => {
   expect(faultOf(() => read(front))).toContain(`mail.md${fault}`)
+})
+
+test('a subject of several lines is one line, because a header field is', () => {
+  for (const front of ['subject: >\n  Clay\n  and fire\n', 'subject: "Clay\\nand\\tfire\\x07"'])
+    expect(read(front).subject).toBe('Clay and fire')
 })
 
 test.each(['', 'subject: x\n---\nHello', '---\nsubject: x\nHello', '\n---\nsubject: x\n---'])(

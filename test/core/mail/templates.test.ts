@@ -115,7 +115,7 @@ test.each([
   [
     'an image from elsewhere',
     TEMPLATE.replace('**{{name}}**', '![{{name}}](https://tracker.example/pixel.png)'),
-    /loads nothing from elsewhere/,
+    /^mail\.md:13: a mail loads nothing from elsewhere/,
   ],
 ])('a template with %s does not compile, and says where', async (_, source, sentence) => {
   await expect(compile(source)).rejects.toThrow(sentence)
@@ -190,6 +190,13 @@ test.each([
 test('a layout with a part that does not exist does not compile, and says where', async () => {
   await expect(compile(TEMPLATE, layout.replace('{{footer}}', '{{foot}}'))).rejects.toThrow(
     /^layout\.mjml:\d+: there is no foot; the layout has subject, preheader, body/,
+  )
+})
+
+test('a layout that loads something from elsewhere is at fault, and not the mail', async () => {
+  const by = layout.replace('{{body}}', '{{body}}<mj-image src="https://tracker.example/pixel.png" />')
+  await expect(compile(TEMPLATE, by)).rejects.toThrow(
+    /^layout\.mjml:[2-9]\d*: a mail loads nothing from elsewhere/,
   )
 })
 

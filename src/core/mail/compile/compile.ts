@@ -20,6 +20,7 @@ const TOKEN = /slotx([0-9a-f]+)x([0-9]+)x/g
  */
 const REMOTE =
   /<link\b|@import|\b(?:src|background)\s*=\s*["']?(?:https?:)?\/\/|url\(\s*["']?(?:https?:)?\/\//i
+const MARKDOWN_IMAGE = /!\[[^\]]*\]\(\s*<?(?:https?:)?\/\//i
 /** Gmail clips at 102 KB (field measure); a mail of ours stays far below, and a larger one fails the build. */
 const LARGEST_HTML_BYTES = 100_000
 const UNSUBSCRIBE: keyof typeof LESSON_SLOTS = 'unsubscribeUrl'
@@ -104,8 +105,7 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
   })
   const { html, errors } = await mjml2html(mjml, { validationLevel: 'soft', keepComments: false, fonts: {} })
   if (errors[0]) throw placed(input, mjml, errors[0])
-  if (REMOTE.test(html))
-    throw new TemplateError(input.file, 1, 'a mail loads nothing from elsewhere, and this one does')
+  if (REMOTE.test(html)) throw remote(input)
   const size = Buffer.byteLength(html)
   if (size > LARGEST_HTML_BYTES)
     throw new TemplateError(
@@ -114,6 +114,17 @@ async function layOut(input: CompileInput, filled: Readonly<Record<string, strin
       `the HTML is ${size} bytes, and mail clients clip at ${LARGEST_HTML_BYTES}`,
     )
   return html
+}
+
+/** The error for a mail that loads something from elsewhere, at the line of the template or the layout that says so. */
+function remote({ file, source, layout }: CompileInput): TemplateError {
+  const find = (text: string) =>
+    text.split(/\r?\n/).findIndex((line) => REMOTE.test(line) || MARKDOWN_IMAGE.test(line)) + 1
+  const [inSource, inLayout] = [find(source), find(layout)]
+  const sentence = 'a mail loads nothing from elsewhere, and this one does'
+  return inSource === 0 && inLayout > 0
+    ? new TemplateError(LAYOUT, inLayout, sentence)
+    : new TemplateError(file, inSource || 1, sentence)
 }
 
 /**

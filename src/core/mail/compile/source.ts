@@ -34,7 +34,8 @@ export function readTemplate(file: string, source: string): TemplateSource {
   const fail = (line: number, sentence: string): never => {
     throw new TemplateError(file, line, sentence)
   }
-  const lineOf = (key: string) => lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || 1
+  const lineOf = (key: string, otherwise = 1) =>
+    lines.findIndex((line) => line.trimStart().startsWith(`${key}:`)) + 1 || otherwise
   let front: unknown
   try {
     front = parse(lines.slice(1, end).join('\n'))
@@ -47,11 +48,15 @@ export function readTemplate(file: string, source: string): TemplateSource {
   for (const key of Object.keys(front))
     if (!known.includes(key))
       fail(lineOf(key), `${key} is not a key of front matter; those are ${known.join(', ')}`)
-  const text = (key: string, from: Record<string, unknown> = front as Record<string, unknown>): string => {
+  const text = (
+    key: string,
+    from: Record<string, unknown> = front as Record<string, unknown>,
+    fromLine?: number,
+  ): string => {
     const value = from[key]
     return typeof value === 'string' && value.trim() !== ''
       ? value
-      : fail(lineOf(key), `${key} is needed, as text`)
+      : fail(lineOf(key, fromLine), `${key} is needed, as text`)
   }
   const optional = (key: string) => (front[key] === undefined ? undefined : text(key))
   const slots: Record<string, Slot> = {}
@@ -63,17 +68,23 @@ export function readTemplate(file: string, source: string): TemplateSource {
       fail(lineOf(name), `a slot is named in camelCase, and ${name} is not`)
     if (!isRecord(slot) || (slot.type !== 'text' && slot.type !== 'url'))
       return fail(lineOf(name), `the slot ${name} has the type text or url`)
-    slots[name] = { type: slot.type, sample: text('sample', slot) }
+    slots[name] = { type: slot.type, sample: text('sample', slot, lineOf(name)) }
   }
   const { action } = front
   if (action !== undefined && !isRecord(action))
     return fail(lineOf('action'), 'action is { label: …, url: … }')
   return {
     file,
-    subject: text('subject'),
+    // A header field: a folded text of YAML ends with a line break.
+    subject: text('subject')
+      .replace(/[\s\p{Cc}]+/gu, ' ')
+      .trim(),
     preheader: optional('preheader') ?? '',
     slots,
-    action: action && { label: text('label', action), url: text('url', action) },
+    action: action && {
+      label: text('label', action, lineOf('action')),
+      url: text('url', action, lineOf('action')),
+    },
     because: optional('because'),
     unsubscribe: optional('unsubscribe'),
     text: optional('text'),
