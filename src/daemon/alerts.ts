@@ -4,6 +4,7 @@ import { heartbeatProbeName } from '../core/heartbeats.ts'
 import { adviceFor } from '../core/incidents/advice.ts'
 import { followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
+import { CONDITIONS } from '../core/incidents/conditions.ts'
 import type {
   IncidentStore,
   MessageKind,
@@ -108,17 +109,22 @@ async function recordSent(store: IncidentStore, message: MessageRecord): Promise
  */
 export function startAlerts({
   store,
+  platform,
   channels,
   clock,
   random,
   log,
 }: {
   readonly store: Store
+  /** Its probes and the conditions can be causes. */
+  readonly platform: Pick<ResolvedPlatform, 'probes'>
   readonly channels: readonly Channel[]
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
 }): Alerts {
+  const causes = new Set<string>([...platform.probes.map(({ name }) => name), ...CONDITIONS])
+  const isKnown = (cause: string) => causes.has(cause)
   let streaks: Streaks = new Map()
   let telling: Promise<void> | undefined
   let spare: Promise<Store> | undefined
@@ -134,7 +140,7 @@ export function startAlerts({
   ) {
     const now = clock.now()
     const open = (await incidents.list(OPEN_LOOKED_AT)).filter(({ closedAt }) => closedAt === undefined)
-    const round = followRound({ streaks, reports, open: open.map(({ cause }) => cause) })
+    const round = followRound({ streaks, reports, open: open.map(({ cause }) => cause), isKnown })
     for (const { cause, reason, affected } of round.causes)
       await incidents.seen({ cause, reason, affected, now })
     for (const cause of round.opens)

@@ -31,7 +31,8 @@ export function subscribersChannel({
   )
   return {
     name: 'subscribers',
-    takes: (kind, { cause }) => (kind === 'opened' || kind === 'closed') && seen.has(cause),
+    // An end is due only if the beginning was published, whatever the definition says today.
+    takes: (kind, { cause }) => kind === 'closed' || (kind === 'opened' && seen.has(cause)),
     async tell({ kind, incident }) {
       if (kind !== 'opened' && kind !== 'closed') return { kind: 'permanent', reason: 'not for subscribers' }
       const { id: subject, cause, service, affected, openedAt: from, closedAt: until } = incident

@@ -65,6 +65,7 @@ function alertsOf(store: Store, env: Readonly<Record<string, string>>) {
   const clock = { ...systemClock, now: () => time.now }
   const alerts = startAlerts({
     store,
+    platform: learning,
     channels: alertChannels({ platform: learning, settings: readSettings(learning, env), clock }),
     clock,
     random: systemRandom,
@@ -80,6 +81,29 @@ function alertsOf(store: Store, env: Readonly<Record<string, string>>) {
   }
   return { round, time }
 }
+
+test('the incident of a probe that is no longer in the definition ends, unless another machine still sees it', async () => {
+  const { url, events } = await receiver()
+  const store = await (await openFile()).open()
+  const before = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  for (let n = 0; n < 2; n += 1)
+    await before.round(report('web', { store: 'failing', 'heartbeat-gone': 'failing' }))
+  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  time.now = before.time.now
+  const told = () => events.map(({ type, data }) => `${type} ${data.cause}`)
+  expect(told().toSorted()).toEqual(['incident.opened heartbeat-gone', 'incident.opened store'])
+  await round(report('web', { mail: 'ok' }))
+  await round(report('web', { mail: 'ok' }))
+  expect(told()).toHaveLength(2)
+  // The other machine has the definition of before.
+  before.time.now = time.now
+  await before.round(report('web', { 'heartbeat-gone': 'failing' }))
+  for (let n = 0; n < 4; n += 1) await round(report('web', { mail: 'ok' }))
+  expect(told().slice(2)).toEqual(['incident.closed heartbeat-gone'])
+  // `store` is in the definition: another process checks it.
+  for (let n = 0; n < 3; n += 1) await round(report('web', { mail: 'ok' }))
+  expect(told()).toHaveLength(3)
+})
 
 test('the second failing round tells one message for one cause, the second good one its end', async () => {
   const { url, events } = await receiver()
@@ -250,6 +274,7 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   const asked = Promise.withResolvers<void>()
   const alerts = startAlerts({
     store,
+    platform: learning,
     channels: [
       {
         name: 'webhook',

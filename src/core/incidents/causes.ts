@@ -70,11 +70,14 @@ export function followRound({
   streaks,
   reports,
   open,
+  isKnown = () => true,
 }: {
   readonly streaks: Streaks
   readonly reports: readonly RoundReport[]
   /** Causes of the incidents that are open. */
   readonly open: readonly string[]
+  /** False for a cause that nothing checks any more, because it was removed from the definition. */
+  readonly isKnown?: ((cause: string) => boolean) | undefined
 }): RoundOutcome & { readonly causes: readonly Cause[] } {
   const causes = causesOf(reports)
   const failing = new Set(causes.map(({ cause }) => cause))
@@ -84,7 +87,7 @@ export function followRound({
   for (const cause of new Set([...streaks.keys(), ...open])) {
     if (failing.has(cause)) continue
     // Not checked in this round, so neither better nor worse.
-    if (!looked.has(cause)) next.set(cause, streaks.get(cause) ?? 0)
+    if (!looked.has(cause) && isKnown(cause)) next.set(cause, streaks.get(cause) ?? 0)
     else if (open.includes(cause)) next.set(cause, Math.min(0, streaks.get(cause) ?? 0) - 1)
   }
   return {
