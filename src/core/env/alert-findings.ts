@@ -10,6 +10,7 @@ export function alertFindings({
 }: {
   readonly groups: readonly { readonly name: string; readonly state: GroupState }[]
   readonly services: readonly string[]
+  /** Whether a variable has a value that can be used. */
   readonly isSet: (name: string) => boolean
   /** Whether DEPLOY_ENVIRONMENT is production. */
   readonly production: boolean

@@ -31,6 +31,12 @@ test.each([
   ['nobody, in production', PRODUCTION, ['no-alert-channel']],
   ['a webhook in production', { ...PRODUCTION, ...WEBHOOK }, []],
   ['mail alone', { ...MAIL, ALERT_EMAIL_TO: 'ops@example.com' }, ['alerts-by-mail-only']],
+  ['a malformed address', { ...MAIL, ALERT_EMAIL_TO: 'ops' }, ['malformed-value']],
+  [
+    'a malformed webhook, in production',
+    { ...PRODUCTION, ALERT_WEBHOOK_URL: 'ftp://ops.example.com' },
+    ['malformed-value', 'no-alert-channel'],
+  ],
   ['mail that is off', { ALERT_EMAIL_TO: 'ops@example.com' }, ['alert-mail-off']],
   ['both', { ...MAIL, ...WEBHOOK, ALERT_EMAIL_TO: 'ops@example.com' }, []],
 ])('with alerts to %s, preflight finds %j', async (_, env, ids) => {
