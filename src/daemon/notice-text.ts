@@ -11,7 +11,7 @@ const LONGEST = 480
 export function noticeSlots(
   platform: ResolvedPlatform,
   siteUrl: string,
-  { kind, facts }: Notice,
+  { kind, at: now, facts }: Notice,
   language = platform.language,
 ): Readonly<Record<Exclude<keyof typeof NOTICE_SLOTS, 'unsubscribeUrl'>, string>> {
   const labels = createLabels({ ...platform, language })
@@ -40,7 +40,10 @@ export function noticeSlots(
       return {
         title: T.announcedTitle(name),
         text: shortened(text),
-        when: until === undefined ? T.since(at(from)) : status.planned(at(from), at(until)),
+        when:
+          until === undefined && from <= now
+            ? T.since(at(from))
+            : status.planned(at(from), until === undefined ? undefined : at(until)),
         statusUrl,
       }
   }

@@ -37,6 +37,8 @@ test('an announcement has its text on one line, and its end if it has one', () =
   expect(text).toBe('We move house.')
   expect(when).toMatch(/^Since /)
   expect(slots('announced', { text: 'x', until: FROM + HOUR }).when).toMatch(/09:00.*10:00/)
+  // It is mailed as soon as it is announced.
+  expect(slots('announced', { text: 'x', from: FROM + HOUR }).when).toMatch(/^Planned from .*10:00/)
 })
 
 test('an announcement of 480 characters is whole, and a longer one is cut between characters', () => {
