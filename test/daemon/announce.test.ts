@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Log } from '../../src/core/log.ts'
 import type { Service } from '../../src/core/service.ts'
-import { announceEnvironment } from '../../src/daemon/announce.ts'
+import { announceEnvironment, InvalidEnvironmentError } from '../../src/daemon/announce.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { SERVICES } from '../support/learning.ts'
 
@@ -38,4 +38,37 @@ test('only the services that are concerned are warned', () => {
 
 test('a half-configured environment does not start', () => {
   expect(() => announced({ MAILER_FROM: 'a@example.com' })).toThrow('the environment is half-configured')
+})
+
+test('warnings are told with what to do, and absent groups with what that means', () => {
+  const lines: unknown[] = []
+  const note: Log['info'] = (event, message, fields) => void lines.push({ event, message, ...fields })
+  const log: Log = { debug: note, info: note, warn: note, error: note }
+  const settings = announceEnvironment({
+    platform: learning,
+    env: { API_URL: 'no address', BUILD_STAMP: 'b7' },
+    services: SERVICES,
+    log,
+  })
+  expect(settings.site.buildStamp).toBe('b7')
+  const warning = { event: 'environment_warning', id: expect.any(String), fix: expect.stringMatching(/\.$/) }
+  expect(lines).toContainEqual({ ...warning, message: expect.stringContaining('API_URL') })
+  expect(lines).toContainEqual({
+    event: 'group_absent',
+    message: 'not configured: payments',
+    group: 'payments',
+    means: learning.contract.group('payments')?.absent,
+  })
+})
+
+test('a refused environment names its errors, and not its warnings', () => {
+  let fault: unknown
+  try {
+    announced({ MAILER_FROM: 'a@example.com', API_URL: 'no address' })
+  } catch (error) {
+    fault = error
+  }
+  expect(fault).toBeInstanceOf(InvalidEnvironmentError)
+  const { findings } = fault as InvalidEnvironmentError
+  expect(findings.map(({ group, severity }) => `${group} ${severity}`)).toEqual(['mail error'])
 })

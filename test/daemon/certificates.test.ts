@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { readSettings } from '../../src/core/env/read-settings.ts'
 import type { LiveNetwork } from '../../src/core/live/network.ts'
 import type { Log } from '../../src/core/log.ts'
@@ -123,6 +123,24 @@ test.each<[what: string, env: Record<string, string>, places: readonly string[]]
   ['SMTP on a port', { ...MAIL, MAILER_SMTP_URL: 'smtp://mail.example:25' }, ['mail.example:25 STARTTLS']],
   ['SMTPS', { ...MAIL, MAILER_SMTP_URL: 'smtps://user@mail.example' }, ['mail.example:465']],
   ['mail over HTTP', { ...MAIL, MAILER_API_URL: 'https://mail.example/emails' }, ['mail.example:443']],
+  [
+    'the data store',
+    {
+      NEXT_PUBLIC_DATASTORE_URL: 'https://data.example',
+      NEXT_PUBLIC_DATASTORE_ANON_KEY: 'anon-key-of-the-data-store',
+    },
+    ['data.example:443'],
+  ],
+  [
+    'payments',
+    {
+      PAYMENTS_SECRET_KEY: 'sk_test_0123456789abcdef',
+      PAYMENTS_WEBHOOK_SECRET: 'whsec_0123456789abcdef',
+      PAYMENTS_PRICE_PRO_MONTHLY: 'price_0123456789',
+      PAYMENTS_API_URL: 'https://pay.example/v1',
+    },
+    ['pay.example:443'],
+  ],
   ['a neighbor', { API_URL: 'https://api.example' }, ['api.example:443']],
   [
     'one host for two',
@@ -137,7 +155,8 @@ test.each<[what: string, env: Record<string, string>, places: readonly string[]]
       ({ host, port, startTls }) => `${host}:${port}${startTls ? ' STARTTLS' : ''}`,
     ),
   ).toEqual(places)
-  expect(watching.found()).toHaveLength(places.length)
+  // Under the name of the variable that holds the address.
+  expect(watching.found().map(({ variable }) => variable in env)).toEqual(places.map(() => true))
 })
 
 test('once it stops, a look in progress is ended and what it finds is not told', async () => {
@@ -150,4 +169,12 @@ test('once it stops, a look in progress is ended and what it finds is not told',
   await watching.stop()
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
   expect([told, counted, watching.found()]).toEqual([[], [], []])
+})
+
+test('a server has ten seconds to show its certificate', async () => {
+  const limit = vi.spyOn(AbortSignal, 'timeout')
+  onTestFinished(() => limit.mockRestore())
+  const { looked } = watch(ONE, () => ({ left: 30 }))
+  await looked()
+  expect(limit.mock.calls).toEqual([[10_000]])
 })

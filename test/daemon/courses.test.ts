@@ -124,3 +124,35 @@ test('an embedding program enrols once for each key, lists, and cancels', async 
   expect(await courses.list(order)).toMatchObject([{ state: 'unsubscribed', nextAt: undefined }])
   await expect(courses.enrol({ email: 'nobody' })).rejects.toMatchObject({ code: 'bad_request' })
 })
+
+test.each([
+  ['idempotencyKey', 'k'.repeat(200), true],
+  ['idempotencyKey', 'k'.repeat(201), false],
+  ['idempotencyKey', '', false],
+  ['idempotencyKey', 'a b', false],
+  ['timeZone', 'Europe/Berlin', true],
+  ['timeZone', '+02:00', false],
+  ['language', 'de', true],
+  ['language', '<b>', false],
+])('an enrolment with the %s %s is taken: %s', async (field, value, taken) => {
+  const { courses } = (await opened()).platform
+  const asked = courses.enrol({ email: 'ada@example.com', [field]: value })
+  if (taken) expect(await asked).toMatchObject({ enrolled: true })
+  else await expect(asked).rejects.toMatchObject({ code: 'bad_request', issues: [{ path: field }] })
+})
+
+test('a course whose last lesson was sent is finished, and its lessons are counted', async () => {
+  const it = await opened()
+  const { courses } = it.platform
+  const asked = { email: 'Ada@example.com', course: 'pottery' }
+  await courses.enrol(asked)
+  for (let day = 0; day < 3; day += 1) {
+    it.pass(24 * 3_600_000)
+    await it.platform.dispatch()
+  }
+  expect(await courses.list({ email: 'ada@example.com' })).toMatchObject([
+    { course: 'pottery', state: 'finished', enrolment: 1, sent: 2, lessons: 2, nextAt: undefined },
+  ])
+  expect(await courses.cancel({ email: 'nobody@example.com' })).toEqual({ cancelled: false })
+  await expect(courses.cancel({ email: 'nobody' })).rejects.toMatchObject({ issues: [{ path: 'email' }] })
+})

@@ -2,25 +2,37 @@ import { expect, test } from 'vitest'
 import { localLimiter } from '../../src/core/access/limit/local.ts'
 import { policiesOf } from '../../src/core/access/limit/policy.ts'
 import { PlatformError } from '../../src/core/errors.ts'
+import type { RouteName } from '../../src/core/routes.ts'
 import { bodyMemory } from '../../src/daemon/http/body-memory.ts'
 import { createGate } from '../../src/daemon/http/gate.ts'
 import type { RouteHandler, RouteRequest } from '../../src/daemon/http/route.ts'
+
+interface Asking {
+  readonly route?: RouteName
+  readonly target?: string
+  readonly secret?: boolean
+}
 
 function gate() {
   const local = localLimiter({ monotonic: () => 0 })
   const through = createGate({ limiter: local, local, policies: policiesOf(undefined) })
   /** A request with a secret to a route of the default policy; only what the gate reads of it is there. */
-  const ask = (handler: RouteHandler, client = 'a') => {
+  const ask = (
+    handler: RouteHandler,
+    from: string | { readonly client: string; readonly behind: string } = 'a',
+    { route = 'dispatch', target = '/api', secret = true }: Asking = {},
+  ) => {
+    const { client, behind } = typeof from === 'string' ? { client: from, behind: undefined } : from
     const asked = {
-      request: new Request('http://x/api', { headers: { Authorization: 'Bearer x' } }),
-      url: new URL('http://x/api'),
+      request: new Request(`http://x${target}`, { headers: secret ? { Authorization: 'Bearer x' } : {} }),
+      url: new URL(`http://x${target}`),
       client,
-      behind: undefined,
+      behind,
       requestId: 'request-1',
       wantsHtml: false,
       passed: () => {},
     }
-    return through('dispatch', asked as unknown as RouteRequest, handler)
+    return through(route, asked as unknown as RouteRequest, handler)
   }
   return { ask }
 }
@@ -102,4 +114,48 @@ test('if clients cannot be distinguished, one of them may use all the memory', (
   const memory = bodyMemory(800)
   memory('embedded').take(800)
   expect(() => memory('embedded').take(1)).toThrow(PlatformError)
+})
+
+test('behind a proxy wrong secrets count for the client that it names and, ten times later, for the proxy', async () => {
+  const { ask } = gate()
+  const wrong: RouteHandler = async () => new Response('', { status: 401 })
+  const behind = (who: string) => ({ client: 'proxy', behind: who })
+  for (let n = 0; n < 20; n += 1) expect((await ask(wrong, behind('eve'))).status).toBe(401)
+  expect((await ask(fine, behind('eve'))).status).toBe(429)
+  expect((await ask(fine, behind('ada'))).status).toBe(200)
+  expect((await ask(fine, 'proxy')).status).toBe(200)
+  for (let n = 0; n < 180; n += 1) await ask(wrong, behind(`guesser-${n}`))
+  const refused = await ask(fine, behind('ada'))
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('ratelimit-policy')).toBe('"auth-failure-proxy";q=200;w=60')
+})
+
+test.each([
+  ['dispatch', '/api', true, 429],
+  ['metrics', '/metrics', true, 429],
+  ['webHealth', '/api/health?deep=1', true, 429],
+  ['webHealth', '/api/health', true, 401],
+  ['dispatch', '/api', false, 401],
+] as const)(
+  'after twenty 401 the next request to %s at %s (with a secret: %s) is answered %d',
+  async (route, target, secret, status) => {
+    const { ask } = gate()
+    const wrong: RouteHandler = async () => new Response('', { status: 401 })
+    for (let n = 0; n < 20; n += 1) await ask(wrong, 'a', { route, target, secret })
+    expect((await ask(wrong, 'a', { route, target, secret })).status).toBe(status)
+  },
+)
+
+test('an answer within a limit carries its fields, thrown or given, and one without a limit carries none', async () => {
+  const { ask } = gate()
+  const fields = async (...asked: Parameters<typeof ask>) => {
+    const { headers } = await ask(...asked)
+    return [headers.get('ratelimit-policy'), headers.get('ratelimit')]
+  }
+  const locked: RouteHandler = async () => {
+    throw new PlatformError('locked', 'no')
+  }
+  expect(await fields(fine)).toEqual(['"default";q=300;w=60', '"default";r=299;t=1'])
+  expect(await fields(locked)).toEqual(['"default";q=300;w=60', '"default";r=298;t=1'])
+  expect(await fields(fine, 'a', { route: 'metrics' })).toEqual([null, null])
 })

@@ -176,3 +176,36 @@ test('an outside watcher is called once after each completed hour, again when it
   await watcher.stop()
   expect(paths).toHaveLength(2)
 })
+
+test.each([
+  ['0', 200, 0],
+  ['1s', 200, 1000],
+  ['24h', 200, 24 * HOUR_MS],
+  ['25h', 400, undefined],
+  ['0s', 400, undefined],
+  ['999m', 200, 999 * 60_000],
+  ['1000m', 400, undefined],
+  ['9999s', 200, 9_999_000],
+])('a silence of %s is answered %d, and holds that long', async (duration, status, ms) => {
+  const { ask, store } = await web()
+  const answer = await ask('/api/alerts/silence', {
+    body: JSON.stringify({ duration, reason: 'x', by: 'me' }),
+  })
+  expect(answer.status).toBe(status)
+  expect(await store.incidents.lastSilence()).toEqual(
+    ms === undefined ? undefined : { from: START, until: START + ms, reason: 'x', by: 'me' },
+  )
+})
+
+test.each([
+  ['', 200],
+  [' \n', 200],
+  ['{"exitCode":4294967295}', 200],
+  ['{"exitCode":4294967296}', 400],
+  ['{"exitCode":-1}', 400],
+  [`{"exitCode":1}${' '.repeat(4 * 1024 - 14)}`, 200],
+  [`{"exitCode":1}${' '.repeat(4 * 1024 - 13)}`, 413],
+])('a report of a job with the body %.30j is answered %d', async (body, status) => {
+  const { ask } = await web()
+  expect((await ask('/api/heartbeats/backup', { body })).status).toBe(status)
+})

@@ -1,6 +1,6 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import * as z from 'zod'
 import { silentLog } from '../../src/core/log.ts'
 import { once } from '../../src/core/once.ts'
@@ -299,4 +299,39 @@ test('systemd is notified of ready and then of stopping, and a missing command i
   none.ready('a')
   await none.close()
   expect((await readFile(said, 'utf8')).split('\n')).toHaveLength(3)
+})
+
+test('systemd is told twice in each period of its watchdog that the process runs, until the end', async () => {
+  const folder = await emptyFolder()
+  const said = path.join(folder, 'said')
+  const notify = path.join(folder, 'systemd-notify')
+  await writeFile(notify, `#!/bin/sh\necho "$*" >> '${said}'\n`)
+  await chmod(notify, 0o700)
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const warned: string[] = []
+  const log = { ...silentLog, warn: (event: string) => void warned.push(event) }
+  const env = { NOTIFY_SOCKET: '/run/n', PATH: folder, WATCHDOG_USEC: '3000000' }
+  const systemd = notifySystemd({ env, log })
+  vi.advanceTimersByTime(1499)
+  systemd.ready('a')
+  vi.advanceTimersByTime(1)
+  vi.advanceTimersByTime(1500)
+  await systemd.close()
+  expect((await readFile(said, 'utf8')).split('\n')).toEqual([
+    'READY=1 STATUS=a',
+    'WATCHDOG=1',
+    'WATCHDOG=1',
+    '',
+  ])
+  expect(vi.getTimerCount()).toBe(0)
+  expect(warned).toEqual([])
+  // A command that is there and fails is told once, too.
+  await writeFile(notify, '#!/bin/sh\nexit 1\n')
+  const failing = notifySystemd({ env: { ...env, WATCHDOG_USEC: '' }, log })
+  failing.ready('a')
+  failing.stopping()
+  await failing.close()
+  expect(warned).toEqual(['systemd_not_notified'])
+  expect(vi.getTimerCount()).toBe(0)
 })

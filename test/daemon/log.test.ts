@@ -90,3 +90,34 @@ test('the lines of one turn of the event loop are one write, and an error waits 
   log.error('four', 'now')
   expect(writes).toHaveLength(2)
 })
+
+test('the line that names the ports is written at every level, and what is held back is written once', () => {
+  const writes: string[] = []
+  const log = createLog({ write: (lines) => writes.push(lines), level: 'error', build: 'b7' })
+  log.info('request', 'below the level')
+  log.info('listening', 'the services listen', { web: 'http://127.0.0.1:3000' })
+  log.flush()
+  log.flush()
+  expect(writes).toHaveLength(1)
+  expect(JSON.parse(writes[0] ?? '')).toEqual({
+    level: 'info',
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+    build: 'b7',
+    event: 'listening',
+    message: 'the services listen',
+    web: 'http://127.0.0.1:3000',
+  })
+})
+
+test('a request is green, yellow from 400 and red from 500 on', () => {
+  const painted = (status: number) => {
+    let text = ''
+    const pretty = prettyLines({ colour: true })
+    const log = createLog({ write: (lines) => (text += pretty(lines)), level: 'info', build: undefined })
+    log.info('listening', 'the services listen', {})
+    log.info('request', 'a request was answered', { ...REQUEST, status })
+    log.flush()
+    return new RegExp(`\\[(\\d+)m${status}`).exec(text)?.[1]
+  }
+  expect([200, 399, 400, 499, 500].map(painted)).toEqual(['32', '32', '33', '33', '31'])
+})

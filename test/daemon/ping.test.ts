@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Log } from '../../src/core/log.ts'
 import { secret } from '../../src/core/secret.ts'
 import { createPing } from '../../src/daemon/ping.ts'
@@ -98,4 +98,13 @@ test('a call in progress is ended when it stops, which is no failure', async () 
   await stop()
   expect(asked[0]?.[1]?.signal?.aborted).toBe(true)
   expect([asked.length, slept, told]).toEqual([1, [], []])
+})
+
+test('the watcher has ten seconds to answer each call', async () => {
+  const limit = vi.spyOn(AbortSignal, 'timeout')
+  onTestFinished(() => limit.mockRestore())
+  const { ping } = watcher([500, 200])
+  ping()
+  await settled()
+  expect(limit.mock.calls).toEqual([[10_000], [10_000]])
 })

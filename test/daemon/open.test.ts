@@ -1,0 +1,180 @@
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { HOUR_MS } from '../../src/core/durations.ts'
+import type { Log } from '../../src/core/log.ts'
+import type { Outcome } from '../../src/core/mail/transport.ts'
+import { openStore } from '../../src/core/store/open.ts'
+import { openPlatform } from '../../src/daemon/index.ts'
+import { emptyFolder } from '../support/folder.ts'
+import { openLearning } from '../support/learning.ts'
+import { testTransport } from '../support/test-transport.ts'
+
+const subscribe = (email: string) =>
+  new Request('http://web.example/api/email/subscribe', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ email }),
+  })
+
+test('a used-up budget of confirmations is told again only after an hour in which it was not asked for', async () => {
+  const events: string[] = []
+  const note: Log['info'] = (event) => void events.push(event)
+  const time = { monotonic: 0 }
+  const platform = openLearning({
+    env: {
+      EMAIL_CONFIRMATIONS_PER_DAY: '1',
+      MAILER_API_KEY: 'a-key-of-the-mail-provider',
+      MAILER_FROM: 'course@example.com',
+      MAILER_API_URL: 'http://127.0.0.1:9',
+    },
+    mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
+    clock: { ...systemClock, monotonic: () => time.monotonic },
+    log: { debug: note, info: note, warn: note, error: note },
+  })
+  onTestFinished(() => platform.close())
+  const told = () => events.filter((event) => event === 'confirmations_exhausted').length
+  const mail = async () => (await platform.health('web')).probes.mail?.state
+  let n = 0
+  const ask = async (later: number) => {
+    time.monotonic += later
+    n += 1
+    await platform.web.fetch(subscribe(`person-${n}@example.com`))
+    return told()
+  }
+  expect(await ask(0)).toBe(0)
+  expect(await mail()).toBe('ok')
+  expect(await ask(0)).toBe(1)
+  expect(await mail()).toBe('degraded')
+  expect(await ask(HOUR_MS - 1)).toBe(1)
+  expect(await ask(HOUR_MS - 1)).toBe(1)
+  time.monotonic += HOUR_MS
+  expect(await mail()).toBe('ok')
+  expect(await ask(0)).toBe(2)
+})
+
+test('why the provider refuses the sender is known until a message goes through, and no message stays in flight', async () => {
+  const outcomes: Outcome[] = [
+    { kind: 'transient', scope: 'sender', reason: 'the key is refused' },
+    { kind: 'transient', scope: 'message', reason: 'not now' },
+    { kind: 'permanent', hardBounce: false, reason: 'too large' },
+    { kind: 'sent', id: '1' },
+    { kind: 'transient', scope: 'connection', reason: 'busy' },
+  ]
+  const inFlight: number[] = []
+  const platform = openLearning({
+    env: {},
+    mailer: testTransport(async () => {
+      inFlight.push(platform.sending())
+      const outcome = outcomes.shift()
+      if (outcome === undefined) throw new TypeError('a fault of the host’s own')
+      return outcome
+    }),
+  })
+  onTestFinished(() => platform.close())
+  const refused: (string | undefined)[] = []
+  for (let n = 0; n < 6; n += 1) {
+    await platform.sendEmail({
+      template: 'welcome',
+      to: `person-${n}@example.com`,
+      slots: { startUrl: 'https://www.example.com/' },
+      about: String(n),
+    })
+    refused.push(platform.mailRefused())
+    expect(platform.sending()).toBe(0)
+  }
+  const refusal = 'the key is refused'
+  expect(refused).toEqual([refusal, refusal, refusal, undefined, undefined, undefined])
+  expect(inFlight).toEqual([1, 1, 1, 1, 1, 1])
+})
+
+test('all parts are closed whatever becomes of one, and every caller is told the fault', async () => {
+  const folder = await emptyFolder()
+  const store = await openStore(undefined)
+  onTestFinished(() => store.close())
+  const platform = openLearning({
+    env: {
+      STORE_URL: `sqlite:${path.join(folder, 'store.sqlite')}`,
+      ANALYTICS_DATASTORE_TABLE: 'visits',
+    },
+    store: {
+      ...store,
+      sending: { ...store.sending, count: () => Promise.reject(new RangeError('the count is lost')) },
+    },
+    mailer: testTransport(async () => ({ kind: 'sent', id: '1' })),
+  })
+  await platform.analytics?.()
+  expect(await readdir(folder)).toContain('store-analytics.sqlite-wal')
+  const mail = {
+    template: 'welcome',
+    to: 'ada@example.com',
+    slots: { startUrl: 'https://www.example.com/' },
+    about: 'a',
+  }
+  expect(await platform.sendEmail(mail)).toMatchObject({ sent: true })
+  const closing = [platform.close(), platform.close()]
+  for (const one of closing) await expect(one).rejects.toThrow('the count is lost')
+  expect(await readdir(folder)).toEqual(['store-analytics.sqlite'])
+})
+
+test('links that were signed before the secret was set, or with its previous value, still unsubscribe', async () => {
+  const STORE_URL = `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}`
+  const [first, second] = ['a-first-link-secret-of-32-bytes-ab', 'a-second-link-secret-of-32-bytes-a']
+  const opened = (secret: string) => {
+    const links: string[] = []
+    const platform = openLearning({
+      env: { STORE_URL, ...(secret && { EMAIL_LINK_SECRET: secret }) },
+      mailer: testTransport(async ({ headers, text }) => {
+        links.push(headers['List-Unsubscribe'] ?? /https?:\S+token=\S+/.exec(text)?.[0] ?? '')
+        return { kind: 'sent', id: '1' }
+      }),
+    })
+    onTestFinished(() => platform.close())
+    return { platform, links }
+  }
+  const linkOf = async (secret: string, email: string) => {
+    const { platform, links } = opened(secret)
+    await platform.web.fetch(subscribe(email))
+    await expect.poll(() => links.length).toBe(1)
+    await platform.web.fetch(new Request(links[0] ?? '', { headers: { Accept: 'text/html' } }))
+    await platform.dispatch()
+    await platform.close()
+    return (links[1] ?? '').slice(1, -1)
+  }
+  const people = ['none@example.com', 'first@example.com', 'second@example.com']
+  const links = [
+    await linkOf('', people[0] ?? ''),
+    await linkOf(first, people[1] ?? ''),
+    await linkOf(`${second},${first}`, people[2] ?? ''),
+  ]
+  const { platform } = opened(`${second},${first}`)
+  for (const [index, link] of links.entries()) {
+    await platform.web.fetch(new Request(link, { method: 'POST' }))
+    const [course] = await platform.courses.list({ email: people[index] ?? '' })
+    expect(course?.state, people[index]).toBe('unsubscribed')
+  }
+})
+
+test('an identity of a host in no known form is nobody, and a service that is not served has no health', async () => {
+  const platform = openPlatform({
+    env: {},
+    identify: async () => ({ kind: 'person', subject: '', email: 'ada@example.com' }),
+  })
+  onTestFinished(() => platform.close())
+  const asked = new Request('http://web.example/api/email', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"template":"welcome","inputs":{}}',
+  })
+  expect((await platform.web.fetch(asked)).status).toBe(401)
+  await expect(platform.health('kiln')).rejects.toThrow('does not serve kiln')
+})
+
+test('once it announced its stop, health fails on every service', async () => {
+  const platform = openLearning({ env: {} })
+  onTestFinished(() => platform.close())
+  platform.announceStop()
+  for (const service of ['web', 'api', 'agent'] as const)
+    expect((await platform.health(service)).state, service).toBe('failing')
+})

@@ -1,0 +1,58 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../src/core/log.ts'
+import { reportError } from '../../src/core/reporting/facade.ts'
+import { openReporting } from '../../src/daemon/reporting.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
+import { serve } from '../support/servers.ts'
+
+/** A server of reports: what it was sent. */
+async function reports() {
+  const bodies: string[] = []
+  const url = await serve(async (incoming, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    bodies.push(Buffer.concat(chunks).toString())
+    response.end('{}')
+  })
+  return { bodies, dsn: `${url.replace('://', '://0123456789abcdef0123456789abcdef@')}/1` }
+}
+
+test('a fault is reported with its build and environment, without any secret of the environment', async () => {
+  const { bodies, dsn } = await reports()
+  const reporting = await openReporting({
+    platform: learning,
+    env: {
+      NEXT_PUBLIC_ERRORTRACK_DSN: dsn,
+      BUILD_STAMP: 'build-7',
+      DEPLOY_ENVIRONMENT: 'staging',
+      EMAIL_DISPATCH_SECRET: '  canary-dispatch-secret-of-32-bytes ',
+      MAILER_API_KEY: 'canary-mailer-key',
+    },
+    log: silentLog,
+  })
+  onTestFinished(() => reporting.close(0))
+  expect(reporting.outcome).toBe('on')
+  reportError(new TypeError('lost canary-dispatch-secret-of-32-bytes and canary-mailer-key'))
+  await reporting.close(5000)
+  const sent = bodies.join('\n')
+  expect(sent).toContain('"release":"build-7"')
+  expect(sent).toContain('"environment":"staging"')
+  expect(sent).toContain('TypeError')
+  expect(sent).not.toContain('canary')
+  reportError(new Error('after the end'))
+  expect(bodies.join('\n')).toBe(sent)
+})
+
+test('without an address of reports, or with one that is none, nothing is reported and nothing else told', async () => {
+  const told: string[] = []
+  const log = { ...silentLog, warn: (event: string) => void told.push(event) }
+  for (const dsn of ['', 'https://errors.example/no-key']) {
+    const reporting = await openReporting({
+      platform: learning,
+      env: { NEXT_PUBLIC_ERRORTRACK_DSN: dsn },
+      log,
+    })
+    expect([reporting.outcome, told]).toEqual(['off', []])
+    await reporting.close(0)
+  }
+})
