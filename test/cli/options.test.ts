@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { alternatives, collect, duration, port, serviceOption, wholeNumber } from '../../src/cli/options.ts'
+
+test.each([
+  ['500ms', 500],
+  ['5', 5000],
+  ['5s', 5000],
+  ['1.5m', 90_000],
+  ['0.001s', 1],
+  ['24h', 86_400_000],
+  ['86400s', 86_400_000],
+  ['86401s', undefined],
+  ['25h', undefined],
+  ['0', undefined],
+  ['0ms', undefined],
+  ['-1s', undefined],
+  ['1.2345s', undefined],
+  ['1h30m', undefined],
+  ['', undefined],
+  ['1d', undefined],
+])('the duration %j is %s ms', (text, ms) => {
+  if (ms === undefined) expect(() => duration(text)).toThrow('A duration such as')
+  else expect(duration(text)).toBe(ms)
+})
+
+test.each([
+  ['1', 1],
+  ['10', 10],
+  ['0', undefined],
+  ['11', undefined],
+  ['1.0', undefined],
+  ['1e1', undefined],
+  [' 1', undefined],
+  ['', undefined],
+])('%j as a whole number from 1 to 10 is %s', (text, number) => {
+  if (number === undefined) expect(() => wholeNumber(1, 10)(text)).toThrow('from 1 to 10')
+  else expect(wholeNumber(1, 10)(text)).toBe(number)
+})
+
+test('a port is from 0 to 65,535', () => {
+  expect([port('0'), port('65535')]).toEqual([0, 65_535])
+  expect(() => port('65536')).toThrow('from 0 to 65535')
+})
+
+test('services are taken together or one by one, each once and in the order of the platform', () => {
+  const parse = serviceOption(['web', 'api', 'agent']).parseArg as (
+    value: string,
+    before?: readonly string[],
+  ) => readonly string[]
+  expect(parse('agent, web')).toEqual(['web', 'agent'])
+  expect(parse('web', parse('api,web'))).toEqual(['web', 'api'])
+  expect(() => parse('web,apy')).toThrow("unknown service 'apy'. Did you mean api?")
+})
+
+test('a repeated option is a list, and words are told apart by commas and or', () => {
+  expect(collect('b', collect('a'))).toEqual(['a', 'b'])
+  expect([
+    alternatives([]),
+    alternatives(['a']),
+    alternatives(['a', 'b']),
+    alternatives(['a', 'b', 'c']),
+  ]).toEqual(['', 'a', 'a or b', 'a, b or c'])
+})
