@@ -34,12 +34,16 @@ function short(names: readonly string[], more: (count: number) => string): strin
 }
 
 /** Whether a probe only follows another service in trouble, whose own lines give the cause. */
-function follows(probe: Line, summary: Summary, labels: Labels): boolean {
+function follows(probe: Line, summary: Summary, labels: Labels, before: readonly Line[] = []): boolean {
   const neighbour = labels.isService(probe.probe)
     ? summary.services.find(({ service }) => service === probe.probe)
     : undefined
   if (neighbour?.seenFrom !== undefined) return true
   return (neighbour?.probes ?? []).some(
-    (one) => one.state === probe.state && (!labels.isService(one.probe) || follows(one, summary, labels)),
+    (one) =>
+      one.state === probe.state &&
+      // Services that ask each other would explain each other for ever.
+      !before.includes(one) &&
+      (!labels.isService(one.probe) || follows(one, summary, labels, [...before, probe])),
   )
 }

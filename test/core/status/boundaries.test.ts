@@ -302,3 +302,19 @@ test('names up to six failing parts; of more, the first five and the number of t
   expect(of(0, 'failing')).toBe('Web is failing')
   expect(of(2, 'ok')).toBe('Everything works')
 })
+
+test('services that ask each other are both named while both fail', () => {
+  const summary = summarise(
+    recorded({
+      series: [
+        series({ state: 'failing' }),
+        series({ probe: 'api', state: 'failing' }),
+        series({ service: 'api', state: 'failing' }),
+        series({ service: 'api', probe: 'web', state: 'failing' }),
+      ],
+    }),
+    NOW,
+    ['web', 'api'],
+  )
+  expect(verdict(summary, labels)).toBe('The API (Web) and Web (The API) are failing')
+})
