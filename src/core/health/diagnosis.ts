@@ -41,18 +41,26 @@ const RANK: Readonly<Record<RemoteState, number>> = { ok: 0, degraded: 1, failin
  */
 export type Dependencies = ReadonlyMap<Service, readonly Service[]>
 
-/** The services that each service asks: those that its probes are named after. */
+/**
+ * The services that each service asks: those that its probes are named after. Where services ask each other in a ring,
+ * the link that closes it is left out.
+ */
 export function dependenciesOf(
   probes: readonly { readonly name: string; readonly service: string }[],
   services: readonly { readonly name: string }[],
 ): Dependencies {
   const names = new Set(services.map(({ name }) => name))
-  return new Map(
-    services.map(({ name }) => [
-      name,
-      probes.flatMap((probe) => (probe.service === name && names.has(probe.name) ? [probe.name] : [])),
-    ]),
-  )
+  const asks = new Map<Service, Service[]>()
+  const reaches = (from: Service, to: Service): boolean =>
+    from === to || (asks.get(from) ?? []).some((next) => reaches(next, to))
+  for (const service of names) {
+    const asked: Service[] = []
+    asks.set(service, asked)
+    for (const probe of probes)
+      if (probe.service === service && names.has(probe.name) && !reaches(probe.name, service))
+        asked.push(probe.name)
+  }
+  return asks
 }
 
 /**

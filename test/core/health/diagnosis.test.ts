@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { diagnose } from '../../../src/core/health/diagnosis.ts'
+import { dependenciesOf, diagnose } from '../../../src/core/health/diagnosis.ts'
 import type { HealthReport, ProbeState } from '../../../src/core/health/probe.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import { type Expectations, verdictOf } from '../../../src/core/health/verdict.ts'
@@ -191,4 +191,24 @@ test('each failing service is a root cause or follows one, and blame never forms
     }),
     { numRuns: 500 },
   )
+})
+
+test('of services that ask each other, one is the root cause', () => {
+  const asks = dependenciesOf(
+    [
+      { service: 'web', name: 'api' },
+      { service: 'api', name: 'agent' },
+      { service: 'agent', name: 'web' },
+      { service: 'agent', name: 'agent' },
+    ],
+    [{ name: 'web' }, { name: 'api' }, { name: 'agent' }],
+  )
+  const results = [
+    seen('web', { api: 'failing' }),
+    seen('api', { agent: 'failing' }),
+    seen('agent', { web: 'failing' }),
+  ]
+  const { rootCauses, followers } = diagnose(results, asks)
+  expect(rootCauses.map(({ services, probe }) => [...services, probe])).toEqual([['agent', 'web']])
+  expect(Object.fromEntries(followers)).toEqual({ web: ['agent'], api: ['agent'] })
 })
