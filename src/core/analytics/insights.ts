@@ -39,7 +39,10 @@ const MOST_DAYS = 730
 
 /** Aggregates what the buffer holds. Pure; ten thousand events take a few milliseconds. */
 export function insightsOf({ events, now, range, kind, sections, dayOf }: InsightsInput): Insights {
-  const dated = events.map((event) => ({ event, day: dayOf(event.at) }))
+  // A clock that was wrong by thousands of years wrote days that are no calendar days here.
+  const dated = events
+    .map((event) => ({ event, day: dayOf(event.at) }))
+    .filter(({ day }) => /^\d{4}-/.test(day))
   const active = new Set(dated.map(({ day }) => day))
   const today = dayOf(now)
   const days = calendar(range === undefined ? firstOf(active, today) : shifted(today, 1 - range), today)

@@ -26,7 +26,11 @@ const insights = (
     range: 'range' in options ? options.range : 30,
     kind: options.kind,
     sections: learningInsights.sections,
-    dayOf: (time) => new Date(time).toISOString().slice(0, 10),
+    dayOf: (time) => {
+      const date = new Date(time)
+      const two = (number: number) => String(number).padStart(2, '0')
+      return `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
+    },
   })
 
 /** The rows of a section, as lists that begin with their names. */
@@ -156,4 +160,9 @@ test.each(Array.from({ length: 24 }, (_, hour) => hour))(
 test('a sample moves with the time at which it is looked at', () => {
   const { sample } = insightsData({ events: [], insights: learningInsights })
   expect(sample.map((event) => ({ ...event, at: NOW + event.at }))).toEqual(sampleEvents(NOW))
+})
+
+test.each([253_402_300_800_000, 8.64e15])('an event at %d, after the year 9999, breaks nothing', (at) => {
+  const { total, streak, days } = insights([{ ...event(0), at }, event(0)], { range: undefined })
+  expect([total, streak, days.length]).toEqual([1, { current: 1, longest: 1 }, 1])
 })
