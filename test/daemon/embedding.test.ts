@@ -135,3 +135,13 @@ test('after it was closed a platform answers 503 instead of failing', async () =
   expect(after.status).toBe(503)
   expect(await after.json()).toMatchObject({ code: 'store_unavailable' })
 })
+
+test.each(['a text', undefined, null])(
+  'a host that throws %j gets an answer of the platform',
+  async (fault) => {
+    const platform = openPlatform({ env: {}, identify: () => Promise.reject(fault) })
+    onTestFinished(() => platform.close())
+    const answer = await post(platform, '/api/email', { template: 'welcome', inputs: {} })
+    expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'internal' }])
+  },
+)

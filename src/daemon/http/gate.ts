@@ -77,7 +77,8 @@ async function answer(handler: RouteHandler, asked: RouteRequest): Promise<Respo
     return await handler(asked)
   } catch (error) {
     if (error instanceof PlatformError) return errorResponse(error, asked)
-    throw error
+    // A host may throw anything, and the router answers errors only.
+    throw error instanceof Error ? error : new Error('A handler threw no error.', { cause: error })
   }
 }
 
