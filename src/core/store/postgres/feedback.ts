@@ -47,7 +47,7 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
           const erased = new Set(hashes.rows.map(({ hash }) => hash))
           const kept = changes.filter(({ erasureHashes }) => !erasureHashes.some((hash) => erased.has(hash)))
           const identities = [...new Set(kept.map(({ identity }) => identity))].sort()
-          const mailboxes = await lockMailboxes(on, identities)
+          const { mailboxes, added } = await lockMailboxes(on, identities)
           const subscriptions = await lockSubscriptions(on, identities)
           const savedMailboxes = new Set<string>()
           const ended = new Set<string>()
@@ -81,6 +81,10 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
               [...mailboxes.values()].filter((one) => savedMailboxes.has(one.identity)).map(mailboxRow),
             ),
           ])
+          // Nothing is kept of an address about which nothing was learned.
+          const unused = added.filter((identity) => !savedMailboxes.has(identity))
+          if (unused.length > 0)
+            await on.query('DELETE FROM platformctl.mailbox WHERE identity = ANY ($1)', [unused])
           await on.query(END, [
             JSON.stringify([...subscriptions.values()].filter(({ id }) => ended.has(id)).map(columnsOf)),
           ])
@@ -121,15 +125,19 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
 
 /** In the order of their identities, and before their subscriptions, so that two deliveries never wait in a circle. */
 async function lockMailboxes(on: Queryable, identities: readonly string[]) {
-  await on.query(
-    'INSERT INTO platformctl.mailbox (identity) SELECT identity FROM unnest($1::text[]) AS identity ON CONFLICT DO NOTHING',
+  const { rows: made } = await on.query<Pick<MailboxRow, 'identity'>>(
+    `INSERT INTO platformctl.mailbox (identity) SELECT identity FROM unnest($1::text[]) AS identity
+     ON CONFLICT DO NOTHING RETURNING identity`,
     [identities],
   )
   const { rows } = await on.query<MailboxRow>(
     'SELECT * FROM platformctl.mailbox WHERE identity = ANY ($1) ORDER BY identity FOR UPDATE',
     [identities],
   )
-  return new Map(rows.map((row) => [row.identity, mailboxOf(row)]))
+  return {
+    mailboxes: new Map(rows.map((row) => [row.identity, mailboxOf(row)])),
+    added: made.map(({ identity }) => identity),
+  }
 }
 
 async function lockSubscriptions(on: Queryable, identities: readonly string[]) {

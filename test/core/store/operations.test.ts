@@ -1,0 +1,343 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/durations.ts'
+import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import type { MailCount } from '../../../src/core/mail/feedback/sending.ts'
+import { systemRandom } from '../../../src/core/random.ts'
+import { DAYS_KEPT, HOURS_KEPT, INCIDENTS_KEPT_PER_PROBE } from '../../../src/core/status/history.ts'
+import { openSqliteHistory } from '../../../src/core/store/sqlite/history.ts'
+import { addressOf, openTestStore } from '../../support/stores.ts'
+
+const NOW = 20_000 * DAY_MS
+
+const incident = (id: string, parts: Partial<StoredIncident> = {}): StoredIncident => ({
+  id,
+  cause: id,
+  service: 'web',
+  reason: 'no answer',
+  affected: ['api'],
+  openedAt: NOW,
+  seenAt: NOW,
+  closedAt: undefined,
+  acknowledgedAt: undefined,
+  acknowledgedBy: undefined,
+  ...parts,
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  const opened = async () => {
+    const lease = { now: 1_000_000 }
+    return { lease, ...(await openTestStore(await addressOf(kind), () => lease.now)) }
+  }
+
+  test('a cause has one open incident, whose last look never goes back, and another once it is closed', async () => {
+    const { incidents } = await opened()
+    expect(await incidents.open(incident('a', { cause: 'mail' }))).toBe(true)
+    expect(await incidents.open(incident('b', { cause: 'mail' }))).toBe(false)
+    expect(await incidents.open(incident('a', { cause: 'store' }))).toBe(false)
+    await incidents.seen({ cause: 'mail', reason: 'a \0 of', affected: ['api', 'agent'], now: NOW + 10 })
+    await incidents.seen({ cause: 'mail', reason: undefined, affected: [], now: NOW + 5 })
+    expect(await incidents.list(9)).toEqual([
+      incident('a', { cause: 'mail', reason: undefined, affected: [], seenAt: NOW + 10 }),
+    ])
+    await incidents.close({ cause: 'mail', now: NOW + 20, unseenSince: NOW + 9 })
+    expect((await incidents.list(9))[0]?.closedAt).toBeUndefined()
+    // A clock that is behind ends nothing before it began.
+    await incidents.close({ cause: 'mail', now: NOW - 5, unseenSince: NOW + 10 })
+    expect((await incidents.list(9))[0]?.closedAt).toBe(NOW)
+    expect(await incidents.open(incident('b', { cause: 'mail' }))).toBe(true)
+    await incidents.close({ cause: 'mail', now: NOW + 30, unseenSince: NOW + 30 })
+    expect((await incidents.list(9)).map(({ id, closedAt }) => [id, closedAt])).toEqual([
+      ['a', NOW],
+      ['b', NOW + 30],
+    ])
+  })
+
+  test('an open incident is acknowledged once, and every open one is listed whatever the limit', async () => {
+    const { incidents } = await opened()
+    const close = (id: string) => incidents.close({ cause: id, now: NOW + 9, unseenSince: NOW + 9 })
+    for (const [index, id] of ['old-open', 'old', 'new', 'newest'].entries())
+      await incidents.open(incident(id, { openedAt: NOW + index, seenAt: NOW }))
+    for (const id of ['old', 'new', 'newest']) await close(id)
+    expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['newest', 'new', 'old-open'])
+    const ack = (id: string, by: string) => incidents.acknowledge({ id, now: NOW + 1, by })
+    expect([await ack('new', 'ada'), await ack('none', 'ada')]).toEqual([false, false])
+    expect([await ack('old-open', 'ada'), await ack('old-open', 'eve')]).toEqual([true, false])
+    expect((await incidents.list(9)).at(-1)).toMatchObject({ acknowledgedAt: NOW + 1, acknowledgedBy: 'ada' })
+  })
+
+  test('a message is claimed by one until its lease ends, again from its next time on, and never once it is over', async () => {
+    const { incidents } = await opened()
+    const key = { incident: 'a', kind: 'opened', channel: 'mail' } as const
+    const leaseMs = kind === 'sqlite' ? 1000 : 60_000
+    const claim = (now: number) => incidents.claim({ ...key, now, leaseMs })
+    const settle = (outcome: 'pending' | 'sent' | 'failed', now: number, nextAt: number) =>
+      incidents.settle({ ...key, outcome, now, nextAt, reason: outcome === 'sent' ? undefined : '451' })
+    expect(await claim(NOW)).toBe(1)
+    expect(await claim(NOW + 999)).toBeUndefined()
+    // PostgreSQL measures leases by its own clock, which no test moves.
+    if (kind === 'sqlite') {
+      expect(await claim(NOW + 1000)).toBe(2)
+      // A lease that ends later than any can was taken by a clock that was ahead.
+      expect(await claim(NOW - 1)).toBe(3)
+    }
+    await settle('pending', NOW + 1, NOW + 5000)
+    expect(await claim(NOW + 4999)).toBeUndefined()
+    expect(await claim(NOW + 5000)).toBe(kind === 'sqlite' ? 4 : 2)
+    expect(await incidents.claim({ ...key, channel: 'webhook', now: NOW, leaseMs })).toBe(1)
+    await settle('sent', NOW + 5001, 0)
+    await settle('failed', NOW + 5002, 0)
+    expect(await claim(NOW + 1e9)).toBeUndefined()
+    expect((await incidents.messages(1)).map(({ outcome, at, reason }) => [outcome, at, reason])).toEqual([
+      ['sent', NOW + 5001, undefined],
+    ])
+    expect(await incidents.messages(9)).toHaveLength(2)
+  })
+
+  test('what is pruned ended before the moment or is beyond the newest, with its messages; what goes on stays', async () => {
+    const { incidents } = await opened()
+    const over = (id: string, closedAt: number) => incident(id, { openedAt: 1, seenAt: 1, closedAt })
+    for (const one of [
+      over('old', NOW - 1),
+      over('a', NOW),
+      over('b', NOW + 1),
+      incident('open', { openedAt: 1 }),
+    ])
+      await incidents.open(one)
+    for (const id of ['old', 'b', 'open'])
+      await incidents.claim({ incident: id, kind: 'opened', channel: 'mail', now: NOW, leaseMs: 1 })
+    const silence = (from: number, until: number) => incidents.silence({ from, until, reason: 'r', by: 'me' })
+    await silence(1, NOW - 1)
+    await silence(2, NOW)
+    for (const [id, until] of [
+      ['gone', NOW - 1],
+      ['here', NOW],
+      ['always', undefined],
+    ] as const)
+      await incidents.announce({ id, text: id, from: 1, until, by: 'me' })
+    await incidents.prune({ before: NOW, keep: 1 })
+    expect((await incidents.list(9)).map(({ id }) => id).sort()).toEqual(['b', 'open'])
+    expect((await incidents.messages(9)).map((one) => one.incident).sort()).toEqual(['b', 'open'])
+    expect(await incidents.lastSilence()).toMatchObject({ from: 2 })
+    expect((await incidents.announcements(0)).map(({ id }) => id)).toEqual(['always', 'here'])
+    await incidents.prune({ before: NOW, keep: 0 })
+    expect((await incidents.list(9)).map(({ id }) => id)).toEqual(['open'])
+  })
+
+  test('the silence that begins last holds, and an announcement is there until its end or its withdrawal', async () => {
+    const { incidents } = await opened()
+    expect(await incidents.lastSilence()).toBeUndefined()
+    const silence = (from: number, by: string) =>
+      incidents.silence({ from, until: from + 9, reason: 'r', by })
+    for (const [from, by] of [
+      [20, 'b'],
+      [10, 'a'],
+      [20, 'c'],
+    ] as const)
+      await silence(from, by)
+    expect(await incidents.lastSilence()).toEqual({ from: 20, until: 29, reason: 'r', by: 'c' })
+    const announce = (id: string, from: number, until?: number) =>
+      incidents.announce({ id, text: `${id} \0`, from, until, by: 'me' })
+    await announce('later', NOW + 5)
+    await announce('ends', NOW, NOW + 10)
+    const shown = async (now: number) => (await incidents.announcements(now)).map(({ id }) => id)
+    expect(await shown(NOW + 9)).toEqual(['ends', 'later'])
+    expect(await shown(NOW + 10)).toEqual(['later'])
+    const withdraw = (id: string, now: number) => incidents.withdraw({ id, now })
+    expect([await withdraw('ends', NOW + 10), await withdraw('none', NOW)]).toEqual([false, false])
+    expect([await withdraw('later', NOW + 6), await withdraw('later', NOW + 6)]).toEqual([true, false])
+    expect([await shown(NOW + 5), await shown(NOW + 6)]).toEqual([['ends', 'later'], ['ends']])
+  })
+
+  test('a job is expected once, a failure of it stays until a success, and nothing of that moves when it was expected', async () => {
+    const { heartbeats } = await opened()
+    const none = { beatAt: undefined, failedAt: undefined, exitCode: undefined }
+    expect(await heartbeats.expect({ name: 'a', now: 1 })).toEqual({ name: 'a', since: 1, ...none })
+    expect(await heartbeats.expect({ name: 'a', now: 2 })).toMatchObject({ since: 1 })
+    const beat = (name: string, now: number, exitCode?: number) =>
+      heartbeats.beat({ name, now, failed: exitCode === undefined ? undefined : { exitCode } })
+    expect(await beat('a', 3)).toEqual({ name: 'a', since: 1, ...none, beatAt: 3 })
+    expect(await beat('a', 4, 7)).toMatchObject({ since: 1, beatAt: 3, failedAt: 4, exitCode: 7 })
+    expect(await heartbeats.expect({ name: 'a', now: 5 })).toMatchObject({ failedAt: 4, exitCode: 7 })
+    expect(await beat('a', 6)).toEqual({ name: 'a', since: 1, ...none, beatAt: 6 })
+    expect(await beat('new', 7, 1)).toEqual({ name: 'new', since: 7, ...none, failedAt: 7, exitCode: 1 })
+    expect(await beat('newer', 8)).toEqual({ name: 'newer', since: 8, ...none, beatAt: 8 })
+  })
+
+  test('notices are numbered one after the other, each subject once of a kind, and the newest is never deleted', async () => {
+    const { notices, incidents } = await opened()
+    const facts = { cause: 'mail', from: 1, until: undefined }
+    const publish = (subject: string, of: 'opened' | 'closed' | 'announced', at: number) =>
+      notices.publish({ subject, kind: of, at, facts })
+    expect(await notices.head()).toBe(0)
+    await incidents.announce({ id: 'c', text: 'c', from: 1, until: undefined, by: 'me' })
+    expect([await publish('a', 'opened', 1), await publish('a', 'opened', 2)]).toEqual([true, false])
+    expect([await publish('a', 'closed', 10), await publish('c', 'announced', 3)]).toEqual([true, true])
+    expect(await publish('b', 'opened', 4)).toBe(true)
+    const noticesAfter = async (seq: number) =>
+      (await notices.after(seq)).map(({ seq: at, subject, kind: of }) => `${at} ${subject} ${of}`)
+    expect(await noticesAfter(1)).toEqual(['2 a closed', '3 c announced', '4 b opened'])
+    expect((await notices.after(3))[0]?.facts).toEqual({ cause: 'mail', from: 1 })
+    await notices.prune(10)
+    expect(await noticesAfter(0)).toEqual(['2 a closed', '3 c announced', '4 b opened'])
+    await notices.prune(11)
+    expect(await noticesAfter(0)).toEqual(['3 c announced', '4 b opened'])
+    expect(await notices.head()).toBe(4)
+  })
+
+  test('courses pause by what the last 24 hours hold, to the minute, and not by what was there before they were resumed', async () => {
+    const { sending, audit } = await opened()
+    const counted = (what: MailCount['kind'], count: number, at: number): MailCount => ({
+      at,
+      kind: what,
+      source: 'smtp',
+      domain: 'other',
+      count,
+    })
+    const before = NOW - DAY_MS
+    await sending.count([counted('sent', 50, NOW - 1), counted('hard-bounce', 2, NOW)])
+    // The minute that began a day ago counts no more.
+    await sending.count([counted('hard-bounce', 9, before + MINUTE_MS - 1)])
+    expect(await sending.check(NOW)).toBeUndefined()
+    await sending.count([counted('hard-bounce', 1, before + MINUTE_MS)])
+    const pause = { at: NOW + 1, reason: expect.stringContaining('3 of 50 messages') }
+    expect(await sending.check(NOW + 1)).toEqual(pause)
+    // A pause keeps its time and its reason, and ends by the operator alone.
+    expect(await sending.check(NOW + 2 * DAY_MS)).toEqual(pause)
+    expect(await sending.pause()).toEqual(pause)
+    const entry = auditEntry({ action: 'resume', operator: PROGRAM, now: NOW + 2, random: systemRandom })
+    expect(await sending.resume(NOW + 2, entry)).toEqual(pause)
+    expect(await sending.resume(NOW + 2, { ...entry, id: `${entry.id}x` })).toBeUndefined()
+    expect(await audit.list(9)).toHaveLength(1)
+    expect(await sending.pause()).toBeUndefined()
+    await sending.count([counted('sent', 50, NOW + 3), counted('hard-bounce', 50, NOW + 3)])
+    expect(await sending.check(NOW + 4)).toBeUndefined()
+    await sending.count([counted('sent', 50, NOW + MINUTE_MS), counted('hard-bounce', 50, NOW + MINUTE_MS)])
+    expect(await sending.check(NOW + MINUTE_MS)).toMatchObject({ at: NOW + MINUTE_MS })
+  })
+
+  test('counts of a day are added up by source and domain, and minutes are deleted without their days', async () => {
+    const { sending } = await opened()
+    const one = (at: number, parts: Partial<MailCount> = {}): MailCount => ({
+      at,
+      kind: 'sent',
+      source: 'smtp',
+      domain: 'other',
+      count: 2,
+      ...parts,
+    })
+    await sending.count([one(NOW), one(NOW + DAY_MS - 1), one(NOW, { domain: 'gmail.com' }), one(NOW - 1)])
+    await sending.count([one(NOW), one(NOW, { kind: 'complaint', count: 1 })])
+    await sending.count([])
+    const days = async (since: number) =>
+      (await sending.days(since)).map(({ domain, kind: of, count }) => `${domain} ${of} ${count}`)
+    expect(await days(NOW + 5)).toEqual(['gmail.com sent 2', 'other complaint 1', 'other sent 6'])
+    expect(await days(NOW - 1)).toHaveLength(4)
+    await sending.prune(NOW + 2 * DAY_MS)
+    expect(await sending.check(NOW + DAY_MS - 1)).toBeUndefined()
+    expect(await days(NOW - 1)).toHaveLength(4)
+  })
+
+  test('a report takes effect once for its key, not for the erased, and its key is forgotten after its time', async () => {
+    const { feedback, course } = await opened()
+    const suppression = { cause: 'hard-bounce', at: NOW, reason: 'r', source: 'standard' } as const
+    const change = (identity: string, key?: string, hashes: readonly string[] = []) => ({
+      ...suppressionChange(identity, suppression, () => hashes),
+      key,
+    })
+    const apply = (now: number, ...changes: ReturnType<typeof change>[]) => feedback.apply(changes, now)
+    expect(await apply(NOW, change('a@x.example', 'one'), change('b@x.example', 'one'))).toEqual([
+      'changed',
+      'repeated',
+    ])
+    expect(await apply(NOW, change('a@x.example'))).toEqual(['unchanged'])
+    expect(await feedback.find('b@x.example')).toBeUndefined()
+    await course.erase({
+      identity: 'c@x.example',
+      spellings: ['c@x.example'],
+      recipients: [],
+      suppressionHash: 'hash-c',
+      now: NOW,
+    })
+    expect(await apply(NOW, change('c@x.example', 'two', ['other', 'hash-c']))).toEqual(['erased'])
+    expect(await feedback.find('c@x.example')).toBeUndefined()
+    await feedback.prune(NOW)
+    expect(await apply(NOW, change('b@x.example', 'one'))).toEqual(['repeated'])
+    await feedback.prune(NOW + 1)
+    expect(await apply(NOW, change('b@x.example', 'one'))).toEqual(['changed'])
+    const listed = async (...asked: Parameters<typeof feedback.listSuppressed>) =>
+      (await feedback.listSuppressed(...asked)).map(({ identity }) => identity)
+    expect(await listed(9)).toEqual(['a@x.example', 'b@x.example'])
+    expect(await listed(1)).toEqual(['a@x.example'])
+    expect(await listed(9, { at: NOW, identity: 'a@x.example' })).toEqual(['b@x.example'])
+  })
+
+  test('a value is made once, and the last hour is the latest that anybody took', async () => {
+    const { getOrCreate, lastHour, claimHour, ping } = await opened()
+    expect([await getOrCreate('key', () => 'one'), await getOrCreate('key', () => 'two')]).toEqual([
+      'one',
+      'one',
+    ])
+    expect(await lastHour()).toBeUndefined()
+    for (const hour of ['2026-11-21T05', '2026-11-21T04']) await claimHour({ hour, now: NOW, leaseMs: 1000 })
+    expect(await lastHour()).toBe('2026-11-21T05')
+    await ping()
+    expect(await getOrCreate('key', () => 'three')).toBe('one')
+  })
+})
+
+test('a history keeps its hours, days and incidents as long as they are shown, and 200 incidents of a probe', async () => {
+  const history = openSqliteHistory(undefined)
+  onTestFinished(() => history.close())
+  const look = (at: number, state: 'ok' | 'failing' = 'ok', probe = 'mail') =>
+    history.record({
+      at,
+      observations: [
+        {
+          service: 'web',
+          probe,
+          state,
+          reason: undefined,
+          latencyMs: 5,
+          credit: { state, from: at - 1000, to: at },
+        },
+      ],
+      builds: {},
+    })
+  const first = NOW - (DAYS_KEPT - 1) * DAY_MS
+  await look(first - 1)
+  await look(first + 5000)
+  const begun = NOW - (DAYS_KEPT - 2) * DAY_MS
+  await look(begun, 'failing')
+  await look(begun + 1000)
+  const hour = NOW - (HOURS_KEPT - 2) * HOUR_MS
+  await look(hour + 1000)
+  await look(NOW + 1000)
+  const [mail] = (await history.read(NOW)).series
+  expect(mail?.days.map(({ start }) => start)).toEqual([first, begun, hour - (hour % DAY_MS), NOW])
+  expect(mail?.hours.map(({ start }) => start)).toEqual([hour, NOW])
+  expect((await history.read(NOW)).incidents).toMatchObject([
+    { probe: 'mail', beganAt: begun, endedAt: begun + 1000 },
+  ])
+  // A fault that was seen ten minutes ago goes on, and one of longer ago is another.
+  await look(NOW + 1, 'failing', 'store')
+  await look(NOW + 1 + 10 * MINUTE_MS, 'failing', 'store')
+  await look(NOW + 2 + 20 * MINUTE_MS, 'failing', 'store')
+  const store = async (now: number) =>
+    (await history.read(now)).incidents.filter(({ probe }) => probe === 'store')
+  expect(
+    (await store(NOW + HOUR_MS)).map(({ beganAt, endedAt }) => [beganAt - NOW, endedAt && endedAt - NOW]),
+  ).toEqual([
+    [2 + 20 * MINUTE_MS, undefined],
+    [1, 1 + 10 * MINUTE_MS],
+  ])
+  for (let n = 0; n < INCIDENTS_KEPT_PER_PROBE; n += 1) {
+    await look(NOW + HOUR_MS + n * 2000, 'failing', 'store')
+    await look(NOW + HOUR_MS + n * 2000 + 1000, 'ok', 'store')
+  }
+  const next = NOW + DAY_MS
+  await look(next)
+  expect(await store(next)).toHaveLength(INCIDENTS_KEPT_PER_PROBE)
+  expect((await store(next)).at(-1)?.beganAt).toBe(NOW + HOUR_MS)
+})
