@@ -3,8 +3,8 @@ import { copyFile, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { expect, onTestFinished, test } from 'vitest'
-import { openStore } from '../../../src/core/store/open.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openAnalyticsStore, openHistory, openStore } from '../../../src/core/store/open.ts'
 import { guard, openDatabase } from '../../../src/core/store/sqlite/connection.ts'
 import { sqliteCourse } from '../../../src/core/store/sqlite/course.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
@@ -178,4 +178,30 @@ test('a damaged page is met by a look at every page, and stays known', async () 
     .poll(() => store.ping({ pages: true }).then(() => 'well', storeFault), { timeout: 15_000 })
     .toBe('damaged')
   expect(await store.ping().then(() => 'well', storeFault)).toBe('damaged')
+})
+
+test('a file whose log cannot be moved into it when it is closed, as on a full disk, is closed all the same', async () => {
+  const folder = await emptyFolder()
+  const address = { kind: 'sqlite', file: path.join(folder, 'store.sqlite') } as const
+  const opened = new Set<Database.Database>()
+  const pragma = Database.prototype.pragma
+  const spy = vi.spyOn(Database.prototype, 'pragma').mockImplementation(function (
+    this: Database.Database,
+    ...asked: Parameters<typeof pragma>
+  ) {
+    opened.add(this)
+    if (asked[0] === 'wal_checkpoint(TRUNCATE)')
+      throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL')
+    return pragma.apply(this, asked)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const files = [
+    await openStore(address),
+    await openAnalyticsStore(address, { table: 'visits' }),
+    await openHistory(path.join(folder, 'history.sqlite')),
+  ]
+  for (const one of files) await expect(one.close()).rejects.toMatchObject({ code: 'SQLITE_FULL' })
+  expect(opened.size).toBeGreaterThanOrEqual(files.length)
+  expect([...opened].filter((one) => one.open)).toEqual([])
+  for (const one of files) await one.close()
 })

@@ -6,7 +6,7 @@ import { type AnalyticsStore, type DayCount, dayOf } from '../../analytics/store
 import { DAY_MS } from '../../durations.ts'
 import { codeOf } from '../../error-code.ts'
 import { StoreOpenError } from '../store.ts'
-import { type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
+import { closeFile, type Guarded, guard, openDatabase, type SqliteDatabase } from './connection.ts'
 
 /** A step of pruning holds the writer for a few milliseconds at the most. */
 const ROWS_A_STEP = 20
@@ -133,9 +133,7 @@ function storeOver({
       }),
     ping: async () => void guarded(() => sql.ping.get()),
     async close() {
-      if (!database.open) return
-      database.pragma('wal_checkpoint(TRUNCATE)')
-      database.close()
+      if (database.open) closeFile(database)
     },
   }
 }

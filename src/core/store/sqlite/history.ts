@@ -1,5 +1,5 @@
 import type { History } from '../../status/history.ts'
-import { guard, IN_MEMORY, openDatabase } from './connection.ts'
+import { closeFile, guard, IN_MEMORY, openDatabase } from './connection.ts'
 import { read } from './history-reader.ts'
 import { writer } from './history-writer.ts'
 
@@ -58,8 +58,8 @@ export function openSqliteHistory(file: string | undefined, onLost?: (cause: unk
     read: async (now) => guarded(() => read(database, now)),
     async close() {
       if (!database.open) return
-      if (file !== undefined) database.pragma('wal_checkpoint(TRUNCATE)')
-      database.close()
+      if (file === undefined) database.close()
+      else closeFile(database)
     },
   }
 }

@@ -6,7 +6,7 @@ import { BACKUP_AT } from '../maintenance.ts'
 import type { Store } from '../store.ts'
 import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
 import { sqliteAudit } from './audit.ts'
-import { guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
+import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { sqliteFeedback } from './feedback.ts'
 import { sqliteHeartbeats } from './heartbeats.ts'
@@ -117,9 +117,8 @@ export function openSqlite(
     async close() {
       await pages?.close()
       if (!database.open) return
-      // Leaves one file behind instead of three; a busy reader elsewhere only postpones it.
-      if (file !== undefined) database.pragma('wal_checkpoint(TRUNCATE)')
-      database.close()
+      if (file === undefined) database.close()
+      else closeFile(database)
     },
   }
 }
