@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { drain } from '../../../src/cli/dispatch/drain.ts'
+import { remoteSource } from '../../../src/cli/dispatch/remote.ts'
+import type { DispatchOptions, Source } from '../../../src/cli/dispatch/source.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { DispatchResult } from '../../../src/core/course/course.ts'
+import { testContext } from '../../support/context.ts'
+import { serve } from '../../support/servers.ts'
+
+const call = (parts: Partial<DispatchResult>): DispatchResult => ({
+  processed: 2,
+  sent: 2,
+  failed: 0,
+  unknown: 0,
+  remaining: 9,
+  limit: 2,
+  results: [],
+  ...parts,
+})
+const results = (from: number, count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    subscription: `s${from + n}`,
+    day: 1,
+    sent: false,
+  })) as unknown as DispatchResult['results']
+const options = (parts: Partial<DispatchOptions> = {}): DispatchOptions => ({
+  envFile: [],
+  format: 'text',
+  ...parts,
+})
+
+/** What a drain makes of these calls, how many it made, and what it said. */
+async function drained(
+  calls: readonly DispatchResult[],
+  parts: Partial<DispatchOptions> = { drain: true },
+  each: (made: number) => void = () => {},
+  signal = new AbortController().signal,
+) {
+  let made = 0
+  const time = { now: 0 }
+  const { context, stderr } = testContext({ signal, clock: { ...systemClock, monotonic: () => time.now } })
+  const source: Source = {
+    call: async () => {
+      const one = calls[made]
+      made += 1
+      each(made)
+      time.now += 10_000
+      if (one === undefined) throw new Error('one call too many')
+      return one
+    },
+    close: async () => {},
+  }
+  return { total: await drain(context, source, options(parts)), made, said: stderr() }
+}
+
+test('without --drain there is one call, whatever is left', async () => {
+  expect((await drained([call({})], {})).made).toBe(1)
+})
+
+test('a drain ends with the call below its limit, and adds up what all of them did', async () => {
+  const { total, made, said } = await drained([
+    call({ failed: 1, sent: 1 }),
+    call({ unknown: 1, sent: 1, remaining: 5 }),
+    call({ processed: 1, sent: 1, remaining: 3, waiting: 2 }),
+  ])
+  expect(made).toBe(3)
+  expect(total).toMatchObject({ processed: 5, sent: 3, failed: 1, unknown: 1, remaining: 3, waiting: 2 })
+  // Without a terminal, a line every ten seconds.
+  expect(said.split('\n')).toEqual([
+    expect.stringContaining('1 sent, 1 failed, 9 left'),
+    expect.stringContaining('2 sent, 1 failed, 1 unknown, 5 left'),
+    '',
+  ])
+})
+
+test('a drain ends when a call says why it sent no more, and when it is interrupted', async () => {
+  expect((await drained([call({ reason: 'the provider is away' })])).made).toBe(1)
+  const stop = new AbortController()
+  const { made } = await drained(
+    [call({}), call({})],
+    { drain: true },
+    (count) => {
+      if (count === 2) stop.abort()
+    },
+    stop.signal,
+  )
+  expect(made).toBe(2)
+})
+
+test('a summary keeps the latest thousand lessons that were not sent', async () => {
+  const { total } = await drained([
+    call({ results: results(0, 600) }),
+    call({ results: results(600, 600), processed: 0 }),
+  ])
+  expect(total.results).toHaveLength(1000)
+  expect([total.results[0]?.subscription, total.results.at(-1)?.subscription]).toEqual(['s200', 's1199'])
+})
+
+test('calls of one drain have one name, its limit goes along, and a call alone has no name', async () => {
+  const asked: URL[] = []
+  const url = await serve((incoming, response) => {
+    asked.push(new URL(incoming.url ?? '', 'http://x'))
+    response.end(JSON.stringify(call({})))
+  })
+  const { context } = testContext()
+  const ask = async (parts: Partial<DispatchOptions>) => {
+    const source = remoteSource(context, { EMAIL_DISPATCH_SECRET: 'a-secret' }, options({ url, ...parts }))
+    for (let n = 0; n < 2; n += 1) await source.call(() => {})
+    return asked.splice(0).map(({ searchParams }) => [searchParams.get('limit'), searchParams.get('run')])
+  }
+  expect(await ask({})).toEqual([
+    [null, null],
+    [null, null],
+  ])
+  const [[limit, run] = [], second] = await ask({ drain: true, limit: 7 })
+  expect(limit).toBe('7')
+  expect(run).toMatch(/^[\w-]{16}$/)
+  expect(second).toEqual([limit, run])
+  expect((await ask({ drain: true }))[0]?.[1]).not.toBe(run)
+})

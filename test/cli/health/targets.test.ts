@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { targetsOf } from '../../../src/cli/health/targets.ts'
+import { readToken } from '../../../src/cli/health/token.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { testContext } from '../../support/context.ts'
+
+/** Whom a command line asks, and where. */
+const asked = (
+  { url = [], ...options }: { url?: readonly string[]; service?: readonly string[] },
+  env?: Record<string, string>,
+) =>
+  targetsOf(learning.services, { url, ...options }, env).map(
+    (one) => `${one.service} ${one.url}${one.health}`,
+  )
+
+const LOCAL = [
+  'web http://127.0.0.1:3000/api/health',
+  'api http://127.0.0.1:8000/api/health',
+  'agent http://127.0.0.1:8001/api/agent/health',
+]
+
+test('without an address the services of this machine are asked, by a number and not by a name', () => {
+  const found = asked({})
+  expect(found).toHaveLength(LOCAL.length)
+  for (const one of found) expect(one).toMatch(/^(?:web|api|agent) http:\/\/127\.0\.0\.1:\d+\/api/)
+})
+
+test('named addresses choose the services; those of a file do only where none is named', () => {
+  const file = { API_URL: 'https://api.example', AGENT_URL: '  ' }
+  expect(asked({}, file)).toEqual(['api https://api.example/api/health'])
+  expect(asked({ url: ['web=https://www.example'] }, file)).toEqual(['web https://www.example/api/health'])
+  expect(asked({ service: ['api', 'web'] }, file)).toEqual([
+    expect.stringMatching(/^web http:\/\/127/),
+    'api https://api.example/api/health',
+  ])
+  expect(asked({ url: ['api=http://a', 'other=http://b/ready'] })).toEqual([
+    'api http://a/api/health',
+    'other http://b/ready',
+  ])
+})
+
+test('an address that cannot be used is never replaced by that of this machine', () => {
+  expect(() => asked({}, { API_URL: 'api.example' })).toThrow('API_URL does not hold an http:// or https://')
+  expect(() => asked({ url: ['web=http://x'], service: ['api'] })).toThrow('--url names web')
+})
+
+test.each([
+  'web=http://user@x',
+  'web=http://x/?a=1',
+  'web=http://x/#a',
+  'web=ftp://x',
+  'web=http:///x',
+  'web=x',
+  'web=',
+])('%s is no address', (word) => {
+  expect(() => asked({ url: [word] })).toThrow('--url web=… needs an http:// or https:// address')
+})
+
+test('a slip in a name is told, and no other word is repeated', () => {
+  expect(() => asked({ url: ['wbe=http://x'] })).toThrow("unknown service 'wbe'. Did you mean web?")
+  expect(() => asked({ url: ['https://user:canary@x'] })).toThrow(/^--url takes (?!.*canary)/)
+  expect(asked({ url: [`${'a'.repeat(32)}=http://x`] })).toHaveLength(1)
+  expect(() => asked({ url: [`${'a'.repeat(33)}=http://x`] })).toThrow('--url takes')
+})
+
+test('of the variable that is rotated the first token is sent, and of another one all of it', async () => {
+  const token = async (env: Record<string, string>, tokenEnv?: string) =>
+    readToken(testContext().context, tokenEnv === undefined ? {} : { tokenEnv }, env, [])
+  expect(await token({ HEALTH_DEEP_TOKEN: ' new , old ' })).toBe('new')
+  expect(await token({ HEALTH_DEEP_TOKEN: 'new,old' }, 'HEALTH_DEEP_TOKEN')).toBe('new')
+  expect(await token({ OTHER: ' a,b ' }, 'OTHER')).toBe('a,b')
+  expect(await token({})).toBeUndefined()
+  await expect(token({}, 'OTHER')).rejects.toThrow('the variable OTHER that --token-env names is not set')
+  expect(await token({ OTHER: 'x'.repeat(4096) }, 'OTHER')).toHaveLength(4096)
+  for (const bad of ['x'.repeat(4097), 'a b', 'ä', 'a\n b'])
+    await expect(token({ OTHER: bad }, 'OTHER')).rejects.toThrow('not allowed in an HTTP header')
+})
+
+test.each([
+  ['http://www.example', true],
+  ['https://www.example', false],
+  ['http://localhost:3000', false],
+  ['http://127.0.0.9:3000', false],
+  ['http://[::1]:3000', false],
+  ['http://127.0.0.1.evil.example', true],
+  ['http://localhost.evil.example', true],
+])('a token that travels to %s is warned of: %s', async (url, warned) => {
+  const { context, stderr } = testContext()
+  const env = { HEALTH_DEEP_TOKEN: 'token' }
+  await readToken(context, {}, env, [{ service: 'web', url, health: '' }])
+  expect(stderr().includes('unencrypted')).toBe(warned)
+  // Only web is sent the token.
+  await readToken(context, {}, env, [{ service: 'api', url, health: '' }])
+  expect(stderr().split('unencrypted')).toHaveLength(warned ? 2 : 1)
+})
