@@ -232,6 +232,12 @@ export const HTTP_OUTCOMES: readonly OutcomeRow<HttpFault>[] = [
     outcome: connection('the mail provider’s certificate could not be verified'),
   },
   {
+    id: 'key-unusable',
+    when: 'MAILER_API_KEY holds a character that no HTTP header can carry, such as the … of a shortened key: the request never left',
+    matches: ({ errno }) => errno === 'UND_ERR_INVALID_ARG',
+    outcome: connection('the key of the mail provider holds a character that cannot be sent'),
+  },
+  {
     id: 'unreachable',
     when: 'no address or no connection: the request never left',
     matches: ({ errno }) => NEVER_LEFT.has(errno ?? ''),

@@ -49,11 +49,11 @@ async function provider(answer: (response: ServerResponse) => void) {
   return { url, mailer: mailerOf(url), received }
 }
 
-function mailerOf(url: string) {
+function mailerOf(url: string, key = 'provider-key') {
   const mailer = openMailer({
     compiled: compiledMails,
     mail: {
-      key: secret('provider-key'),
+      key: secret(key),
       route: { kind: 'api', url },
       from: { name: 'The "Course"', address: 'course@example.com' },
       replyTo: undefined,
@@ -91,7 +91,7 @@ test('the documented JSON goes out with the key, and the provider’s id comes b
 })
 
 /** The answers and faults of a provider, and the row of the table that decides. */
-const CASES: readonly (readonly [row: string, how: string, url: () => Promise<string>])[] = [
+const CASES: readonly (readonly [row: string, how: string, url: () => Promise<string>, key?: string])[] = [
   ...(
     [
       ['rate-limited', 429],
@@ -131,6 +131,12 @@ const CASES: readonly (readonly [row: string, how: string, url: () => Promise<st
       onTestFinished(() => tls.setDefaultCACertificates(before))
       return tlsProvider()
     },
+  ],
+  [
+    'key-unusable',
+    'a key that was copied shortened',
+    async () => (await provider(status(200))).url,
+    'provider-key…',
   ],
   ['unreachable', 'no server', async () => 'http://127.0.0.1:1/emails'],
   ['unreachable', 'no such name', async () => 'http://mail.invalid/emails'],
@@ -173,10 +179,10 @@ test('every row of the table has a provider that misbehaves so', () => {
   expect([...new Set(CASES.map(([row]) => row))].sort()).toEqual(HTTP_OUTCOMES.map(({ id }) => id).sort())
 })
 
-test.each(CASES.map(([row, how, url]) => ({ row, how, url })))(
+test.each(CASES.map(([row, how, url, key]) => ({ row, how, url, key })))(
   '$row: $how: nothing is thrown, and the reason holds no secret',
-  async ({ row, url }) => {
-    const outcome = await mailerOf(await url()).send(WELCOME)
+  async ({ row, url, key }) => {
+    const outcome = await mailerOf(await url(), key).send(WELCOME)
     const expected = HTTP_OUTCOMES.find(({ id }) => id === row)?.outcome
     expect(outcome).toEqual({ ...expected, reason: expect.stringContaining(expected?.reason ?? '?') })
     expect(JSON.stringify(outcome)).not.toMatch(/provider-key|localhost|invalid/)
