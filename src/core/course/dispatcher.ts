@@ -68,11 +68,10 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         ...(nextTryAt !== undefined && { nextTryAt: new Date(nextTryAt).toISOString() }),
       }
     }
-    if (!mailer.configured) {
-      const reason = mailer.reason ?? 'mail is not configured'
-      return { ...NOTHING, limit, ...(await left()), reason }
-    }
-    if (await isPaused()) return { ...NOTHING, limit, ...(await left()), reason: PAUSED }
+    const none = { processed: 0, sent: 0, failed: 0, unknown: 0 }
+    const nothing = async (reason: string) => ({ ...none, ...(await left()), limit, reason, results: [] })
+    if (!mailer.configured) return nothing(mailer.reason ?? 'mail is not configured')
+    if (await isPaused()) return nothing(PAUSED)
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
     const feed = createFeed({
@@ -344,8 +343,6 @@ function isRefusal(outcome: Outcome): outcome is Refusal {
     (outcome.kind === 'permanent' && !outcome.hardBounce)
   )
 }
-
-const NOTHING = { processed: 0, sent: 0, failed: 0, unknown: 0, results: [] } as const
 
 const LATE: SendOutcome = { kind: 'unknown', reason: 'the provider did not answer in time' }
 
