@@ -32,6 +32,12 @@ test('an hour of the day before is not drawn', () => {
   expect(drawn([hour(24, 5, 50), hour(0, 5, 50)]).slow).toBe('M93.5 30v-30')
 })
 
+test('an hour that is not drawn is not the slowest one either', () => {
+  const { slow, said } = drawn([hour(24, 5, 900), hour(1, 5, 50), hour(0, 5, 25)])
+  expect(slow).toBe('M89.5 30v-30M93.5 30v-15')
+  expect(said).toContain('>11:00')
+})
+
 test('the sentence says the median, the 95th percentile and the slowest hour', () => {
   const at = (start: number) => new Date(start).toISOString()
   const { said } = drawn([hour(2, 1, 50), hour(1, 1, 60), hour(0, 1, 60)])

@@ -9,10 +9,10 @@ const HEIGHT = 30
 /** A service's response times over the last 24 hours: the hours as columns to the median and to the 95th percentile, and a sentence. */
 export function responseTimes({ hours, lastDay }: Line, now: number, messages: Messages): string {
   const T = messages.status
-  const slowest = hours.reduce((worst, hour) => (hour.p95 > (worst?.p95 ?? 0) ? hour : worst), hours[0])
-  if (slowest === undefined || lastDay.latency === undefined || hours.length < 2) return ''
   const first = Math.floor(now / HOUR_MS) * HOUR_MS - (HOURS - 1) * HOUR_MS
   const shown = hours.filter(({ start }) => start >= first)
+  const slowest = shown.reduce((worst, hour) => (hour.p95 > (worst?.p95 ?? 0) ? hour : worst), shown[0])
+  if (slowest === undefined || lastDay.latency === undefined || hours.length < 2) return ''
   const column = (ms: number) => Math.max(1, Math.round((ms / slowest.p95) * HEIGHT))
   const columns = (pick: 'p50' | 'p95') =>
     shown
