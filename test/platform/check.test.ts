@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { frameOf } from '../../src/daemon/pages/frame.ts'
+import { insightsPage } from '../../src/daemon/pages/insights.ts'
 import { checkDefinition } from '../../src/platform/check/check.ts'
+import { learning } from '../../src/presets/learning/platform.ts'
 import { ceramics, PRESETS, spoiled } from './ceramics.ts'
 
 const faultsOf = (definition: unknown) => checkDefinition(definition, PRESETS)
@@ -642,6 +645,22 @@ test.each(FAULTS)('%s = %j is a fault at %s', (at, value, path, cause, fix) => {
     expect(said).toMatch(/^.+[.?]$/)
     expect(advice).toMatch(/[.?]$/)
     expect(said + advice).not.toContain('hunter2')
+  }
+})
+
+test('no section of the insights can have the id of another part of the page', () => {
+  const { html } = insightsPage({
+    frame: frameOf(learning, ''),
+    script: '',
+    style: '',
+    data: { events: [], sections: [], sample: [] },
+  })
+  const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id)
+  expect(ids).toContain('recording')
+  const heads = ids.flatMap((id) => (id.endsWith('-head') ? [id.replace(/-head$/, '')] : []))
+  for (const id of [...ids, ...heads]) {
+    const faults = faultsOf(spoiled('insights', { sections: [{ ...section({}), id }] }))
+    expect(faults.map(({ path }) => path)).toContain('insights.sections[0].id')
   }
 })
 

@@ -25,19 +25,12 @@ export const SECTION_FIELDS = [
 ] as const
 export const COLUMN_FIELDS = ['head', 'kind', 'compute', 'property'] as const
 const SECTION_ID = { pattern: /^[a-z][a-z0-9-]{0,40}$/, what: 'a section', example: 'firings' }
-/** Ids that the page has already. */
+/** Ids that the page has already; a section makes `ID`, `ID-head` and `ID-tile`. */
 const TAKEN = [
-  'total',
-  'kinds',
-  'range',
-  'kind',
-  'record',
-  'export',
-  'delete',
-  'kept',
-  'said',
-  'fresh',
-  'sample',
+  ...['total', 'active-days', 'current-streak', 'longest-streak', 'kinds', 'kinds-head'],
+  ...['activity-head', 'activity-chart', 'activity-readout', 'activity-table'],
+  ...['range', 'kind', 'fresh', 'sample', 'show-sample', 'hide-sample'],
+  ...['own-head', 'kept', 'record', 'recording', 'export', 'delete', 'said', 'asking', 'asking-head'],
 ]
 
 /** `kinds`: the event kinds that the platform counts. */
@@ -65,9 +58,10 @@ function checkSection(
   const id = needed(place.at('id'), fields.id)
   if (id !== undefined) {
     formAt(place.at('id'), id, SECTION_ID)
-    if (seen.includes(id) || TAKEN.includes(id))
+    const made = [id, `${id}-head`, `${id}-tile`]
+    if (made.some((one) => seen.includes(one) || TAKEN.includes(one)))
       place.at('id').fault(`The page has a part ${id} already.`, 'Choose another id.')
-    seen.push(id)
+    seen.push(...made)
   }
   for (const name of ['heading', 'caption', 'empty', 'rowHead'] as const) needed(place.at(name), fields[name])
   for (const [index, property] of (listAt(place.at('by'), fields.by, 'properties') ?? []).entries())
