@@ -3,6 +3,7 @@ import { pageData } from './page-data.ts'
 
 /** The script of the status page: it refreshes the page, marks it as outdated, and shows what happened on each day. */
 const REFRESH_MS = 60_000
+const PATIENCE_MS = 20_000
 const DAYS = 90
 const T = pageData<Messages['status']['script']>()
 
@@ -27,10 +28,7 @@ let loadedAt = Date.now()
 
 async function refresh(): Promise<void> {
   try {
-    const response = await fetch(location.href, { headers: { Accept: 'text/html' } })
-    if (!response.ok) throw new Error(`status ${response.status}`)
-    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
-    replaceBy(fresh)
+    replaceBy(new DOMParser().parseFromString(await ask(location.href, 'text/html'), 'text/html'))
     loadedAt = Date.now()
     status = undefined
   } catch {
@@ -41,10 +39,24 @@ async function refresh(): Promise<void> {
   }
 }
 
+/** The text that the server answers. One that hangs counts as one that is down. */
+async function ask(url: string, type: string): Promise<string> {
+  const patience = new AbortController()
+  const timer = setTimeout(() => patience.abort(), PATIENCE_MS)
+  try {
+    const response = await fetch(url, { headers: { Accept: type }, signal: patience.signal })
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    return await response.text()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Swaps in the new content and keeps the reader's place: the focus, the chosen day and the expanded parts. */
 function replaceBy(fresh: Document): void {
   const [main, next] = [document.querySelector('main'), fresh.querySelector('main')]
-  if (main === null || next === null) return
+  // A proxy in front can answer with a page of its own.
+  if (!main || !next?.querySelector('#stale')) throw new Error('not the status page')
   const focused = document.activeElement
   const line = focused?.getAttribute('data-line')
   const href = focused?.getAttribute('href')
@@ -82,7 +94,10 @@ function equip(): void {
   for (const bars of document.querySelectorAll<SVGElement>('.bars[data-line]')) {
     bars.setAttribute('role', 'slider')
     bars.setAttribute('tabindex', '0')
-    bars.setAttribute('aria-label', T.days.replace('{name}', nameOf(bars)))
+    bars.setAttribute(
+      'aria-label',
+      T.days.replace('{name}', () => nameOf(bars)),
+    )
     bars.setAttribute('aria-valuemin', '1')
     bars.setAttribute('aria-valuemax', String(DAYS))
     bars.setAttribute('aria-valuenow', String(DAYS))
@@ -113,7 +128,8 @@ function equip(): void {
         PageDown: now - 7,
       }[event.key]
       if (event.key === 'Escape') tip.hidden = true
-      if (to === undefined) return
+      // With one of these keys it is a command of the browser, as Back is.
+      if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return
       event.preventDefault()
       choose(bars, to)
     })
@@ -148,10 +164,8 @@ async function choose(bars: SVGElement, number: number): Promise<void> {
   }
   if (status === undefined) {
     say(T.reading)
-    status = fetch('/status.json').then((response) => {
-      if (!response.ok) throw new Error(`status ${response.status}`)
-      return response.json()
-    })
+    // Our own answer, in the form that this script expects.
+    status = ask('/status.json', 'application/json').then((text) => JSON.parse(text) as Status)
     status.catch(() => {
       status = undefined
     })

@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { recordDays } from '../../src/cli/demo/sample-history.ts'
 import { systemClock } from '../../src/core/clock.ts'
@@ -225,6 +225,10 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     expect(await tip.isVisible()).toBe(true)
     await page.keyboard.press('Escape')
     expect(await tip.isVisible()).toBe(false)
+    // Back is the browser's own.
+    await page.keyboard.press('Alt+ArrowLeft')
+    expect(await days.getAttribute('aria-valuenow')).toBe('86')
+    expect(await tip.isVisible()).toBe(false)
 
     await page.getByRole('slider', { name: 'Days of Payments (Web)' }).tap({ position: { x: 3, y: 5 } })
     await expect.poll(() => tip.textContent()).toMatch(/: no data$/)
@@ -252,6 +256,27 @@ describe.runIf(hasChromium())('the status page in Chromium', () => {
     await page.clock.runFor(121_000)
     await page.getByText(/^This page is [12] min old/).waitFor()
     expect(await page.getByText('Mail (Web) is failing').count()).toBe(1)
+  })
+
+  test.each([
+    ['a server that hangs', () => new Promise<void>(() => {})],
+    [
+      'a page of the proxy in front',
+      (route: Route) => route.fulfill({ body: '<main>Back soon</main>', contentType: 'text/html' }),
+    ],
+  ])('%s makes the page say how old it is', async (_, answer) => {
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.clock.install({ time: NOW })
+    await page.goto(await serve('ok'))
+    await page.route('**/', answer)
+    const asked = page.waitForRequest('**/')
+    await page.clock.runFor(60_000)
+    await asked
+    await page.clock.runFor(20_000)
+    await page.getByText(/^This page is 1 min old/).waitFor()
+    expect(await page.getByRole('heading', { level: 1, name: /^Everything works/ }).count()).toBe(1)
   })
 
   test('printed, it is black on white, with its days and without links', async () => {
