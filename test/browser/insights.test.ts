@@ -3,6 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openPlatform } from '../../src/daemon/index.ts'
 import { listen } from '../../src/daemon/listen.ts'
+import { definePlatform } from '../../src/platform/define.ts'
 import { hasChromium, launchChromium } from './chromium.ts'
 import { findingsOf, keepScreenshot } from './looks.ts'
 
@@ -31,7 +32,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
   })
   afterAll(() => browser?.close())
 
-  async function open(options: BrowserContextOptions = {}, events: readonly unknown[][] = []) {
+  async function open(options: BrowserContextOptions = {}, events: readonly unknown[][] = [], address = url) {
     const context = await browser.newContext(options)
     onTestFinished(() => context.close())
     const items = events.map((event, index) => [
@@ -51,7 +52,7 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
       page.on('console', (message) => {
         if (message.type() === 'error') faults.push(message.text())
       })
-      await page.goto(url)
+      await page.goto(address)
       await before.dispose()
       return page
     }
@@ -205,6 +206,59 @@ describe.runIf(hasChromium())('/insights in Chromium', () => {
     expect(await page.getByRole('rowheader', { name: '<img src=x onerror=alert(1)>' }).count()).toBe(1)
     expect(await page.locator('img').count()).toBe(0)
     expect(faults).toEqual([])
+  })
+
+  test('bars are as long as their numbers, and a German page says numbers and unnamed rows in German', async () => {
+    const platform = openPlatform({
+      env: {},
+      platform: definePlatform({
+        preset: 'base',
+        brand: { language: 'de' },
+        events: { 'kiln.rated': { kiln: 'string', stars: 'number' } },
+        insights: {
+          sections: [
+            {
+              id: 'stars',
+              heading: 'Stars',
+              caption: 'Stars',
+              empty: 'None.',
+              rowHead: 'Kiln',
+              by: ['kiln'],
+              bars: true,
+              columns: [
+                { head: 'Mean', kind: 'kiln.rated', compute: 'mean', property: 'stars' },
+                { head: 'All', kind: 'kiln.rated', compute: 'count' },
+              ],
+            },
+          ],
+        },
+      }),
+    })
+    const listener = await listen({ host: '127.0.0.1', port: 0 })
+    listener.serve(platform.web)
+    onTestFinished(async () => {
+      await listener.close()
+      await platform.close()
+    })
+    const rated = [
+      { kiln: 'a', stars: 5 },
+      { kiln: 'b', stars: 2 },
+      { kiln: 'b', stars: 3 },
+      { kiln: 'c' },
+      { stars: -4 },
+    ]
+    const { page } = await open(
+      SCREENS.desktop,
+      rated.map((properties) => ['kiln.rated', Date.now(), properties]),
+      `http://127.0.0.1:${listener.port}/insights`,
+    )
+    const rows = page.locator('#stars tbody tr')
+    expect(await rows.locator('th').allTextContents()).toEqual(['(ohne Namen)', 'a', 'b', 'c'])
+    expect(await rows.locator('.bar ~ .value').allTextContents()).toEqual(['-4', '5', '2,5', '–'])
+    const bars = await rows.locator('.bar').all()
+    expect(await Promise.all(bars.map((bar) => bar.getAttribute('style')))).toEqual(
+      ['0%', '100%', '50%', '0%'].map((share) => `--share: ${share};`),
+    )
   })
 
   test('a full ring of ten thousand events is drawn', async () => {

@@ -36,7 +36,7 @@ export function kindsTable({ kinds }: Insights, labels: ReadonlyMap<string, stri
 export function sectionTable({ section, rows }: InsightsTable, texts: Texts): Table {
   const { by, rowHead, columns, empty } = section
   const lines = rows.map(({ name, cells }) => [
-    name,
+    name || texts.unnamed,
     ...cells.map((cell, index) => text(cell, columns[index]?.compute === 'mean')),
   ])
   if (by !== undefined)
@@ -59,7 +59,12 @@ export function sectionTable({ section, rows }: InsightsTable, texts: Texts): Ta
 
 function text(cell: number | undefined, rounded: boolean): string | number {
   if (cell === undefined) return '–'
-  return rounded ? cell.toFixed(1) : cell
+  return rounded ? Number(cell.toFixed(1)) : cell
+}
+
+/** As long as a bar is: nothing for a cell without a number, or with one below zero. */
+function amount(value: string | number | undefined): number {
+  return typeof value === 'number' ? Math.max(0, value) : 0
 }
 
 /** Fills `host` with the table; values are set as text, so nothing in them is markup. */
@@ -68,7 +73,7 @@ export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, 
     host.replaceChildren(element('p', { className: 'quiet', textContent: empty }))
     return
   }
-  const most = bar === undefined ? 0 : Math.max(...rows.map((row) => Number(row[bar])))
+  const most = Math.max(...rows.map((row) => amount(row[bar ?? 0])))
   const table = element('table', { className: 'data' })
   table.append(
     element('caption', { className: 'unseen', textContent: caption }),
@@ -93,7 +98,7 @@ export function showTable(host: HTMLElement, { head, rows, bar, empty }: Table, 
             const cell = element('td', { className: 'number' })
             if (column === bar) {
               const length = element('span', { className: 'bar', ariaHidden: 'true' })
-              length.style.setProperty('--share', `${(Number(value) / most) * 100}%`)
+              length.style.setProperty('--share', `${(amount(value) / (most || 1)) * 100}%`)
               cell.append(length)
             }
             const text =

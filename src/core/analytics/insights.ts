@@ -5,6 +5,7 @@ import type { InsightsColumn, InsightsSection } from './insights-definition.ts'
 /** A section's rows; a cell is undefined where there is nothing to compute from. */
 export interface InsightsTable {
   readonly section: InsightsSection
+  /** The name is empty where the events name nothing. */
   readonly rows: readonly { readonly name: string; readonly cells: readonly (number | undefined)[] }[]
 }
 
@@ -78,7 +79,7 @@ function tablesOf(
   for (const { kind, properties } of events) {
     for (const { section, rows } of tables) {
       if (!section.columns.some((column) => column.kind === kind)) continue
-      const name = section.by === undefined ? '' : named(firstSet(properties, section.by))
+      const name = String(firstSet(properties, section.by ?? []) ?? '')
       const row = rows.get(name) ?? section.columns.map(() => ({ count: 0, sum: 0, most: undefined }))
       rows.set(name, row)
       section.columns.forEach((column, index) => {
@@ -130,10 +131,6 @@ function computed(compute: InsightsColumn['compute'], values: Values | undefined
 
 function firstSet(properties: Properties, names: readonly string[]): unknown {
   return names.map((name) => properties[name]).find((value) => value !== undefined)
-}
-
-function named(value: unknown): string {
-  return value === undefined || value === '' ? '(unnamed)' : String(value)
 }
 
 function streakOf(active: ReadonlySet<string>, today: string): Insights['streak'] {

@@ -360,6 +360,7 @@ This is the first lesson. The next one is a file of its own in this folder, 2-so
       eventsHead: 'Events',
       number: 'Number',
       emptyRange: 'No event in this range.',
+      unnamed: '(unnamed)',
     },
     /** Names of the engine's own event kinds, where the platform gives none. */
     kinds: { 'page.viewed': 'Pages viewed', 'course.subscribed': 'Course subscribed' } as Readonly<

@@ -107,7 +107,7 @@ test('lessons, exams, devices and the tutor are counted by what they name', () =
     ['10', 1, 0],
   ])
   expect(rowsOf(found, 'exams')).toEqual([
-    ['(unnamed)', 0, 1, 0, undefined],
+    ['', 0, 1, 0, undefined],
     ['basics', 1, 2, 1, 81.5],
   ])
   expect(rowsOf(found, 'devices')).toEqual([
