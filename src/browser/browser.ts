@@ -51,7 +51,7 @@ export function start<const Kind extends EventKind>({
     if (endpoint) {
       const opened = buffer
       import('./sender.ts').then((chunk) => {
-        sender = chunk.createSender({ buffer: opened, storage, endpoint })
+        sender = chunk.createSender({ buffer: opened, storage, endpoint, isAllowed })
       }, nothing)
     }
     if (!dsn || !isAllowed()) return
@@ -59,7 +59,7 @@ export function start<const Kind extends EventKind>({
     setReporter({ report: (report) => early.length < MOST_EARLY && early.push(report) })
     import('./errortrack.ts').then(
       (chunk) => {
-        const reporter = chunk.openErrortrack({ ...options, dsn })
+        const reporter = chunk.openErrortrack({ ...options, dsn, isAllowed })
         setReporter({ report: (report) => isAllowed() && reporter.report(report) })
         for (const report of early) reporter.report(report)
       },

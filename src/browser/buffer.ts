@@ -14,7 +14,8 @@ const COUNT_EVERY = 200
 /** At most this many events wait in memory while the storage is full. */
 const MOST_WAITING = 500
 
-const PREFIX = 'platform.event.'
+/** Begins the name of each event's item. */
+export const PREFIX = 'platform.event.'
 
 /**
  * The ring buffer of a device, in local storage. Every event is an item of its own, so that tabs never write over each

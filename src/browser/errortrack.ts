@@ -16,15 +16,16 @@ import { type Envelope, scrubEnvelope } from '../core/reporting/envelope.ts'
 import type { Reporter } from '../core/reporting/facade.ts'
 import { createScrub, scrubbing } from '../core/reporting/scrub.ts'
 import { dataCollection, sdkReporter, traceSampleRate } from '../core/reporting/sdk.ts'
-import { isAllowed } from './consent.ts'
 
 /** The SDK in the page; loaded only when there is a DSN. The only file of the browser part that names the package. */
 export function openErrortrack(options: {
   readonly dsn: string
   readonly build?: string | undefined
   readonly environment?: string | undefined
+  /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
+  readonly isAllowed: () => boolean
 }): Reporter {
-  const { dsn, build, environment } = options
+  const { dsn, build, environment, isAllowed } = options
   const scrub = createScrub()
   init({
     dsn,

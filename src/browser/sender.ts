@@ -1,6 +1,5 @@
 import { MOST_EVENTS } from '../core/analytics/events.ts'
 import { type Buffer, type DeviceStorage, isAcknowledged } from './buffer.ts'
-import { isAllowed } from './consent.ts'
 
 export const BATCH_KEY = 'platform.batch'
 /** Bodies that outlive their page share 64 KiB (Fetch §4.6, keepalive). */
@@ -10,12 +9,16 @@ const MOST_BYTES = 60_000
 const QUIET_MS = 5000
 const FIRST_WAIT_MS = 10_000
 const LONGEST_WAIT_MS = 3_600_000
+/** A browser's timer that is set to more than 24 days fires at once. */
+const LONGEST_TOLD_MS = 86_400_000
 const PATIENCE_MS = 30_000
 
 export interface SenderOptions {
   readonly buffer: Buffer
   readonly storage: DeviceStorage
   readonly endpoint: string
+  /** Of the page that asks: this file is a chunk, and would have a consent of its own. */
+  readonly isAllowed: () => boolean
 }
 
 export interface Sender {
@@ -30,7 +33,7 @@ export interface Sender {
  * it is acknowledged: after a lost answer, a closed page or a crash the same events go out under the same id, and
  * ingest stores them once.
  */
-export function createSender({ buffer, storage, endpoint }: SenderOptions): Sender {
+export function createSender({ buffer, storage, endpoint, isAllowed }: SenderOptions): Sender {
   let waitMs = 0
   let _timer: unknown
   let running: AbortController | undefined
@@ -73,7 +76,10 @@ export function createSender({ buffer, storage, endpoint }: SenderOptions): Send
       waitMs = 0
     } else {
       const told = Number(answer?.headers.get('retry-after')) * 1000 || 0
-      waitMs = Math.max(told, Math.min(LONGEST_WAIT_MS, (waitMs || FIRST_WAIT_MS) * (1.5 + Math.random())))
+      waitMs = Math.max(
+        Math.min(told, LONGEST_TOLD_MS),
+        Math.min(LONGEST_WAIT_MS, (waitMs || FIRST_WAIT_MS) * (1.5 + Math.random())),
+      )
     }
     soon()
   }

@@ -222,12 +222,46 @@ describe.runIf(hasChromium())('analytics in Chromium', () => {
     expect(bodies(site)[1]).toEqual(bodies(site)[0])
   })
 
-  test('a full storage costs the page nothing, and what was tracked is still sent', async () => {
-    const { page, site, faults } = await visit()
-    await page.evaluate(`(() => {
+  test('a Retry-After of a month does not make a timer that fires at once', async () => {
+    const { page, site } = await visit()
+    site.answer = async () => new Response('{}', { status: 429, headers: { 'Retry-After': '2678400' } })
+    await start(page)
+    await track(page, 1)
+    const answered = page.waitForEvent('requestfinished')
+    await page.clock.runFor(QUIET)
+    await answered
+    await page.clock.runFor(60_000)
+    await page.evaluate('fetch("/")')
+    expect(site.received.length).toBe(1)
+  })
+
+  const FILL = `(() => {
       for (let size = 2 ** 20; size >= 1; size = size > 1 ? Math.floor(size / 2) : 0)
         for (let n = 0; ; n += 1) try { localStorage['x' + size + '.' + n] = 'x'.repeat(size) } catch { break }
-    })()`)
+    })()`
+
+  test('an objection counts at once in a full storage, and is kept where an event can make room', async () => {
+    const { page, site, faults } = await visit()
+    await page.evaluate(FILL)
+    await start(page)
+    await track(page, 3)
+    await page.evaluate('platform.optOut()')
+    await track(page, 2)
+    await page.clock.runFor(60_000)
+    await page.evaluate('fetch("/")')
+    expect(site.received).toEqual([])
+    await page.evaluate('localStorage.clear(); platform.optOut(false)')
+    await track(page, 3)
+    await page.evaluate(FILL)
+    await page.evaluate('platform.optOut()')
+    expect(await page.evaluate(`localStorage['platform.optOut']`)).toBe('1')
+    expect(await items(page)).toHaveLength(2)
+    expect(faults).toEqual([])
+  })
+
+  test('a full storage costs the page nothing, and what was tracked is still sent', async () => {
+    const { page, site, faults } = await visit()
+    await page.evaluate(FILL)
     await start(page)
     await track(page, 5)
     expect(await items(page)).toEqual([])
