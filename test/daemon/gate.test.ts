@@ -123,6 +123,8 @@ test('behind a proxy wrong secrets count for the client that it names and, ten t
   for (let n = 0; n < 20; n += 1) expect((await ask(wrong, behind('eve'))).status).toBe(401)
   expect((await ask(fine, behind('eve'))).status).toBe(429)
   expect((await ask(fine, behind('ada'))).status).toBe(200)
+  // The same name at another proxy is somebody else.
+  expect((await ask(fine, { client: 'other', behind: 'eve' })).status).toBe(200)
   expect((await ask(fine, 'proxy')).status).toBe(200)
   for (let n = 0; n < 180; n += 1) await ask(wrong, behind(`guesser-${n}`))
   const refused = await ask(fine, behind('ada'))

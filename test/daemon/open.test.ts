@@ -89,6 +89,27 @@ test('why the provider refuses the sender is known until a message goes through,
   expect(inFlight).toEqual([1, 1, 1, 1, 1, 1])
 })
 
+test('of two messages in flight one is left when the other is answered', async () => {
+  const held: ((outcome: Outcome) => void)[] = []
+  const platform = openLearning({
+    env: {},
+    mailer: testTransport(() => new Promise((resolve) => held.push(resolve))),
+  })
+  onTestFinished(() => platform.close())
+  const slots = { startUrl: 'https://www.example.com/' }
+  const sends = ['ada', 'bob'].map((name) =>
+    platform.sendEmail({ template: 'welcome', to: `${name}@example.com`, slots, about: name }),
+  )
+  await expect.poll(() => held.length).toBe(2)
+  expect(platform.sending()).toBe(2)
+  held[0]?.({ kind: 'sent', id: '1' })
+  await Promise.race(sends)
+  expect(platform.sending()).toBe(1)
+  held[1]?.({ kind: 'sent', id: '2' })
+  await Promise.all(sends)
+  expect(platform.sending()).toBe(0)
+})
+
 test('all parts are closed whatever becomes of one, and every caller is told the fault', async () => {
   const folder = await emptyFolder()
   const store = await openStore(undefined)

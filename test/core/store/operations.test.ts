@@ -116,6 +116,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       ['always', undefined],
     ] as const)
       await incidents.announce({ id, text: id, from: 1, until, by: 'me' })
+    await incidents.prune({ before: NOW, keep: 2 })
+    expect((await incidents.list(9)).map(({ id }) => id).sort()).toEqual(['a', 'b', 'open'])
     await incidents.prune({ before: NOW, keep: 1 })
     expect((await incidents.list(9)).map(({ id }) => id).sort()).toEqual(['b', 'open'])
     expect((await incidents.messages(9)).map((one) => one.incident).sort()).toEqual(['b', 'open'])
@@ -147,7 +149,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const withdraw = (id: string, now: number) => incidents.withdraw({ id, now })
     expect([await withdraw('ends', NOW + 10), await withdraw('none', NOW)]).toEqual([false, false])
     expect([await withdraw('later', NOW + 6), await withdraw('later', NOW + 6)]).toEqual([true, false])
-    expect([await shown(NOW + 5), await shown(NOW + 6)]).toEqual([['ends', 'later'], ['ends']])
+    await announce('long', NOW + 7, NOW + 100)
+    expect([await withdraw('long', NOW + 8), await shown(NOW + 8)]).toEqual([true, ['ends']])
+    expect([await shown(NOW + 5), await shown(NOW + 6)]).toEqual([
+      ['ends', 'later', 'long'],
+      ['ends', 'long'],
+    ])
   })
 
   test('a job is expected once, a failure of it stays until a success, and nothing of that moves when it was expected', async () => {
@@ -270,7 +277,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       (await feedback.listSuppressed(...asked)).map(({ identity }) => identity)
     expect(await listed(9)).toEqual(['a@x.example', 'b@x.example'])
     expect(await listed(1)).toEqual(['a@x.example'])
-    expect(await listed(9, { at: NOW, identity: 'a@x.example' })).toEqual(['b@x.example'])
+    const later = suppressionChange('0@x.example', { ...suppression, at: NOW + 1 }, () => [])
+    await feedback.apply([later], NOW + 1)
+    expect(await listed(9, { at: NOW, identity: 'a@x.example' })).toEqual(['b@x.example', '0@x.example'])
   })
 
   test('a value is made once, and the last hour is the latest that anybody took', async () => {
