@@ -75,6 +75,15 @@ test('a fresh build is used as it is, and a template that changed since is compi
   expect(await text()).toContain('Saturday')
 })
 
+test('a build made by another version of the package is not fresh', async () => {
+  const { folder, platform, run } = await kilnSchool()
+  await run('build')
+  const file = path.join(folder, 'mails/compiled/mails.json')
+  const made = JSON.parse((await readFile(file, 'utf8')).replaceAll('on Friday', 'as built')) as object
+  await writeFile(file, JSON.stringify({ ...made, madeBy: '0.0.1' }))
+  expect(JSON.stringify((await platform().mails.compiled())['kiln-booked']?.text)).toContain('on Friday')
+})
+
 test('build of a broken template names file and line, exit 1, and leaves the build that is there', async () => {
   const { folder, write, run } = await kilnSchool()
   await run('build')

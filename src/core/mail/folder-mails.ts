@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { packageRoot } from '../package-root.ts'
 import type { MailSet } from './definition.ts'
 import { isTemplateFile, pathOf } from './mail-path.ts'
 import type { CompiledMails } from './template.ts'
@@ -10,6 +11,8 @@ export const BUILD_FILE = path.join('compiled', 'mails.json')
 
 export interface MailBuild {
   readonly version: 1
+  /** The version of the package that made it: another one may compile the same sources to other mails. */
+  readonly madeBy: string
   /** Hash of everything that the mails were made from. */
   readonly sources: string
   readonly mails: CompiledMails
@@ -21,7 +24,7 @@ type Templates = Pick<MailSet, 'definitions' | 'folders' | 'brand'>
 export async function compiledFolder(templates: Templates, folder: string): Promise<CompiledMails> {
   const build = await readBuild(folder)
   // MJML takes a second to load: a start with a fresh build does without.
-  return build?.sources === (await hashSources(templates))
+  return build?.madeBy === (await packageVersion()) && build.sources === (await hashSources(templates))
     ? build.mails
     : (await buildFolder(templates)).mails
 }
@@ -30,12 +33,19 @@ export async function compiledFolder(templates: Templates, folder: string): Prom
 export async function buildFolder(templates: Templates): Promise<MailBuild> {
   const { compileFolders } = await import('./compile/folder.ts')
   const sources = await hashSources(templates)
-  return { version: 1, sources, mails: await compileFolders(templates) }
+  return { version: 1, madeBy: await packageVersion(), sources, mails: await compileFolders(templates) }
+}
+
+async function packageVersion(): Promise<string> {
+  const { version } = JSON.parse(await readFile(path.join(packageRoot(), 'package.json'), 'utf8')) as {
+    readonly version: string
+  }
+  return version
 }
 
 async function readBuild(folder: string): Promise<MailBuild | undefined> {
   try {
-    // Written by `email build`; one of another version has other sources.
+    // Written by `email build`.
     return JSON.parse(await readFile(path.join(folder, BUILD_FILE), 'utf8')) as MailBuild
   } catch {
     return undefined
