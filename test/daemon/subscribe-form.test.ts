@@ -2,6 +2,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { History } from '../../src/core/status/history.ts'
 import { openHistory } from '../../src/core/store/open.ts'
 import type { PlatformOptions } from '../../src/daemon/index.ts'
+import { openPlatform } from '../../src/daemon/platform.ts'
+import { resolvePlatform } from '../../src/platform/resolve.ts'
 import { openLearning } from '../support/learning.ts'
 import { testTransport } from '../support/test-transport.ts'
 
@@ -137,6 +139,26 @@ test.each([
   ['mail is not configured', async () => ({ history: await openHistory(undefined), mail: false })],
 ])('does not offer notices of incidents if %s', async (_, options) => {
   expect(await open(await options()).page('/')).not.toContain('value="status"')
+})
+
+test('a platform without a course subscribes nobody who does not ask for incidents by name', async () => {
+  const platform = openPlatform({
+    env: {},
+    platform: resolvePlatform({ preset: 'base' }, { folder: '/' }),
+    history: await openHistory(undefined),
+    mailer: testTransport(async () => ({ kind: 'sent', id: 'one' })),
+  })
+  onTestFinished(() => platform.close())
+  const subscribe = async (body: object) => {
+    const request = new Request('http://web.example/api/email/subscribe', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return (await platform.services.get('web')?.handler.fetch(request))?.status
+  }
+  expect(await subscribe({ email: 'ada@example.com' })).toBe(404)
+  expect(await subscribe({ email: 'ada@example.com', course: 'status' })).toBe(202)
 })
 
 test('subscribing to incidents is refused as an unknown course where nothing is recorded', async () => {

@@ -89,7 +89,8 @@ export function subscribeRoute(
     } = fields === undefined ? await readJson(asked, body, SMALL_BODY_BYTES) : parseWith(body, fields)
     if (challenge && !(await challenge({ response, email: email.spelling, client: asked.client })))
       throw new PlatformError('challenge_failed', 'The challenge of this form was not passed; try again.')
-    const to = wanted.course ?? courses[0]
+    const to = wanted.course ?? courses.find((id) => id !== NOTICES)
+    if (to === undefined) throw new PlatformError('not_found', 'There is no course to subscribe to here.')
     const answer = await (await course()).subscribe({ ...email, ...wanted, course: to })
     const meta = { status: 202, requestId: asked.requestId }
     return fields !== undefined && asked.wantsHtml
