@@ -1,0 +1,86 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { loadEnvironment, readTextFile } from '../../src/cli/environment.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { writeReport } from '../../src/cli/report.ts'
+import type { Finding } from '../../src/core/finding.ts'
+import { testContext } from '../support/context.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+async function folderWith(files: Readonly<Record<string, string | Uint8Array>>) {
+  const cwd = await emptyFolder()
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(cwd, name), content)
+  return cwd
+}
+
+test.each([
+  ['UTF-16, the low byte first', Uint8Array.of(0xff, 0xfe, 0x41, 0), 'is UTF-16'],
+  ['UTF-16, the high byte first', Uint8Array.of(0xfe, 0xff, 0, 0x41), 'is UTF-16'],
+  ['binary', Uint8Array.of(0x41, 0, 0x42), 'is a binary file'],
+  ['no UTF-8', Uint8Array.of(0x41, 0xff), 'is not valid UTF-8'],
+])('a file that is %s is refused as that', async (_, bytes, why) => {
+  const { context } = testContext({ cwd: await folderWith({ '.env': bytes }) })
+  await expect(readTextFile(context, '.env')).rejects.toThrow(`.env ${why}`)
+})
+
+test('a value of a file is told as unused where the process has another one, and not where it has the same', async () => {
+  const cwd = await folderWith({ '.env': 'API_URL=http://a\nAGENT_URL=http://b\n' })
+  const { context } = testContext({ cwd, env: { API_URL: 'http://a', AGENT_URL: 'http://c' } })
+  const { env, findings } = await loadEnvironment(context, ['.env'])
+  expect(findings.map(({ id, present }) => `${id} ${present.join()}`)).toEqual(['shadowed-value AGENT_URL'])
+  expect([env.API_URL, env.AGENT_URL]).toEqual(['http://a', 'http://c'])
+  const alone = await loadEnvironment(context, ['.env'], { withProcess: false })
+  expect([alone.findings, alone.env.AGENT_URL]).toEqual([[], 'http://b'])
+})
+
+test('the errors of a report come first, wherever they were found', async () => {
+  const cwd = await folderWith({ '.env': 'API_URL=no address\nMAILER_API_KEY_FILE=/nowhere/key\n' })
+  const { context, stdout } = testContext({ cwd })
+  expect(await runProgram(['preflight', '--env-file', '.env', '--format', 'json'], context)).toBe(1)
+  const { findings } = JSON.parse(stdout()) as { findings: Finding[] }
+  const severities = findings.map(({ severity }) => severity)
+  expect(new Set(severities)).toEqual(new Set(['error', 'warning', 'notice']))
+  const rank = { error: 0, warning: 1, notice: 2 }
+  expect(severities).toEqual(severities.toSorted((a, b) => rank[a] - rank[b]))
+})
+
+test('a comparison says which file lacks a name, and no value', async () => {
+  const cwd = await folderWith({
+    a: 'API_URL=http://canary-a\nBUILD_STAMP=1\nOWN=x\n',
+    b: 'API_URL=http://canary-b\nAGENT_URL=http://canary\nOWN=x\n',
+  })
+  const { context, stdout } = testContext({ cwd })
+  expect(await runProgram(['env', 'diff', 'a', 'b', '--format', 'json'], context)).toBe(1)
+  const { variables } = JSON.parse(stdout()) as { variables: { name: string; state: string }[] }
+  expect(variables.map(({ name, state }) => `${name} ${state}`)).toEqual([
+    'AGENT_URL only in the second',
+    'API_URL different values',
+    'BUILD_STAMP only in the first',
+  ])
+  expect(stdout()).not.toContain('canary')
+})
+
+test('a baseline accepts the warnings that it has, in whatever order they name variables, and no error', async () => {
+  const finding = (parts: Partial<Finding> = {}): Finding => ({
+    id: 'one',
+    severity: 'warning',
+    services: ['web'],
+    group: 'mail',
+    present: ['B', 'A'],
+    missing: [],
+    cause: 'c',
+    fix: 'f',
+    ...parts,
+  })
+  const known = JSON.stringify({ findings: [{ id: 'one', present: ['A', 'B'] }] })
+  const { context } = testContext({ cwd: await folderWith({ known: `\ufeff${known}` }) })
+  const code = (...findings: Finding[]) => {
+    const report = { version: 1, ok: true, services: ['web'], groups: [], findings } as never
+    return writeReport(context, 'preflight', report, { format: 'json', strict: true, baseline: 'known' })
+  }
+  expect(await code(finding())).toBe(0)
+  expect(await code(finding({ present: ['A'] }))).toBe(1)
+  expect(await code(finding({ id: 'two' }))).toBe(1)
+  expect(await code(finding({ severity: 'error' }))).toBe(1)
+})
