@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Claim, CourseStore, Settlement } from '../../../src/core/course/store.ts'
 import { DAY_MS } from '../../../src/core/durations.ts'
-import { releaseChange } from '../../../src/core/mail/feedback/changes.ts'
+import { releaseChange, suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { createPool, transaction, UNLIMITED } from '../../../src/core/store/postgres/connection.ts'
 import type { Store } from '../../../src/core/store/store.ts'
@@ -313,9 +313,11 @@ test.each(['mailbox', 'subscription'])(
   'feedback locks each %s in the order of its name, whatever order it was stored or reported in',
   async (table) => {
     const { store, url } = await storeWith('postgres', ['zoe', 'bob', 'ada'])
-    const release = (id: string) =>
-      releaseChange(`${id}@example.com`, { at: 2, reason: 'asked to', source: 'operator' })
-    for (const id of ['zoe', 'bob', 'ada']) await store.feedback.apply([release(id)], 2)
+    const by = { cause: 'manual', at: 2, reason: 'asked to', source: 'operator' } as const
+    const release = (id: string) => releaseChange(`${id}@example.com`, by)
+    // What is known of each address stays a row of its own.
+    for (const id of ['zoe', 'bob', 'ada'])
+      await store.feedback.apply([suppressionChange(`${id}@example.com`, by, () => []), release(id)], 2)
     const [holder, tester] = [await besides(url), await besides(url)]
     await holder.query(`BEGIN; SELECT 1 FROM ${table} WHERE identity = 'ada@example.com' FOR UPDATE`)
     const applied = store.feedback.apply(['zoe', 'ada', 'bob'].map(release), 3)
