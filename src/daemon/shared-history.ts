@@ -29,8 +29,19 @@ export function shareHistory({
   let behind = false
   let writing: Promise<void> | undefined
 
+  /** Fills a new store with this machine's record, and so with the rounds that wait until that record is read. */
+  async function seed(): Promise<void> {
+    let read: readonly Round[] = []
+    const past = () => {
+      read = waiting
+      return own.read(clock.now())
+    }
+    if (await shared.seed(past, { recorder, now: clock.now() }))
+      waiting = waiting.filter((round) => !read.includes(round))
+  }
+
   async function write(): Promise<void> {
-    if (!seeded && (await shared.seed(() => own.read(clock.now()), clock.now()))) waiting = []
+    if (!seeded) await seed()
     seeded = true
     for (let round = waiting[0]; round !== undefined; round = waiting[0]) {
       await shared.record(round, { recorder, now: clock.now() })

@@ -109,8 +109,11 @@ export interface SharedHistory {
   record(round: Round, options: { readonly recorder: string; readonly now?: number }): Promise<void>
   read(now: number): Promise<Recorded>
   /**
-   * Takes over what one machine recorded on its own, unless there is a record already; true if it was taken.
+   * Takes over what the machine `recorder` recorded on its own, unless there is a record already; true if it was taken.
    */
-  seed(past: () => Promise<Recorded>, now: number): Promise<boolean>
+  seed(
+    past: () => Promise<Recorded>,
+    options: { readonly recorder: string; readonly now: number },
+  ): Promise<boolean>
   close(): Promise<void>
 }

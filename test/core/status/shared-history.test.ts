@@ -21,7 +21,7 @@ async function machines() {
   let now = START
   const machine = async (name: string) => {
     const own = await openHistory(undefined)
-    const cable = { cut: false }
+    const cable = { cut: false, onSeed() {} }
     const over = <T>(work: () => Promise<T>) =>
       cable.cut ? Promise.reject(new Error('unreachable')) : work()
     const history = shareHistory({
@@ -29,7 +29,14 @@ async function machines() {
       shared: {
         record: (...round) => over(() => health.record(...round)),
         read: (at) => over(() => health.read(at)),
-        seed: (...past) => over(() => health.seed(...past)),
+        seed: (past, options) =>
+          over(() =>
+            health.seed(async () => {
+              const record = await past()
+              cable.onSeed()
+              return record
+            }, options),
+          ),
         close: async () => {},
       },
       recorder: name,
@@ -104,6 +111,34 @@ test('one machine alone shows from PostgreSQL what its file shows, over stops, s
     }),
     { numRuns: 4 },
   )
+})
+
+test('a machine that begins the record in trouble shows its own recovery at once', async () => {
+  const { machine, pass } = await machines()
+  const one = await machine('a')
+  for (const state of ['degraded', 'ok'] as const) {
+    await one.look(state)
+    pass(MINUTE_MS)
+  }
+  expect(await one.mail()).toMatchObject({
+    state: 'ok',
+    allDays: { ms: { ok: 0, degraded: MINUTE_MS, failing: 0 } },
+  })
+})
+
+test('what is seen while a new store is filled is recorded there too', async () => {
+  const { machine, pass } = await machines()
+  const one = await machine('a')
+  const looks: Promise<void>[] = []
+  one.cable.onSeed = () => {
+    pass(MINUTE_MS)
+    looks.push(one.look('failing'))
+  }
+  await one.look('ok')
+  await Promise.all(looks)
+  pass(MINUTE_MS)
+  await one.look('failing')
+  expect(await one.page()).toEqual(await one.page('own'))
 })
 
 test('two machines that check in the same minutes count them once, and show the same', async () => {

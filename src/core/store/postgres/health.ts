@@ -51,7 +51,7 @@ export function openPostgresHealth({ url, log }: { readonly url: Secret; readonl
     record: (round, { recorder, now = round.at }) =>
       guarded(() => transaction(pool, (on) => record(on, round, { recorder, now }), RECORD_MS)),
     read: (now) => guarded(() => read(pool, now)),
-    seed: (past, now) =>
+    seed: (past, { recorder, now }) =>
       guarded(async () => {
         const isEmpty = async (on: Queryable) =>
           (await on.query('SELECT 1 FROM platformctl.health_series LIMIT 1')).rowCount === 0
@@ -60,7 +60,7 @@ export function openPostgresHealth({ url, log }: { readonly url: Secret; readonl
         return transaction(pool, async (on) => {
           await lock(on)
           if (recorded.series.length === 0 || !(await isEmpty(on))) return false
-          await fill(on, recorded, now)
+          await fill(on, recorded, { recorder, now })
           return true
         })
       }),
@@ -189,14 +189,18 @@ async function putBuilds(
   )
 }
 
-async function fill(on: Queryable, { series, builds }: Recorded, now: number): Promise<void> {
+async function fill(
+  on: Queryable,
+  { series, builds }: Recorded,
+  { recorder, now }: { readonly recorder: string; readonly now: number },
+): Promise<void> {
   await putSeries(
     on,
     series.map(({ firstAt, last, ...named }) =>
       rowOf(named, firstAt, {
         ...last,
         reason: last.reason ?? null,
-        recorder: '',
+        recorder,
         countedTo: last.at,
         stateAt: last.at,
       }),
