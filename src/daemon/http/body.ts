@@ -35,7 +35,10 @@ export async function readBytes({ request, bodyShare }: Bodied, limitBytes: numb
 
 /** The body's text; a byte order mark stays, because a signature is over the bytes as they were sent. */
 export async function readText(asked: Bodied, limitBytes: number): Promise<string> {
-  const bytes = await readBytes(asked, limitBytes)
+  return textOf(await readBytes(asked, limitBytes))
+}
+
+function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
@@ -52,7 +55,7 @@ export async function readJson<Schema extends z.ZodType>(
   const type = asked.request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new PlatformError('unsupported_media_type', 'This route takes application/json.')
-  return parseJson(await readText(asked, limitBytes), schema)
+  return parseJson(await readBytes(asked, limitBytes), schema)
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
@@ -68,13 +71,17 @@ export async function readForm(asked: Bodied, limitBytes: number): Promise<Reado
   return Object.fromEntries(new URLSearchParams(await readText(asked, limitBytes)))
 }
 
-export function parseJson<Schema extends z.ZodType>(text: string, schema: Schema): z.infer<Schema> {
+export function parseJson<Schema extends z.ZodType>(
+  body: Uint8Array | string,
+  schema: Schema,
+): z.infer<Schema> {
   // The parser survives any depth and number of values, but code that walks the result recurses and copies.
-  const { depth, values } = measure(text)
+  const { depth, values } = measure(typeof body === 'string' ? Buffer.from(body) : body)
   if (depth > DEEPEST)
     throw new PlatformError('bad_request', `The body is nested more than ${DEEPEST} levels deep.`)
   if (values > MOST_VALUES)
     throw new PlatformError('bad_request', `The body holds more than ${MOST_VALUES} values.`)
+  const text = typeof body === 'string' ? body : textOf(body)
   let value: unknown
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -103,23 +110,26 @@ const [QUOTE, COMMA, COLON, OPEN_LIST, ESCAPE, CLOSE_LIST, OPEN_OBJECT, CLOSE_OB
   34, 44, 58, 91, 92, 93, 123, 125,
 ]
 
-/** Depth and number of values of a JSON text, without parsing it. */
-function measure(text: string): { readonly depth: number; readonly values: number } {
+/**
+ * Depth and number of values of a JSON text, without parsing it. In UTF-8 every byte below 128 is that character, and
+ * bytes are read faster than a string's characters.
+ */
+function measure(json: Uint8Array): { readonly depth: number; readonly values: number } {
   let [depth, deepest, values] = [0, 0, 0]
-  for (let index = 0; index < text.length; index += 1) {
-    const char = text.charCodeAt(index)
-    if (char === QUOTE) {
+  for (let index = 0; index < json.length; index += 1) {
+    const byte = json[index]
+    if (byte === QUOTE) {
       // To the end of the string: an escaped quote does not end it.
-      for (index += 1; index < text.length; index += 1) {
-        const inside = text.charCodeAt(index)
+      for (index += 1; index < json.length; index += 1) {
+        const inside = json[index]
         if (inside === ESCAPE) index += 1
         else if (inside === QUOTE) break
       }
-    } else if (char === OPEN_LIST || char === OPEN_OBJECT) {
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
       depth += 1
       if (depth > deepest) deepest = depth
-    } else if (char === CLOSE_LIST || char === CLOSE_OBJECT) depth -= 1
-    else if (char === COMMA || char === COLON) values += 1
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1
+    else if (byte === COMMA || byte === COLON) values += 1
   }
   return { depth: deepest, values }
 }
