@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
 import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
+import { once } from '../once.ts'
 
 /**
  * The sender of a request: a person with an account, or a back end of the platform's own (the service role).
@@ -48,15 +49,14 @@ export function jwtIdentify({
   readonly keyLifeMs?: number
 }): Identify {
   if (tokens === undefined) return async () => undefined
-  let verifier: Promise<(token: string) => Promise<Identity | undefined>> | undefined
+  // Loaded at the first token: a daemon that nobody signs in to never pays for it.
+  const verifier = once(() => openVerifier({ tokens, claims, clock, keyLifeMs }))
   return async (request) => {
     const token = /^Bearer ([\w-]{1,2048}\.[\w-]{1,8192}\.[\w-]{1,2048})$/i.exec(
       request.headers.get('authorization') ?? '',
     )?.[1]
     if (token === undefined) return undefined
-    // Loaded at the first token: a daemon that nobody signs in to never pays for it.
-    verifier ??= openVerifier({ tokens, claims, clock, keyLifeMs })
-    return (await verifier)(token)
+    return (await verifier())(token)
   }
 }
 

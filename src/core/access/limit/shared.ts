@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { once } from '../../once.ts'
 import type { Secret } from '../../secret.ts'
 import { within } from '../../wait.ts'
 import { interval, SCRIPT } from './gcra.ts'
@@ -32,11 +33,7 @@ export function sharedCounter({
   const { origin, pathname } = new URL(url)
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' }
   // Loaded and opened at the first count: a platform that never counts pays for neither.
-  let opening: Promise<InstanceType<typeof import('undici').Pool>> | undefined
-  const pool = () => {
-    opening ??= import('undici').then(({ Pool }) => new Pool(origin, { connections: CONNECTIONS }))
-    return opening
-  }
+  const pool = once(async () => new (await import('undici')).Pool(origin, { connections: CONNECTIONS }))
 
   async function exchange(words: readonly string[], signal: AbortSignal): Promise<Answer> {
     const { statusCode, body } = await (await pool()).request({
@@ -80,7 +77,7 @@ export function sharedCounter({
       if (result !== 'PONG') throw new Error('the shared store did not answer PING')
     },
     async close() {
-      await (await opening)?.destroy()
+      await (await pool.opened())?.destroy()
     },
   }
 }
