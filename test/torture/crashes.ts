@@ -135,7 +135,9 @@ async function passLeases(url: string | undefined): Promise<void> {
   if (url === undefined) return
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query(`UPDATE platformctl.subscription SET lease_until = lease_until - ${NEXT_LIFE_MS}`)
+  await client.query(
+    `UPDATE platformctl.subscription SET lease_until = lease_until - ${NEXT_LIFE_MS} WHERE lease_until IS NOT NULL`,
+  )
   await client.end()
 }
 
