@@ -33,7 +33,8 @@ const { values: options } = optionsOf(USAGE, {
 })
 const scale = Number(options.scale)
 if (!(scale > 0 && scale <= 1)) refuse(USAGE, '--scale is above 0 and at most 1')
-const folder = scale === 1 ? '.proof' : path.join('.proof', `scale-${scale}`)
+// Results are committed: another machine goes on where this one ended.
+const folder = scale === 1 ? 'bench/results/proof' : path.join('.proof', `scale-${scale}`)
 const all = partsOf({ root, scale, trial: path.join(folder, 'bench') })
 const wanted = options.part ?? []
 const unknown = wanted.filter((name) => !all.some((part) => belongs(part.name, name)))
