@@ -148,6 +148,13 @@ export function partsOf({
       ],
       figures: 1,
     },
+    {
+      name: 'first-mail',
+      shows: 'A newcomer gets from an empty folder to the first mail of a course of their own.',
+      command: npm('first-mail'),
+      inputs: [...PACKAGE, 'package.json', 'scripts/first-mail.ts', 'test/pack/tarball.ts'],
+      figures: 8,
+    },
     ...benchmarks(root, whole ? undefined : trial),
   ]
 }
