@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/read-settings.ts'
-import type { Environment, StoreAddress } from '../core/env/settings.ts'
+import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { codeOf } from '../core/error-code.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
@@ -19,7 +19,7 @@ import { StoreOpenError } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
 import { announceEnvironment, InvalidEnvironmentError } from './announce.ts'
-import type { watchCertificates } from './certificates.ts'
+import { watchCertificates } from './certificates.ts'
 import { type ConditionsOptions, createConditions } from './conditions.ts'
 import { forgetOld } from './housekeeping.ts'
 import { type Listener, listen } from './listen.ts'
@@ -66,6 +66,9 @@ export interface RunningDaemon {
 /** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
 
+/** The first look at every probe takes several milliseconds, which the first requests need not wait for. */
+const FIRST_LOOK_MS = 100
+
 /** A service's port could not be taken; `cause` says why. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
@@ -84,9 +87,9 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
   const { platform: definition, services, host, ports, clock, random, log } = options
   const [malformed] = malformedStores(options.env)
   if (malformed !== undefined) throw new StoreOpenError(malformedStoreSentence(malformed))
-  let configured: ReturnType<typeof announceEnvironment>['store']
+  let settings: Settings
   try {
-    configured = announceEnvironment(options).store
+    settings = announceEnvironment(options)
   } catch (error) {
     if (error instanceof InvalidEnvironmentError) await tellRefusal(options, error)
     throw error
@@ -115,16 +118,21 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
   }
   try {
-    const address = configured.address ?? {
+    const address = settings.store.address ?? {
       kind: 'sqlite',
       file: path.join(options.dataFolder, 'platform.sqlite'),
     }
-    const store = await openStore(address, { poolSize: configured.poolSize, log, onLost })
+    const store = await openStore(address, { poolSize: settings.store.poolSize, log, onLost })
     opened.push(() => store.close())
     const history = await openHistoryOf(options, address, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
-    opened.push(async () => {
+    let firstLook: NodeJS.Timeout | undefined
+    const stopRecorder = async () => {
+      clearTimeout(firstLook)
       await recorder?.stop()
+    }
+    opened.push(async () => {
+      await stopRecorder()
       await history.close()
     })
     const listeners = new Map<Service, Listener>()
@@ -177,7 +185,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     let certificates: ReturnType<typeof watchCertificates> | undefined
     const looks = services.includes(WEB)
       ? createConditions({
-          settings: readSettings(definition, options.env),
+          settings,
           store,
           dataFolder: options.dataFolder,
           certificates: () => certificates?.found() ?? [],
@@ -188,7 +196,6 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           freeSpace: options.freeSpace,
         })
       : undefined
-    const settings = readSettings(definition, options.env)
     const mailsNotices = settings.mail !== undefined && services.includes(WEB)
     const alerts = startAlerts({
       store,
@@ -207,27 +214,29 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       await alerts.stop()
       await notices.sent()
     })
-    recorder = startRecorder({
-      health: served.map(({ health }) => health),
-      neighbours: platform.neighbours,
-      history,
-      clock,
-      log,
-      onRecorded: platform.metrics.recorded,
-      async follow(reports) {
-        // Counts that are lost make a day's rates look higher, and nothing else.
-        await platform.writeMailCounts().catch(() => {})
-        const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
-        // After the operators, and waited for by nobody.
-        if (mailsNotices) void alerts.told().then(notices.send)
-        return again
-      },
-    })
+    firstLook = setTimeout(() => {
+      recorder = startRecorder({
+        health: served.map(({ health }) => health),
+        neighbours: platform.neighbours,
+        history,
+        clock,
+        log,
+        onRecorded: platform.metrics.recorded,
+        async follow(reports) {
+          // Counts that are lost make a day's rates look higher, and nothing else.
+          await platform.writeMailCounts().catch(() => {})
+          const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
+          // After the operators, and waited for by nobody.
+          if (mailsNotices) void alerts.told().then(notices.send)
+          return again
+        },
+      })
+    }, FIRST_LOOK_MS)
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
     if (services.includes(WEB)) {
-      const watch = (await import('./certificates.ts')).watchCertificates({
-        settings: readSettings(definition, options.env),
+      const watch = watchCertificates({
+        settings,
         services: definition.services,
         clock,
         log,
@@ -237,7 +246,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       opened.push(() => watch.stop())
     }
     if (options.schedule && services.includes(WEB)) {
-      const { heartbeatPing } = readSettings(definition, options.env)
+      const { heartbeatPing } = settings
       const watcher = heartbeatPing && createPing({ url: heartbeatPing, clock, log })
       opened.push(async () => watcher?.stop())
       schedule = startSchedule({
@@ -264,7 +273,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       pid: process.pid,
       host: hostname(),
       startedAt: new Date(clock.now()).toISOString(),
-      build: readSettings(definition, options.env).site.buildStamp ?? null,
+      build: settings.site.buildStamp ?? null,
       store: recordedStore(address),
       envFiles: options.envFiles ?? [],
       schedule: schedule !== undefined,
@@ -281,7 +290,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           deadlineMs,
         })
         // Before health says that the daemon stops: that is no fault of any probe.
-        await recorder?.stop()
+        await stopRecorder()
         platform.announceStop()
         for (const listener of listeners.values()) listener.drain()
         if (graceMs > 0) await clock.sleep(graceMs)

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import cmdShim from 'cmd-shim'
 import { execa, execaSync } from 'execa'
-import { expect, test } from 'vitest'
-import { bin } from '../support/cli.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { bin, startDaemon } from '../support/cli.ts'
 import { emptyFolder } from '../support/folder.ts'
 
 const PATH = `${path.dirname(process.execPath)}:${process.env.PATH}`
@@ -127,6 +127,14 @@ test.skipIf(!POSIX)('code is cached in a folder of the user alone, and in no oth
   const elsewhere = await emptyFolder()
   await version({ HOME: home, XDG_CACHE_HOME: elsewhere, TMPDIR: elsewhere })
   expect(await readdir(elsewhere)).toEqual(['platformctl'])
+})
+
+test.skipIf(!POSIX)('a daemon caches its code while it runs, so that a kill loses nothing', async () => {
+  const home = await emptyFolder()
+  const daemon = await startDaemon(['--data', home], { cwd: home, env: { XDG_CACHE_HOME: home } })
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')))
+  const cached = async () => (await readdir(path.join(home, 'platformctl'), { recursive: true })).length
+  await expect.poll(cached, { timeout: 10_000 }).toBeGreaterThan(10)
 })
 
 test.skipIf(!POSIX)('without a folder that others cannot touch no code is cached', async () => {

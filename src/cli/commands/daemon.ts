@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { codeOf } from '../../core/error-code.ts'
@@ -15,6 +16,9 @@ import { loadPaint } from '../paint.ts'
 
 /** Longest wait at shutdown for error reports to be sent. */
 const REPORT_MS = 1000
+
+/** Writing the compile cache takes some milliseconds, so not while the first requests arrive. */
+const CACHE_AFTER_MS = 2000
 
 interface Options {
   readonly service?: readonly Service[]
@@ -125,6 +129,8 @@ Examples:
           })
         const { releaseWhenIdle } = await import('../release-memory.ts')
         const memory = releaseWhenIdle()
+        // Node writes the compile cache at a clean exit only: after a crash, the next start would compile everything again.
+        setTimeout(() => flushCompileCache?.(), CACHE_AFTER_MS).unref()
         const { notifySystemd } = await import('../../daemon/systemd.ts')
         const systemd = notifySystemd({ env: context.env, log })
         systemd.ready(Object.values(daemon.urls).join(', '))
