@@ -40,12 +40,12 @@ await once(provider, 'listening')
 
 const at = { cwd: folder, timeout: 5 * MINUTE_MS } as const
 const clean = { ...at, extendEnv: false, env: { PATH: process.env.PATH, HOME: process.env.HOME } } as const
-const platformctl = (...args: readonly string[]) => execa('npx', ['--no', 'platformctl', ...args], clean)
+const bin = path.join(folder, 'node_modules/.bin/platformctl')
+const platformctl = (...args: readonly string[]) => execa(bin, args, clean)
 
 /** A command that goes on, once it has printed its address; stopped with `stop`. */
 async function started(args: readonly string[], address: RegExp) {
-  const bin = path.join(folder, 'node_modules/platformctl/bin/platformctl.js')
-  const running = execa(process.execPath, [bin, ...args], { ...clean, reject: false, all: true })
+  const running = execa(bin, args, { ...clean, reject: false, all: true })
   const url = await new Promise<string>((resolve, reject) => {
     let said = ''
     running.all.on('data', (chunk) => {
