@@ -85,7 +85,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
     })
-    const marker = createMarker(store, timer)
+    // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
+    const marker = createMarker(store, timer, SLOTS - mailer.lines)
     /**
      * Records an outcome, and ends the claim only when the record is durable. That can be long after the
      * attempt: a verdict on a refusal may take as long as another message.
