@@ -487,7 +487,7 @@ export function sqliteCourse(
           const current = found(sql.byId.get(subscription))
           const changed = current && record(current, settlement)
           // An outcome that came too late to change the row still belongs in the history.
-          if (entry) history.add(subscription, entry)
+          if (entry && current) history.add(subscription, entry)
           if (changed?.state === 'unsubscribed' && current?.state === 'confirmed')
             journal.add({
               what: 'unsubscribed',
@@ -565,7 +565,10 @@ export function sqliteCourse(
       }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(() => sql.renewConfirmation.run(tokenHash, id, now - TOKEN_LIFE_MS).changes === 1),
-    remember: (subscription, entry) => write(() => history.add(subscription, entry)),
+    remember: (subscription, entry) =>
+      write(() => {
+        if (sql.byId.get(subscription) !== undefined) history.add(subscription, entry)
+      }),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
     resolve: ({ id, as, now, next, audit }) =>
