@@ -56,7 +56,7 @@ export interface DispatcherOptions {
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, catalog, mailFor } = options
-  const { turn = async () => {}, isPaused = async () => false, standing } = options
+  const { turn, isPaused = async () => false, standing } = options
   return async ({ limit, run, notices, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
@@ -85,7 +85,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
     })
-    const marker = createMarker(store, timer)
+    // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
+    const marker = createMarker(store, timer, SLOTS - mailer.lines)
     /**
      * Records an outcome, and ends the claim only when the record is durable. That can be long after the
      * attempt: a verdict on a refusal may take as long as another message.
@@ -187,8 +188,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
 
     let pauseAskedAt = timer.monotonic()
+    const mayBePaused = () => timer.monotonic() - pauseAskedAt >= PAUSE_ASKED_MS
     async function lookAtPause(): Promise<void> {
-      if (timer.monotonic() - pauseAskedAt < PAUSE_ASKED_MS) return
       pauseAskedAt = timer.monotonic()
       if (await isPaused()) pause = PAUSED
     }
@@ -200,17 +201,17 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     ): Promise<SendOutcome | 'untried' | 'gone' | 'over' | { readonly heldUntil: number }> {
       if (stopped()) return 'untried'
       try {
-        await turn(signal)
+        if (turn) await turn(signal)
       } catch (error) {
         if (signal?.aborted) return 'untried'
         throw error
       }
-      await lookAtPause()
+      if (mayBePaused()) await lookAtPause()
       // A lesson claimed early, under a clock that was ahead, waits until it is due.
       const early = clock.now() < claim.dueAt
       if (stopped() || early || !lease.mayBegin()) return 'untried'
-      const stands = await standing?.(claim)
-      if (stands !== undefined && stands !== 'send') return stands
+      const stands = standing ? await standing(claim) : 'send'
+      if (stands !== 'send') return stands
       // An unsubscribe that was acknowledged wins over a claim that has not handed its message over.
       if (!(await store.stillHolds(claim))) return 'gone'
       if (isForgotten(claim, clock.now())) return stillUnknown(claim)
@@ -221,10 +222,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       lease.begin(claim)
       handedOver.add(claim)
       const { recorded, answered } = marker.begin(claim)
-      const outcome = await Promise.race([
-        send({ claim, plan, text, signal: lease.signal, recorded }),
-        lease.expired.then(() => LATE),
-      ])
+      const answer = send({ claim, plan, text, signal: lease.signal, recorded })
+      const outcome = (await Promise.race([answer, lease.expired])) ?? LATE
       answered()
       // Counted here, in the order of the answers: which refusals are consecutive must not depend on what is
       // recorded first.

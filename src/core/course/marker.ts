@@ -30,12 +30,17 @@ export interface Marker {
 }
 
 /**
- * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. If every
- * message in flight waits for an earlier outcome to be durable, nothing more can join the group, and it is
- * committed at once. While the store cannot be written (a lock, a failover), the commit is retried until
- * `until` on the monotonic clock, so that no known outcome is lost while its claim is held.
+ * Records outcomes in groups: those that finish within a few milliseconds share one durable commit. A group of
+ * `full` outcomes is committed at once. So is one that nothing more can join, because every message in flight
+ * waits for an earlier outcome to be durable. While the store cannot be written (a lock, a failover), the
+ * commit is retried until `until` on the monotonic clock, so that no known outcome is lost while its claim is
+ * held.
  */
-export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): Marker {
+export function createMarker(
+  store: Pick<CourseStore, 'settle'>,
+  timer: Timer,
+  full = Number.POSITIVE_INFINITY,
+): Marker {
   let group: Mark[] = []
   /** The group that a timer is set for. */
   let waiting: Mark[] | undefined
@@ -50,8 +55,9 @@ export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): 
     // The group may have been committed already.
     void timer.sleep(window).then(() => (mine === group ? commit() : undefined))
   }
-  const commitIfAllAreHeld = () => {
-    if (held > 0 && held >= out && group.length > 0 && window !== AGAIN_MS) void commit()
+  const commitIfReady = () => {
+    const allAreHeld = held > 0 && held >= out && group.length > 0
+    if ((allAreHeld || group.length >= full) && window !== AGAIN_MS) void commit()
   }
   async function commit(): Promise<void> {
     const marked = group
@@ -79,7 +85,7 @@ export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): 
       const { promise, resolve, reject } = message ?? Promise.withResolvers<void>()
       group.push({ settlement, until, resolve, reject })
       commitSoon()
-      commitIfAllAreHeld()
+      commitIfReady()
       return promise
     },
     begin(claim) {
@@ -89,7 +95,7 @@ export function createMarker(store: Pick<CourseStore, 'settle'>, timer: Timer): 
       return {
         async recorded() {
           held += 1
-          commitIfAllAreHeld()
+          commitIfReady()
           try {
             await durable.promise
           } finally {

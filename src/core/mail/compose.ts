@@ -17,7 +17,7 @@ const LINE_END = /[\r\n\0]/
 /** The complete message: the same mail gives the same bytes, however often it is composed. Throws a SlotError. */
 export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput): Message {
   const { subject, html, text } = renderMail(compiled, mail.slots)
-  const domain = domainOf(from)
+  const { domain, id: sender } = senderOf(from)
   const digest = digestOf(mail)
   const headers: Record<string, string> = {}
   if (mail.unsubscribeUrl !== undefined) {
@@ -30,8 +30,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
   // Vacation responders answer no such mail (RFC 3834 §5).
   headers['Auto-Submitted'] = 'auto-generated'
   // Gmail reports complaint rates for each part; the last one names the sender.
-  if (mail.unsubscribeUrl !== undefined)
-    headers['Feedback-ID'] = `${mail.template}:course:mail:${senderId(domain)}`
+  if (mail.unsubscribeUrl !== undefined) headers['Feedback-ID'] = `${mail.template}:course:mail:${sender}`
   headers['List-Id'] = `<${mail.unsubscribeUrl === undefined ? 'account' : 'course'}.${domain}>`
   // Slots, addresses and the link above are checked where they are parsed. Check the other values that go
   // into headers.
@@ -39,7 +38,7 @@ export function composeMessage({ mail, compiled, from, replyTo }: ComposeInput):
     throw new Error('a header field holds a line end')
   return {
     key: `${mail.label ?? mail.template}.${digest}`,
-    messageId: messageIdOf(mail, from),
+    messageId: `${digest}@${domain}`,
     date: mail.date,
     from,
     to: mail.to,
@@ -57,17 +56,27 @@ function digestOf({ template, label = template, about }: Pick<Mail, 'template' |
   return hash('sha256', `${label} ${about}`, 'base64url').slice(0, 32)
 }
 
-/** 5 to 15 characters that stay the same for a sender. */
-function senderId(domain: string): string {
-  return hash('sha256', domain, 'hex').slice(0, 12)
+interface Sender {
+  readonly domain: string
+  /** 5 to 15 characters that stay the same for a sender. */
+  readonly id: string
 }
 
-function domainOf({ address }: Mailbox): string {
-  const sender = asciiAddress(address)
-  return sender.slice(sender.lastIndexOf('@') + 1)
+/** Every message has the same sender. */
+const senders = new WeakMap<Mailbox, Sender>()
+
+function senderOf(from: Mailbox): Sender {
+  let known = senders.get(from)
+  if (known === undefined) {
+    const address = asciiAddress(from.address)
+    const domain = address.slice(address.lastIndexOf('@') + 1)
+    known = { domain, id: hash('sha256', domain, 'hex').slice(0, 12) }
+    senders.set(from, known)
+  }
+  return known
 }
 
 /** The Message-ID of a mail, without angle brackets: the same for every attempt. */
 export function messageIdOf(mail: Pick<Mail, 'template' | 'label' | 'about'>, from: Mailbox): string {
-  return `${digestOf(mail)}@${domainOf(from)}`
+  return `${digestOf(mail)}@${senderOf(from).domain}`
 }

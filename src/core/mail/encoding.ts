@@ -36,9 +36,28 @@ export function encodedFill(
   }
 }
 
-/** The pieces in one buffer of their own. Text is ASCII, unless `wide` says that it may be more. */
+/** The pieces in one buffer that nothing else writes to. Text is ASCII, unless `wide` says that it may be more. */
 export function joinPieces(pieces: readonly Piece[], wide = false): Buffer {
-  return writePieces(pieces, Buffer.allocUnsafe(bytesOf(pieces, wide)), wide)
+  return writePieces(pieces, freshBytes(bytesOf(pieces, wide)), wide)
+}
+
+const SLAB_BYTES = 256 * 1024
+let slab = Buffer.alloc(0)
+let used = 0
+
+/**
+ * Messages share slabs, as Node's own small buffers do: allocating and freeing memory for each would cost as much as
+ * filling it.
+ */
+function freshBytes(length: number): Buffer {
+  if (length > SLAB_BYTES / 4) return Buffer.allocUnsafe(length)
+  if (used + length > slab.length) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+    used = 0
+  }
+  const bytes = slab.subarray(used, used + length)
+  used += length
+  return bytes
 }
 
 function bytesOf(pieces: readonly Piece[], wide = false): number {

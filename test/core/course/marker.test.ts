@@ -8,7 +8,7 @@ import { during } from '../../support/virtual-work.ts'
 /** A marker hands outcomes on without a look at them. */
 const OUTCOME = {} as Settlement
 
-function markerOver(settle: () => Promise<void>, time = virtualTime(0)) {
+function markerOver(settle: () => Promise<void>, time = virtualTime(0), full?: number) {
   const commits: { readonly at: number; readonly size: number }[] = []
   const marker = createMarker(
     {
@@ -18,6 +18,7 @@ function markerOver(settle: () => Promise<void>, time = virtualTime(0)) {
       },
     },
     time.clock,
+    full,
   )
   return { time, commits, marker, mark: marker.mark }
 }
@@ -31,6 +32,38 @@ test('outcomes that are learnt within three milliseconds share a commit', async 
   expect(commits).toEqual([
     { at: 3, size: 2 },
     { at: 7, size: 1 },
+  ])
+})
+
+test('a group that is full is committed at once', async () => {
+  const { time, commits, mark } = markerOver(async () => {}, virtualTime(0), 3)
+  const marks = Array.from({ length: 4 }, () => mark(OUTCOME, 90_000))
+  await Promise.all(marks.slice(0, 3))
+  expect(commits).toEqual([{ at: 0, size: 3 }])
+  await time.passUntil(10, () => false)
+  await Promise.all(marks)
+  expect(commits.map(({ size }) => size)).toEqual([3, 1])
+})
+
+test('a group that is full waits too while the store cannot be written', async () => {
+  let locked = true
+  const { time, commits, mark } = markerOver(
+    async () => {
+      if (locked) throw new PlatformError('store_unavailable', 'locked')
+    },
+    virtualTime(0),
+    2,
+  )
+  const marks = [mark(OUTCOME, 90_000), mark(OUTCOME, 90_000)]
+  time.after(10, () => {
+    locked = false
+    marks.push(mark(OUTCOME, 90_000))
+  })
+  await time.passUntil(300, () => false)
+  await Promise.all(marks)
+  expect(commits).toEqual([
+    { at: 0, size: 2 },
+    { at: 250, size: 3 },
   ])
 })
 

@@ -169,7 +169,7 @@ export function sqliteCourse(
     keep: prepare(`
       UPDATE subscription SET next_attempt_at = iif(next_attempt_at IS NULL, NULL, @nextAttemptAt), lease_until = @leaseUntil
       WHERE id = @id AND enrolment = @enrolment AND claimed_by = @call AND claimed_at IS NOT NULL`),
-    holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`),
+    holds: prepare(`SELECT 1 FROM subscription WHERE id = ? AND fence = ? AND state = 'confirmed'`).pluck(),
     backlog: prepare(
       `SELECT sum(n) AS count, min(oldest) AS oldest FROM (${bothHalves('SELECT count(*) AS n, min(next_attempt_at) AS oldest FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)})`,
     ),
@@ -252,13 +252,10 @@ export function sqliteCourse(
     settleSync(() => guarded(() => database.transaction(work).immediate()))
   const read = <T>(work: () => T): Promise<T> => settleSync(() => guarded(work))
   // One read transaction for all: each statement alone would take and give back the file's lock.
-  const stillHolds = batchPerTick<Claim, boolean>((claims) =>
-    read(() =>
-      database.transaction(() =>
-        claims.map((claim) => sql.holds.get(claim.subscription, claim.fence) !== undefined),
-      )(),
-    ),
+  const holdAll = database.transaction((claims: readonly Claim[]) =>
+    claims.map((claim) => sql.holds.get(claim.subscription, claim.fence) !== undefined),
   )
+  const stillHolds = batchPerTick<Claim, boolean>((claims) => read(() => holdAll(claims)))
   const backlog = (now: number): Backlog => {
     const due = sql.backlog.get({ now }) as { count: number; oldest: number | null }
     const trouble = sql.inTrouble.get({ now }) as {
@@ -487,7 +484,7 @@ export function sqliteCourse(
           const current = found(sql.byId.get(subscription))
           const changed = current && record(current, settlement)
           // An outcome that came too late to change the row still belongs in the history.
-          if (entry) history.add(subscription, entry)
+          if (entry && current) history.add(subscription, entry)
           if (changed?.state === 'unsubscribed' && current?.state === 'confirmed')
             journal.add({
               what: 'unsubscribed',
@@ -565,7 +562,10 @@ export function sqliteCourse(
       }),
     renewConfirmation: ({ id, tokenHash, now }) =>
       write(() => sql.renewConfirmation.run(tokenHash, id, now - TOKEN_LIFE_MS).changes === 1),
-    remember: (subscription, entry) => write(() => history.add(subscription, entry)),
+    remember: (subscription, entry) =>
+      write(() => {
+        if (sql.byId.get(subscription) !== undefined) history.add(subscription, entry)
+      }),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
     resolve: ({ id, as, now, next, audit }) =>
