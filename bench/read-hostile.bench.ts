@@ -1,23 +1,12 @@
 import { portability } from '../src/core/env/portability.ts'
 import { parseEnvFile } from '../src/core/env/reader.ts'
+import { HOSTILE } from '../test/support/hostile-env.ts'
 import { contract } from '../test/support/learning.ts'
 import type { Benchmark, Contender } from './harness.ts'
 
 const MEGABYTE = 1024 * 1024
 
-/** Texts on which a reader that looks back or ahead without bound costs the square of their length. */
-const HOSTILE: Readonly<Record<string, string>> = {
-  'quotes that nothing closes': 'A="x\n',
-  'quotes in one line': `A='"`,
-  backslashes: 'A="\\',
-  'white space': '    \t ',
-  'dollars and braces': 'A=${B:-',
-  'a name given again and again': 'LOG_LEVEL=info\n',
-  'nearly an assignment': 'A A A\n',
-}
-
-const texts = (size: number) =>
-  Object.values(HOSTILE).map((unit) => unit.repeat(Math.ceil(size / unit.length)).slice(0, size))
+const texts = (size: number) => Object.values(HOSTILE).map((text) => text(size))
 
 function reading(name: string, role: Contender['role'], megabytes: number): Contender {
   const all = texts(megabytes * MEGABYTE)

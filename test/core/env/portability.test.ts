@@ -4,6 +4,7 @@ import { DIALECTS, readAs } from '../../../src/core/env/dialects/read.ts'
 import { readsAlike } from '../../../src/core/env/plain.ts'
 import { portability } from '../../../src/core/env/portability.ts'
 import { parseEnvFile } from '../../../src/core/env/reader.ts'
+import { HOSTILE } from '../../support/hostile-env.ts'
 import { contract, SERVICES } from '../../support/learning.ts'
 
 /** Mostly plain lines, so that whole files of them come up, with now and then a character that readers argue about. */
@@ -141,4 +142,10 @@ test('findings about readers concern every service, and say where and about what
     location: { line: 2, column: 1 },
     excerpt: 'LOG_LEVEL ••••',
   })
+})
+
+test.each(Object.entries(HOSTILE))('a megabyte of %s ends no reader, and holds none up', (_, text) => {
+  const hostile = text(1024 * 1024)
+  const { assignments } = parseEnvFile(contract, hostile, 'x')
+  portability(contract, hostile, 'x', assignments, DIALECTS)
 })

@@ -1,46 +1,88 @@
 type Look = (name: string) => string | undefined
 
-/** `$$`, `$NAME`, `${NAME}` with an operator and a word that reaches to the last brace of the line, or a brace that fits none. */
-const REFERENCE = /\$(?:(\$)|([_a-z][_a-z0-9]*)|\{(?:([_a-z][_a-z0-9]*(?::?[-+?].*)?)\}|()))/gi
+const NAME = /[_a-z][_a-z0-9]*/iy
+/** What may follow a dollar without a brace: a name; another dollar, to mean one; or nothing of these, and it is one. */
+const PLAIN = /[_a-z][_a-z0-9]*|\$|(?!\{)/iy
+const OPERATOR = /:?[-+?]/y
+const LINE_END = /[\n\r\u2028\u2029]|$/g
 
 /** The longest value, in characters: each line of a file may double the one before, and no process can take more. */
 export const LONGEST_VALUE = 1024 * 1024
+/** The most references inside one another: each takes room on the stack. */
+const DEEPEST = 20
 
 /**
- * The template of compose-go applied to a text. Undefined: it refuses the file, for braces that it cannot read, for
- * `${NAME:?message}` without a value, or for a value that grows beyond any that a process could be given.
+ * The template of compose-go applied to a text: `$$`, `$NAME`, `${NAME}`, or `${NAME:-word}` with one of its operators.
+ * Undefined: it refuses the file, for braces that it cannot read, for `${NAME:?message}` without a value, or for
+ * a value that grows or nests beyond any that a process could be given.
  */
-export function substitute(text: string, look: Look): string | undefined {
-  let refused = false
-  let length = text.length
-  const result = text.replace(REFERENCE, (whole, escaped, named, braced) => {
-    if (refused) return ''
-    if (escaped !== undefined) return '$'
-    const value = named !== undefined ? (look(named) ?? '') : braced && bracedValue(whole, look)
-    length += value?.length ?? 0
-    refused = value === undefined || length > LONGEST_VALUE
-    return refused ? '' : value
-  })
-  return refused ? undefined : result
+export function substitute(text: string, look: Look, depth = 0): string | undefined {
+  if (depth > DEEPEST) return undefined
+  let [result, length, at, line] = ['', text.length, 0, NO_LINE]
+  for (let dollar = text.indexOf('$'); dollar !== -1; dollar = text.indexOf('$', at)) {
+    result += text.slice(at, dollar)
+    const plain = matchAt(PLAIN, text, dollar + 1)
+    if (plain === '' || plain === '$') {
+      result += '$'
+      at = dollar + 1 + plain.length
+      continue
+    }
+    if (plain === undefined && dollar > line.end) line = lineAt(text, dollar)
+    const reference =
+      plain === undefined
+        ? bracedAt(text, dollar, line.lastBrace)
+        : { name: plain, operator: '', word: '', end: dollar + 1 + plain.length }
+    const value = reference && resolved(reference, look, depth)
+    if (reference === undefined || value === undefined) return undefined
+    length += value.length
+    if (length > LONGEST_VALUE) return undefined
+    result += value
+    at = reference.end
+  }
+  return result + text.slice(at)
 }
 
-function bracedValue(whole: string, look: Look): string | undefined {
-  const close = firstClosing(whole)
-  const [, name = '', operator = '', word = ''] =
-    /^([_a-z][_a-z0-9]*)(:?[-+?])?(.*)$/is.exec(whole.slice(2, close)) ?? []
-  const found = look(name)
-  const set = found !== undefined && (found !== '' || !operator.startsWith(':'))
-  const wanted = operator.endsWith('+') ? set : !set && operator !== ''
-  const value = wanted ? substitute(word, look) : (found ?? '')
-  const rest = substitute(whole.slice(close + 1), look)
-  if (value === undefined || rest === undefined || (wanted && operator.endsWith('?'))) return undefined
-  return value + rest
+interface Line {
+  readonly end: number
+  /** Where its last closing brace stands; -1: it has none. */
+  readonly lastBrace: number
 }
 
-/** The brace that closes the first one; those inside are counted. */
-function firstClosing(text: string): number {
-  let open = 0
-  for (let at = 0; at < text.length; at += 1) {
+const NO_LINE: Line = { end: -1, lastBrace: -1 }
+
+/** The rest of a line from here. Looked at once, however many references it has. */
+function lineAt(text: string, from: number): Line {
+  LINE_END.lastIndex = from
+  const end = LINE_END.exec(text)?.index ?? text.length
+  const rest = text.slice(from, end).lastIndexOf('}')
+  return { end, lastBrace: rest === -1 ? -1 : from + rest }
+}
+
+interface Reference {
+  readonly name: string
+  /** Empty: the value alone is asked for. */
+  readonly operator: string
+  readonly word: string
+  readonly end: number
+}
+
+/** A reference in braces: its word may hold others, and reaches no further than the last brace of the line. */
+function bracedAt(text: string, dollar: number, lastBrace: number): Reference | undefined {
+  const name = matchAt(NAME, text, dollar + 2)
+  if (name === undefined) return undefined
+  const after = dollar + 2 + name.length
+  const operator = matchAt(OPERATOR, text, after) ?? ''
+  const begin = after + operator.length
+  if (operator === '') return text[after] === '}' ? { name, operator, word: '', end: after + 1 } : undefined
+  if (lastBrace < begin) return undefined
+  const close = closing(text, begin, lastBrace)
+  return { name, operator, word: text.slice(begin, close), end: close + 1 }
+}
+
+/** The brace that closes a word; those inside are counted, and the last one of the line closes whatever is open. */
+function closing(text: string, begin: number, lastBrace: number): number {
+  let open = 1
+  for (let at = begin; at < lastBrace; at += 1) {
     if (text[at] === '}') {
       open -= 1
       if (open === 0) return at
@@ -49,5 +91,19 @@ function firstClosing(text: string): number {
       at += 1
     }
   }
-  return text.length - 1
+  return lastBrace
+}
+
+function resolved({ name, operator, word }: Reference, look: Look, depth: number): string | undefined {
+  const found = look(name)
+  const set = found !== undefined && (found !== '' || !operator.startsWith(':'))
+  const wanted = operator.endsWith('+') ? set : !set && operator !== ''
+  if (!wanted) return found ?? ''
+  return operator.endsWith('?') ? undefined : substitute(word, look, depth + 1)
+}
+
+/** What the sticky pattern matches right there. */
+function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0]
 }
