@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { VARIABLES } from '../test/support/learning.ts'
+import { ALL_LINES, SOUND_LINES } from './filled-env.ts'
 import type { Benchmark, Contender } from './harness.ts'
 import { wholeProcess } from './process.ts'
 
@@ -12,29 +13,20 @@ const bin = path.join(here, '../bin/platformctl.js')
 const peers = path.join(here, 'peers')
 const modules = path.join(peers, 'node_modules')
 
-/** Exclusive pairs cannot be set at once, and no made-up value is a DKIM key: a file without faults leaves these out. */
-const LEFT_OUT = /^(?:MAILER_API_URL|DATASTORE_JWKS_URL|MAILER_DKIM_.*)$/
-const SOUND = VARIABLES.filter(({ name }) => !LEFT_OUT.test(name)).length
-const lines = (kept: (name: string) => boolean) =>
-  VARIABLES.filter(({ name }) => kept(name)).map(
-    ({ name, example, prefixes }) =>
-      `${name}=${example || `${prefixes?.test[0] ?? ''}a-value-that-is-long-enough-0123456789`}`,
-  )
-
 export const benchmark: Benchmark = {
   name: 'cold-preflight',
-  title: `Cold start: platformctl preflight on ${VARIABLES.length} variables`,
+  title: `Cold start: platformctl preflight on ${ALL_LINES.length} variables`,
   unit: 'ms',
   better: 'lower',
   promises: [{ against: 'node -e 0', ratio: 1.9 }],
   rounds: 20,
-  notes: `All are set, which breaks rules and makes the report longest; “all well” sets ${SOUND}. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema.`,
+  notes: `All are set, which breaks rules and makes the report longest; “all well” sets ${SOUND_LINES.length}. envalid and t3-env are ten-line scripts with the same names; varlock and dotenvx are their own commands with such a schema.`,
   open: async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'bench-preflight-'))
     const file = path.join(folder, 'all.env')
     const sound = path.join(folder, 'sound.env')
-    await writeFile(file, lines(() => true).join('\n'))
-    await writeFile(sound, lines((name) => !LEFT_OUT.test(name)).join('\n'))
+    await writeFile(file, ALL_LINES.join('\n'))
+    await writeFile(sound, SOUND_LINES.join('\n'))
     const process = (
       name: string,
       role: Contender['role'],
@@ -71,7 +63,7 @@ async function varlockFolder(folder: string): Promise<string> {
   await mkdir(own)
   const schema = VARIABLES.map(({ name, kind }) => `# @type=${kind === 'url' ? 'url' : 'string'}\n${name}=`)
   await writeFile(path.join(own, '.env.schema'), `# @defaultRequired=false\n# ---\n${schema.join('\n')}\n`)
-  await writeFile(path.join(own, '.env'), lines(() => true).join('\n'))
+  await writeFile(path.join(own, '.env'), ALL_LINES.join('\n'))
   return `${own}/`
 }
 
@@ -80,7 +72,7 @@ const DOTENVX = path.join(modules, '@dotenvx/dotenvx/src/cli/dotenvx.js')
 async function dotenvxFolder(folder: string): Promise<string> {
   const own = path.join(folder, 'dotenvx')
   await mkdir(own)
-  await writeFile(path.join(own, '.env'), lines(() => true).join('\n'))
+  await writeFile(path.join(own, '.env'), ALL_LINES.join('\n'))
   // Its own command writes the rules from the file.
   execFileSync(process.execPath, [DOTENVX, 'spec'], { cwd: own, stdio: 'ignore' })
   return own

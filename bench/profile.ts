@@ -36,7 +36,8 @@ interface CpuProfile {
     readonly children?: readonly number[]
   }[]
   readonly samples: readonly number[]
-  /** Microseconds. */
+  /** Microseconds, as the deltas. */
+  readonly startTime: number
   readonly timeDeltas: readonly number[]
 }
 
@@ -52,25 +53,44 @@ export async function profiled(input: {
   readonly folder: string
 }): Promise<readonly Sample[]> {
   const { args, env = {}, everyMicroseconds, folder } = input
-  await run(
-    process.execPath,
-    ['--cpu-prof', '--cpu-prof-interval', String(everyMicroseconds), '--cpu-prof-dir', folder, ...args],
-    { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env } },
-  )
-  const [file] = (await readdir(folder)).filter((name) => name.endsWith('.cpuprofile'))
-  return samplesOf(JSON.parse(await readFile(path.join(folder, file ?? ''), 'utf8')) as CpuProfile)
+  await run(process.execPath, [...profiling(folder, everyMicroseconds), ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+  })
+  return profileIn(folder)
 }
 
-function samplesOf({ nodes, samples, timeDeltas }: CpuProfile): Sample[] {
+/** Options of a Node process that writes its profile into this folder when it exits. */
+export function profiling(folder: string, everyMicroseconds: number): readonly string[] {
+  return ['--cpu-prof', '--cpu-prof-interval', String(everyMicroseconds), '--cpu-prof-dir', folder]
+}
+
+/** Microseconds of the clock that profiles are timed by. */
+export function profileClock(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
+
+/** The profile in a folder, or what of it lies between two times of `profileClock`. */
+export async function profileIn(
+  folder: string,
+  { from = 0, until = Number.POSITIVE_INFINITY }: { readonly from?: number; readonly until?: number } = {},
+): Promise<readonly Sample[]> {
+  const [file] = (await readdir(folder)).filter((name) => name.endsWith('.cpuprofile'))
+  const { nodes, samples, timeDeltas, startTime } = JSON.parse(
+    await readFile(path.join(folder, file ?? ''), 'utf8'),
+  ) as CpuProfile
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id])))
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, frameOf(callFrame)]))
   const spent = new Map<number, number>()
-  for (const [index, id] of samples.entries())
-    spent.set(id, (spent.get(id) ?? 0) + (timeDeltas[index] ?? 0) / 1000)
+  let at = startTime
+  for (const [index, id] of samples.entries()) {
+    const took = timeDeltas[index] ?? 0
+    at += took
+    if (at >= from && at <= until) spent.set(id, (spent.get(id) ?? 0) + took / 1000)
+  }
   return [...spent].map(([id, ms]) => {
     const stack: Frame[] = []
-    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
-      const frame = frames.get(at)
+    for (let node: number | undefined = id; node !== undefined; node = parents.get(node)) {
+      const frame = frames.get(node)
       if (frame) stack.push(frame)
     }
     return { stack, ms }

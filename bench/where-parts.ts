@@ -80,10 +80,8 @@ export function lessonPart(stack: readonly Frame[]): Part {
     return within('settle') ? MARKS : within('claimDue') ? CLAIMS : LOOKS
   }
   if (stack.some(of(/^node:internal\/crypto\//))) return { name: 'HMAC of the unsubscribe link' }
-  for (const frame of stack) {
-    const place = LESSON_PLACES.find(([matches]) => matches(frame))
-    if (place) return place[1]
-  }
+  const place = placeOf(stack, LESSON_PLACES)
+  if (place) return place
   if (stack.some(of(/^node:(?:net|internal\/stream)/))) return LESSON_PLACES[0]?.[1] ?? NODE
   return { name: 'Node: event loop, promises, timers' }
 }
@@ -108,16 +106,63 @@ const PREFLIGHT_PLACES: readonly (readonly [Place, Part])[] = [
 
 /** The part of a cold preflight that a sample belongs to. */
 export function preflightPart(stack: readonly Frame[]): Part {
-  const early = runtimePart(stack, 'waiting')
-  if (early) return early
+  return (
+    runtimePart(stack, 'waiting') ??
+    placeOf(stack, PREFLIGHT_PLACES) ?? { name: 'Node: start, streams and files', ours: true }
+  )
+}
+
+const START_PLACES: readonly (readonly [Place, Part])[] = [
+  [
+    of(/node_modules\/better-sqlite3\/|src\/core\/store\//),
+    { name: 'SQLite: opening and migrating the store', ours: true },
+  ],
+  [of(/src\/(?:platform|presets)\/|examples\//), { name: 'reading and judging the definition', ours: true }],
+  [of(/src\/core\/env\//), { name: 'reading and judging the environment', ours: true }],
+  [of(/node_modules\/(?:pino|sonic-boom|thread-stream)\/|\/log\.ts$/), { name: 'the log', ours: true }],
+  [of(/node_modules\/commander\//), { name: 'commander', ours: true }],
+  [of(/src\/|bin\/|dist\/|node_modules\//), { name: 'the daemon itself', ours: true }],
+]
+
+/** The part of a daemon's start that a sample belongs to. */
+export function startPart(stack: readonly Frame[]): Part {
+  return (
+    runtimePart(stack, 'waiting for the disk') ??
+    placeOf(stack, START_PLACES) ?? { name: 'Node: sockets, streams and files' }
+  )
+}
+
+/** Builtins of V8 have no frame of their own: their time is that of the function that calls them. */
+const called =
+  (name: string, pattern: RegExp): Place =>
+  (frame) =>
+    frame.name === name && of(pattern)(frame)
+const INGEST_PLACES: readonly (readonly [Place, Part])[] = [
+  [called('measure', /http\/body\.ts$/), { name: 'measuring depth before parsing', ours: true }],
+  [called('parseJson', /http\/body\.ts$/), { name: 'JSON.parse', ours: true }],
+  [called('append', /sqlite\/analytics\.ts$/), { name: 'JSON.stringify of the events', ours: true }],
+  [
+    of(/node_modules\/better-sqlite3\/|src\/core\/store\//),
+    { name: 'SQLite: a row a batch and its commit', ours: true },
+  ],
+  [of(/src\/core\/analytics\//), { name: 'sanitizing and counting', ours: true }],
+  [of(/src\/|node_modules\//), { name: 'the routes', ours: true }],
+]
+
+/** The part of a batch of events, from socket to socket, that a sample belongs to. */
+export function ingestPart(stack: readonly Frame[]): Part {
+  return (
+    runtimePart(stack, 'waiting for the client') ??
+    placeOf(stack, INGEST_PLACES) ?? { name: 'Node: HTTP, sockets and streams' }
+  )
+}
+
+function placeOf(stack: readonly Frame[], places: readonly (readonly [Place, Part])[]): Part | undefined {
   for (const frame of stack) {
-    const place = PREFLIGHT_PLACES.find(([matches]) => matches(frame))
+    const place = places.find(([matches]) => matches(frame))
     if (place) return place[1]
   }
-  return {
-    name: 'Node: start, streams and files',
-    ours: true,
-  }
+  return undefined
 }
 
 function runtimePart(stack: readonly Frame[], waiting: string): Part | undefined {

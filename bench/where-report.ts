@@ -5,9 +5,14 @@ import type { Share } from './where-parts.ts'
 export interface Where {
   readonly cold: { readonly ours: readonly Share[]; readonly bare: readonly Share[] }
   readonly drain: readonly Share[]
+  readonly start: readonly Share[]
+  readonly ingest: readonly Share[]
+  readonly variables: number
   readonly lessons: number
   readonly preflights: number
   readonly drains: number
+  readonly starts: number
+  readonly batches: number
   /** Node, cores, load and date. */
   readonly machine: string
 }
@@ -15,14 +20,15 @@ export interface Where {
 /** The section of docs/performance.md that shows which part takes how much of the time. */
 export function whereSection(where: Where | undefined): string {
   if (where === undefined) return ''
-  const { cold, drain, lessons, preflights, drains, machine } = where
+  const { cold, drain, start, ingest, variables, lessons, preflights, drains, starts, batches, machine } =
+    where
   const bare = (name: string) => cold.bare.find(({ part }) => part.name === name)?.ms ?? 0
   return `
 ## Where time goes
 
 From V8’s sampling profiler over the built command (\`npm run bench:where\`, ${machine}). Profiling slows everything: trust the shares, not the times. Parts below 3% are left out.
 
-[A cold \`preflight\`](images/performance/where-preflight.svg) of 64 variables, mean of ${preflights} processes, from the moment V8 can be profiled:
+[A cold \`preflight\`](images/performance/where-preflight.svg) of ${variables} variables, mean of ${preflights} processes, from the moment V8 can be profiled:
 
 | part | ms | share | ms in \`node -e 0\` |
 |---|---|---|---|
@@ -33,6 +39,18 @@ ${rows(cold.ours, (ms, name) => [figure(ms), bare(name) > 0 ? figure(bare(name))
 | part | ms | share | µs a lesson |
 |---|---|---|---|
 ${rows(drain, (ms) => [figure(ms), figure((ms / lessons) * 1000)])}
+
+[\`daemon\`](images/performance/where-start.svg) with the definition of examples/ceramics and a new data folder, mean of ${starts} processes, from the moment V8 can be profiled to the first 200:
+
+| part | ms | share | ms in \`node -e 0\` |
+|---|---|---|---|
+${rows(start, (ms, name) => [figure(ms), bare(name) > 0 ? figure(bare(name)) : ''])}
+
+[Taking a batch of 500 events](images/performance/where-ingest.svg) over HTTP, as in the benchmark “ingest”, mean of ${batches.toLocaleString('en')} batches:
+
+| part | ms | share | µs an event |
+|---|---|---|---|
+${rows(ingest, (ms) => [figure(ms), figure(ms * 2)])}
 `
 }
 

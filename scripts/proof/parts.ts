@@ -196,6 +196,13 @@ function benchmarks(root: string, trial: string | undefined): Part[] {
       inputs: inputs('bench/growth-measures.ts', 'bench/growth-report.ts'),
       figures: 20,
     },
+    {
+      name: 'where',
+      shows: 'The profiles that stand beside the figures are of this code.',
+      command: ['npm', 'run', '-s', 'bench:where'],
+      inputs: inputs('bench/where.ts'),
+      figures: 4,
+    },
   ]
 }
 

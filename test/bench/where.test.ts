@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { profiled } from '../../bench/profile.ts'
-import { lessonPart, shares } from '../../bench/where-parts.ts'
+import { profileClock, profiled, profileIn } from '../../bench/profile.ts'
+import { ingestPart, lessonPart, shares, startPart } from '../../bench/where-parts.ts'
 
 const frame = (name: string, source?: string) => ({ name, source })
 const transaction = [
@@ -54,6 +54,38 @@ test.each([
   expect(lessonPart(stack).name).toBe(part)
 })
 
+test.each([
+  [
+    'SQLite: opening and migrating the store',
+    [
+      frame('prepare', 'node_modules/better-sqlite3/lib/database.js'),
+      frame('a', 'src/core/store/sqlite/open.ts'),
+    ],
+  ],
+  ['reading and judging the definition', [frame('resolve', 'src/platform/resolve.ts')]],
+  ['the log', [frame('createLog', 'src/daemon/log.ts')]],
+  ['Node: sockets, streams and files', [frame('listen', 'node:net')]],
+  ['waiting for the disk', [frame('(idle)')]],
+])('a sample of a start counts for %s', (part, stack) => {
+  expect(startPart(stack).name).toBe(part)
+})
+
+test.each([
+  [
+    'measuring depth before parsing',
+    [frame('measure', 'src/daemon/http/body.ts'), frame('parseJson', 'src/daemon/http/body.ts')],
+  ],
+  ['JSON.parse', [frame('parseJson', 'src/daemon/http/body.ts')]],
+  ['JSON.stringify of the events', [frame('append', 'src/core/store/sqlite/analytics.ts')]],
+  [
+    'SQLite: a row a batch and its commit',
+    [...transaction, frame('append', 'src/core/store/sqlite/analytics.ts')],
+  ],
+  ['sanitizing and counting', [frame('sanitiseEvent', 'src/core/analytics/sanitise.ts')]],
+])('a sample of ingest counts for %s', (part, stack) => {
+  expect(ingestPart(stack).name).toBe(part)
+})
+
 test('shares of parts add up to what was sampled', () => {
   const parts = shares(
     [
@@ -74,11 +106,16 @@ test('a real process is profiled down to its own functions', async () => {
       script,
       'function busy() { for (const end = performance.now() + 150; performance.now() < end; ); }\nbusy()\n',
     )
+    const from = profileClock()
     const samples = await profiled({ args: [script], everyMicroseconds: 500, folder })
+    const until = profileClock()
     const busy = samples.filter(({ stack }) =>
       stack.some(({ name, source }) => name === 'busy' && source === script),
     )
     expect(busy.reduce((sum, { ms }) => sum + ms, 0)).toBeGreaterThan(50)
+    // Its times are those of the clock here.
+    expect(await profileIn(folder, { from, until })).toEqual(samples)
+    expect(await profileIn(folder, { until: from })).toEqual([])
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
