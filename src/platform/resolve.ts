@@ -6,7 +6,6 @@ import { heartbeatProbe } from '../core/health/heartbeat-probe.ts'
 import type { HeartbeatDefinition } from '../core/heartbeats.ts'
 import { allWithBrand, mailBrand } from '../core/mail/brand.ts'
 import { LESSON_SLOTS, type MailDefinition, type MailSet, translationName } from '../core/mail/definition.ts'
-import { readLessonTexts } from '../core/mail/lesson-texts.ts'
 import type { CompiledMails } from '../core/mail/template.ts'
 import { once } from '../core/once.ts'
 import type { Brand, ResolvedPlatform } from '../core/platform.ts'
@@ -140,7 +139,8 @@ function mailsOf(definition: PlatformDefinition, preset: ResolvedPlatform, files
   const compiled = translation?.compiled ?? preset.mails.compiled
   if (build === undefined) return { definitions, folders, brand, compiled: branded(compiled) }
   const set = { definitions, folders, brand }
-  const texts = once(() => readLessonTexts(set))
+  // Loaded when first asked for: it needs node:crypto and node:fs/promises, which take 6 ms of a cold start.
+  const texts = once(async () => (await import('../core/mail/lesson-texts.ts')).readLessonTexts(set))
   const load = async () => {
     // Read now, so that texts and compiled mails are of the same files. Faults are the compiler's to report.
     void texts().catch(() => {})

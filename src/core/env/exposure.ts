@@ -23,7 +23,7 @@ export function exposureWarnings(input: {
         fix: 'Name the addresses or ranges of your own proxies.',
       },
     ]
-  if (environment !== 'production') return []
+  if (environment !== 'production' || !/^(?:url|store-url)$/.test(kind)) return []
   const url = URL.parse(value)
   if (kind === 'url' && url?.protocol === 'http:' && !isPrivate(url.hostname))
     return [

@@ -23,7 +23,7 @@ export function rawValue(env: Environment, name: string): string | undefined {
 }
 
 /** As `rawValue`, but a malformed value behaves as absent (CONTRACT §2). */
-function usableValue(contract: Contract, env: Environment, name: string): string | undefined {
+export function usableValue(contract: Contract, env: Environment, name: string): string | undefined {
   const value = rawValue(env, name)
   const variable = contract.find(name)
   return value === undefined || (variable !== undefined && malformed(variable, value) !== undefined)
