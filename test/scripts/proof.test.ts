@@ -251,10 +251,10 @@ test('the whole proof is 10,000 kills of dispatchers and 1,000 around alerts, a 
   await expect(knownOf(parts, ROOT, await emptyFolder())).resolves.toHaveLength(parts.length)
 })
 
-test('a trial has the same parts but growth, smaller, and leaves the measured figures alone', () => {
+test('a trial has the same parts but growth and profiles, smaller, and leaves the measured figures alone', () => {
   const [whole, trial] = [1, 0.001].map((scale) => partsOf({ root: ROOT, scale, trial: '.proof/trial' }))
   expect(trial?.map(({ name }) => name)).toEqual(
-    whole?.map(({ name }) => name).filter((name) => name !== 'growth'),
+    whole?.map(({ name }) => name).filter((name) => name !== 'growth' && name !== 'where'),
   )
   expect(trial?.filter(({ result }) => result?.startsWith('bench/results'))).toEqual([])
 })
