@@ -28,6 +28,7 @@ export function createPageCheck(
   let nextAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   let worker: Worker | undefined
+  let loaded = Promise.resolve()
 
   /**
    * Keeps a result. Undefined: the file could not be read now (locked, or being restored), which says nothing
@@ -47,14 +48,18 @@ export function createPageCheck(
     return new Promise((resolve) => {
       worker = new Worker(IN_THREAD, { eval: true, workerData: { file, lockedMs: 500, driver: driver() } })
       worker.unref()
-      worker.once('message', (message: typeof found) => {
-        found = message
+      const { promise, resolve: ready } = Promise.withResolvers<void>()
+      loaded = promise
+      worker.on('message', (message: typeof found | 'loaded') => {
+        if (message === 'loaded') ready()
+        else found = message
       })
       worker.once('error', () => {})
       worker.once('exit', () => {
         note(found.result, found.tookMs)
         running = undefined
         worker = undefined
+        ready()
         resolve()
       })
     })
@@ -74,6 +79,8 @@ export function createPageCheck(
       return sound
     },
     async close() {
+      // Node aborts the whole process if a thread is ended while it loads a native module.
+      await loaded
       await worker?.terminate()
     },
   }
@@ -114,7 +121,11 @@ function readPages({
 const IN_THREAD = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { driver, ...input } = workerData
-parentPort.postMessage((${readPages})({ ...input, Driver: require(driver) }))
+const Driver = require(driver)
+// Loads the native part as well, which the first connection would.
+new Driver(':memory:').close()
+parentPort.postMessage('loaded')
+parentPort.postMessage((${readPages})({ ...input, Driver }))
 `
 
 /** The size of a file with its write-ahead log, which a check reads too. */
