@@ -66,9 +66,6 @@ export interface RunningDaemon {
 /** As long as a lease: by then every send in flight is answered or given up. */
 const DEADLINE_MS = 90_000
 
-/** The first look at every probe takes several milliseconds, which the first requests need not wait for. */
-const FIRST_LOOK_MS = 100
-
 /** A service's port could not be taken; `cause` says why. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
@@ -126,13 +123,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     opened.push(() => store.close())
     const history = await openHistoryOf(options, address, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
-    let firstLook: NodeJS.Timeout | undefined
-    const stopRecorder = async () => {
-      clearTimeout(firstLook)
-      await recorder?.stop()
-    }
     opened.push(async () => {
-      await stopRecorder()
+      await recorder?.stop()
       await history.close()
     })
     const listeners = new Map<Service, Listener>()
@@ -214,24 +206,22 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       await alerts.stop()
       await notices.sent()
     })
-    firstLook = setTimeout(() => {
-      recorder = startRecorder({
-        health: served.map(({ health }) => health),
-        neighbours: platform.neighbours,
-        history,
-        clock,
-        log,
-        onRecorded: platform.metrics.recorded,
-        async follow(reports) {
-          // Counts that are lost make a day's rates look higher, and nothing else.
-          await platform.writeMailCounts().catch(() => {})
-          const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
-          // After the operators, and waited for by nobody.
-          if (mailsNotices) void alerts.told().then(notices.send)
-          return again
-        },
-      })
-    }, FIRST_LOOK_MS)
+    recorder = startRecorder({
+      health: served.map(({ health }) => health),
+      neighbours: platform.neighbours,
+      history,
+      clock,
+      log,
+      onRecorded: platform.metrics.recorded,
+      async follow(reports) {
+        // Counts that are lost make a day's rates look higher, and nothing else.
+        await platform.writeMailCounts().catch(() => {})
+        const again = await alerts.follow(looks ? [...reports, await looks()] : reports)
+        // After the operators, and waited for by nobody.
+        if (mailsNotices) void alerts.told().then(notices.send)
+        return again
+      },
+    })
     const unwatch = platform.metrics.watch()
     opened.push(async () => unwatch())
     if (services.includes(WEB)) {
@@ -290,7 +280,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
           deadlineMs,
         })
         // Before health says that the daemon stops: that is no fault of any probe.
-        await stopRecorder()
+        await recorder?.stop()
         platform.announceStop()
         for (const listener of listeners.values()) listener.drain()
         if (graceMs > 0) await clock.sleep(graceMs)
