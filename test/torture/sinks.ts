@@ -23,7 +23,7 @@ export interface Sink {
   /** Every message that was taken, repeats that the provider recognised by their key not counted. */
   readonly deliveries: readonly Delivery[]
   readonly faults: readonly string[]
-  /** Called at every step of every message; what it answers by is awaited. */
+  /** Called at every step of every message; not of one that the provider recognised by its key. */
   onStep: (step: Step) => void
   /** Given every new message's recipient and text. */
   onMessage?: (to: string, text: string) => void
@@ -50,11 +50,14 @@ export async function apiSink(): Promise<Sink> {
     request.on('end', () => {
       // The daemon's own probe of the provider.
       if (request.method !== 'POST') return void response.writeHead(405).end()
-      sink.onStep('arrived')
       const body = Buffer.concat(chunks)
       const key = String(request.headers['idempotency-key'])
       const bytes = createHash('sha256').update(body).digest('base64url')
       const before = known.get(key)
+      const step = (now: Step) => {
+        if (before === undefined) sink.onStep(now)
+      }
+      step('arrived')
       if (before !== undefined && before !== bytes) faults.push(`${key} came with two payloads`)
       if (before === undefined) {
         known.set(key, bytes)
@@ -64,10 +67,10 @@ export async function apiSink(): Promise<Sink> {
         sink.onMessage?.(to[0] ?? '', text)
         deliveries.push({ key, to: to[0] ?? '', subject, at: Date.now(), life: sink.life })
       }
-      sink.onStep('taken')
+      step('taken')
       void Promise.resolve(sink.hold?.()).then(() => {
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: key }))
-        sink.onStep('answered')
+        step('answered')
       })
     })
   })
