@@ -2,18 +2,19 @@ import type { Log } from '../../log.ts'
 import type { Secret } from '../../secret.ts'
 import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
+import { directory, paymentEvents, sentMail } from '../account.ts'
+import { heartbeats } from '../heartbeats.ts'
 import type { Store } from '../store.ts'
-import { postgresDirectory, postgresPaymentEvents, postgresSentMail } from './account.ts'
 import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, silentServer } from './connection.ts'
 import { postgresCourse } from './course.ts'
 import { postgresFeedback } from './feedback.ts'
-import { postgresHeartbeats } from './heartbeats.ts'
 import { postgresIncidents } from './incidents.ts'
 import { migrate, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { postgresNotices } from './notices.ts'
 import { postgresSending } from './sending.ts'
+import { postgresSql } from './sql.ts'
 
 /** A health check waits at most this long. */
 const PING_MS = 2000
@@ -49,18 +50,19 @@ export async function openPostgres(input: {
     )
     if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
   })
+  const sql = postgresSql(pool)
   let ended = false
   return {
     kind: 'postgres',
     persistent: true,
     course: postgresCourse(pool, input.leaseClock),
-    directory: postgresDirectory(pool),
-    sentMail: postgresSentMail(pool),
-    paymentEvents: postgresPaymentEvents(pool),
+    directory: directory(sql),
+    sentMail: sentMail(sql),
+    paymentEvents: paymentEvents(sql),
     audit: postgresAudit(pool),
     incidents: postgresIncidents(pool),
     notices: postgresNotices(pool),
-    heartbeats: postgresHeartbeats(pool),
+    heartbeats: heartbeats(sql),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>

@@ -2,20 +2,21 @@ import { statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { PlatformError } from '../../errors.ts'
 import { storeFault } from '../../store-fault.ts'
+import { directory, paymentEvents, sentMail } from '../account.ts'
+import { heartbeats } from '../heartbeats.ts'
 import { BACKUP_AT } from '../maintenance.ts'
 import type { Store } from '../store.ts'
-import { sqliteDirectory, sqlitePaymentEvents, sqliteSentMail } from './account.ts'
 import { sqliteAudit } from './audit.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
 import { sqliteCourse } from './course.ts'
 import { sqliteFeedback } from './feedback.ts'
-import { sqliteHeartbeats } from './heartbeats.ts'
 import { sqliteIncidents } from './incidents.ts'
 import { openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { sqliteNotices } from './notices.ts'
 import { createPageCheck } from './page-check.ts'
 import { sqliteSending } from './sending.ts'
+import { sqliteSql } from './sql.ts'
 
 /**
  * Milliseconds since the machine started: all processes that can share a file share this clock, and nobody can set it.
@@ -41,6 +42,7 @@ export function openSqlite(
     if (fault === 'damaged') damaged ??= error
     if (fault === 'disk_full') full = true
   })
+  const steps = sqliteSql(database, guarded)
   const journal = openJournal(file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
@@ -69,13 +71,13 @@ export function openSqlite(
     course: sqliteCourse(database, guarded, leaseClock, { file, journal }),
     feedback: sqliteFeedback(database, guarded, journal),
     sending: sqliteSending(database, guarded, journal, leaseClock),
-    directory: sqliteDirectory(database, guarded),
-    sentMail: sqliteSentMail(database, guarded),
-    paymentEvents: sqlitePaymentEvents(database, guarded),
+    directory: directory(steps),
+    sentMail: sentMail(steps),
+    paymentEvents: paymentEvents(steps),
     audit: sqliteAudit(database, guarded, journal),
     incidents: sqliteIncidents(database, guarded),
     notices: sqliteNotices(database, guarded),
-    heartbeats: sqliteHeartbeats(database, guarded),
+    heartbeats: heartbeats(steps),
     claimHour: async (claim) =>
       guarded(() => {
         if (sql.claimHour.run(claim).changes === 1) return 'claimed'

@@ -1,0 +1,77 @@
+import type { Directory, Invite, LoginRequest, PassedExam } from '../mail/directory.ts'
+import type { SentMailStore } from '../mail/sent-mail.ts'
+import type { PaymentEventStore } from '../payments/events.ts'
+import { deleteInSteps, first, lock, ROWS_A_STEP, run, type Sql } from './sql.ts'
+
+export const TEXTS = {
+  invite: `SELECT i.address, i.url, o.name AS organisation, o.locked_at IS NOT NULL AS locked
+    FROM organisation_invite i
+    JOIN organisation o ON o.id = i.organisation
+    JOIN organisation_admin a ON a.organisation = i.organisation AND a.subject = @admin
+    WHERE i.id = @id AND i.closed_at IS NULL`,
+  login: 'SELECT address, url FROM login_request WHERE id = @id AND expires_at > @now',
+  exam: 'SELECT exam, score_percent, url FROM exam_attempt WHERE id = @id AND subject = @subject AND passed_at IS NOT NULL',
+  begun: 'SELECT first_attempt_at, sent_id FROM sent_mail WHERE key = @key',
+  recent:
+    'SELECT count(*) AS count FROM sent_mail WHERE recipient = @recipient AND first_attempt_at > @after AND first_attempt_at < @before',
+  begin:
+    'INSERT INTO sent_mail (key, first_attempt_at, recipient) VALUES (@key, @now, @recipient) ON CONFLICT DO NOTHING',
+  sent: 'UPDATE sent_mail SET sent_id = @id WHERE key = @key',
+  addEvent: `INSERT INTO payment_event (id, type, received_at, claimed_until) VALUES (@id, @type, @now, 0)
+    ON CONFLICT DO NOTHING`,
+  claimEvent:
+    'UPDATE payment_event SET claimed_until = @until WHERE id = @id AND handled_at IS NULL AND claimed_until <= @now',
+  isHandled: 'SELECT 1 FROM payment_event WHERE id = @id AND handled_at IS NOT NULL',
+  settleEvent:
+    'UPDATE payment_event SET claimed_until = 0, handled_at = @handledAt WHERE id = @id AND handled_at IS NULL',
+  pruneEvents: `DELETE FROM payment_event WHERE id IN (SELECT id FROM payment_event WHERE received_at < @before LIMIT ${ROWS_A_STEP})`,
+}
+
+/** The directory in the store's tables: each authorization is in the one statement that finds the record. */
+export function directory({ one }: Sql): Directory {
+  return {
+    findInvite: async (query) => {
+      const found = await one(first<Invite>(TEXTS.invite, { ...query }))
+      return found && { ...found, locked: Boolean(found.locked) }
+    },
+    findLoginRequest: (query) => one(first<LoginRequest>(TEXTS.login, { ...query })),
+    findPassedExam: (query) => one(first<PassedExam>(TEXTS.exam, { ...query })),
+  }
+}
+
+export function sentMail({ one, write }: Sql): SentMailStore {
+  return {
+    begin: ({ key, now, recipient, caps }) =>
+      write(function* () {
+        // One at a time for a recipient: two counts at once would each find room for one more.
+        yield* lock(0, recipient)
+        const begun = yield* first<{ firstAttemptAt: number; sentId: string | undefined }>(TEXTS.begun, {
+          key,
+        })
+        if (begun) return begun
+        for (const { most, windowMs } of caps) {
+          const window = { recipient, after: now - windowMs, before: now + windowMs }
+          const recent = yield* first<{ count: number }>(TEXTS.recent, window)
+          if ((recent?.count ?? 0) >= most) return 'capped'
+        }
+        yield* run(TEXTS.begin, { key, now, recipient })
+        return { firstAttemptAt: now, sentId: undefined }
+      }),
+    recordSent: async (sent) => void (await one(run(TEXTS.sent, { ...sent }))),
+  }
+}
+
+export function paymentEvents(sql: Sql): PaymentEventStore {
+  const { one, write } = sql
+  return {
+    claim: ({ id, type, now, leaseMs }) =>
+      write(function* () {
+        yield* run(TEXTS.addEvent, { id, type, now })
+        if ((yield* run(TEXTS.claimEvent, { id, now, until: now + leaseMs })) === 1) return 'claimed'
+        return (yield* first(TEXTS.isHandled, { id })) === undefined ? 'busy' : 'handled'
+      }),
+    settle: async ({ id, handled, now }) =>
+      void (await one(run(TEXTS.settleEvent, { id, handledAt: handled ? now : null }))),
+    prune: (before) => deleteInSteps(sql, TEXTS.pruneEvents, { before }),
+  }
+}

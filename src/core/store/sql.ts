@@ -1,0 +1,125 @@
+import { TABLES, type Table } from './copy.ts'
+
+/**
+ * An operation of the store is written once, as a function that yields statements. SQLite runs it in one turn
+ * of the event loop, so it is atomic without a lock; PostgreSQL awaits each statement.
+ *
+ * In a text, tables have their bare names, parameters are named (`@now`), `FOR UPDATE` locks rows where a store
+ * has row locks, and what the stores spell differently comes from the `Dialect`.
+ */
+export type Steps<T> = Generator<Step, T, Answer>
+
+export type Step = Statement | Lock
+
+interface Statement {
+  readonly text: string
+  readonly values: Values
+}
+
+/** Only one transaction at a time holds a name within a space; SQLite has one writer, so it needs no lock. */
+interface Lock {
+  readonly space: number
+  readonly name: string
+}
+
+/** By the names of a text's parameters; `undefined` is stored as null. Others are ignored. */
+export type Values = Readonly<Record<string, unknown>>
+
+export interface Answer {
+  /** Named as the program names things (`first_attempt_at` is `firstAttemptAt`), with undefined for null. */
+  readonly rows: readonly unknown[]
+  /** Rows inserted, updated or deleted, or found. */
+  readonly changes: number
+}
+
+/** What the two stores spell differently. */
+export interface Dialect {
+  /** The number of elements of a JSON array in a column; 0 for anything else. */
+  readonly length: (column: string) => string
+}
+
+/** Rows that one step of a deletion takes: each step holds the writer for a few milliseconds at most. */
+export const ROWS_A_STEP = 500
+
+/** Runs steps on one store. Every function rejects with `store_unavailable` while the store cannot be used. */
+export interface Sql {
+  readonly dialect: Dialect
+  /** Runs a single statement, which is committed alone. */
+  one<T>(statement: Steps<T>): Promise<T>
+  /** Runs the steps one after the other, with no transaction around them. */
+  read<T>(work: () => Steps<T>): Promise<T>
+  /** Runs the steps in one transaction: all of them, or none. */
+  write<T>(work: () => Steps<T>): Promise<T>
+}
+
+/** Runs a statement; gives the number of rows that it changed. */
+export function* run(text: string, values: Values = {}): Steps<number> {
+  return (yield { text, values }).changes
+}
+
+/**
+ * Every row of a query. `Row` is believed: the tables have types, and a test prepares each text against both
+ * schemas.
+ */
+function* all<Row>(text: string, values: Values = {}): Steps<readonly Row[]> {
+  return (yield { text, values }).rows as readonly Row[]
+}
+
+/** The first row of a query; undefined if it has none. */
+export function* first<Row>(text: string, values: Values = {}): Steps<Row | undefined> {
+  return (yield* all<Row>(text, values))[0]
+}
+
+/** Waits until no other transaction holds the name within the space; held until this one ends. */
+export function* lock(space: number, name: string): Steps<void> {
+  yield { space, name }
+}
+
+/** Repeats a deletion of at most `ROWS_A_STEP` rows, each committed alone, until it finds fewer. */
+export async function deleteInSteps({ one }: Sql, text: string, values: Values): Promise<void> {
+  while ((await one(run(text, values))) === ROWS_A_STEP) await new Promise(setImmediate)
+}
+
+/** A statement as a driver takes it: its text, and the names of its parameters in the order of their first use. */
+export interface Compiled {
+  readonly text: string
+  readonly names: readonly string[]
+}
+
+const PARAMETER = /@([a-z]\w*)/gi
+const TABLE_NAME = new RegExp(`\\b(FROM|INTO|JOIN|UPDATE) (${TABLES.join('|')})\\b`, 'g')
+
+/** For SQLite: the text as it is, without row locks. */
+export function forSqlite(text: string): Compiled {
+  return { text: text.replace(/ FOR UPDATE\b(?: SKIP LOCKED\b)?/g, ''), names: namesOf(text) }
+}
+
+/** For PostgreSQL: numbered parameters, and tables in the schema `platformctl`. */
+export function forPostgres(text: string): Compiled {
+  const names = namesOf(text)
+  return {
+    text: text
+      .replace(TABLE_NAME, (_, verb: string, table: Table) => `${verb} platformctl.${table}`)
+      .replace(PARAMETER, (_, name: string) => `$${names.indexOf(name) + 1}`),
+    names,
+  }
+}
+
+function namesOf(text: string): readonly string[] {
+  return [...new Set([...text.matchAll(PARAMETER)].map(([, name = '']) => name))]
+}
+
+/** Reads rows of one statement: the names of its columns are changed once, not for each row. */
+export function rowReader(): (row: Readonly<Record<string, unknown>>) => unknown {
+  let names: readonly (readonly [column: string, name: string])[] | undefined
+  return (row) => {
+    names ??= Object.keys(row).map((column) => [column, camelCase(column)])
+    const read: Record<string, unknown> = {}
+    for (const [column, name] of names) read[name] = row[column] ?? undefined
+    return read
+  }
+}
+
+function camelCase(column: string): string {
+  return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,54 @@
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { secret } from '../../../src/core/secret.ts'
+import { TEXTS as account } from '../../../src/core/store/account.ts'
+import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
+import { openStore } from '../../../src/core/store/open.ts'
+import { forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
+import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
+import { postgresServer } from '../../support/stores.ts'
+
+/** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
+const SUBJECTS = { account, heartbeats }
+
+/** Every statement that both stores run, by subject and name. */
+const TEXTS_OF_ALL = Object.entries(SUBJECTS).flatMap(([subject, texts]) =>
+  Object.entries(texts).map(([name, text]) => [`${subject}.${name}`, text] as const),
+)
+
+test('SQLite prepares every statement of the store against its newest schema', async () => {
+  const database = new Database(':memory:')
+  for (const step of MIGRATIONS) database.exec(step)
+  const faults = TEXTS_OF_ALL.flatMap(([name, text]) => {
+    try {
+      database.prepare(forSqlite(text).text)
+      return []
+    } catch (error) {
+      return [`${name}: ${String(error)}`]
+    }
+  })
+  database.close()
+  expect(faults).toEqual([])
+})
+
+test('PostgreSQL plans every statement of the store against its newest schema', async () => {
+  const server = await postgresServer()
+  const url = await server.createDatabase()
+  await (await openStore({ kind: 'postgres', url: secret(url) })).close()
+  const faults: string[] = []
+  for (const [name, text] of TEXTS_OF_ALL)
+    await server
+      .query(url, `EXPLAIN (GENERIC_PLAN) ${forPostgres(text).text}`)
+      .catch((error: unknown) => faults.push(`${name}: ${String(error)}`))
+  expect(faults).toEqual([])
+})
+
+test('a text is written once: PostgreSQL gets its schema and numbers, SQLite loses row locks', () => {
+  const text =
+    'SELECT * FROM subscription s JOIN mailbox m ON m.identity = s.identity WHERE s.id = @id AND m.cause IS DISTINCT FROM @cause AND s.state <> @id FOR UPDATE SKIP LOCKED'
+  expect(forPostgres(text)).toEqual({
+    text: 'SELECT * FROM platformctl.subscription s JOIN platformctl.mailbox m ON m.identity = s.identity WHERE s.id = $1 AND m.cause IS DISTINCT FROM $2 AND s.state <> $1 FOR UPDATE SKIP LOCKED',
+    names: ['id', 'cause'],
+  })
+  expect(forSqlite(text).text).not.toContain('FOR UPDATE')
+})
