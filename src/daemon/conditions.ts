@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Settings } from '../core/env/settings.ts'
-import { type CertificateCheck, conditionsReport } from '../core/incidents/conditions.ts'
+import { type CertificateCheck, conditionsReport, lateBefore } from '../core/incidents/conditions.ts'
 import type { Service } from '../core/service.ts'
 import type { Store } from '../core/store/store.ts'
 
@@ -40,15 +40,15 @@ export function createConditions({
   const sendsLessons = store.persistent && settings.mail !== undefined
   return async () => {
     const now = clock.now()
-    const [due, disk] = await Promise.all([
+    const [lessonsDueSince, disk] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
-      sendsLessons ? store.course.listDue(now, 1).catch(() => undefined) : [],
+      sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
       freeSpace(dataFolder).catch(() => undefined),
     ])
     return conditionsReport(
       {
         certificates: certificates(),
-        ...(due && { lessonsDueSince: { at: due[0]?.nextAttemptAt } }),
+        ...(lessonsDueSince && { lessonsDueSince }),
         ...(disk && { disk }),
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
@@ -56,6 +56,16 @@ export function createConditions({
       },
       now,
     )
+  }
+}
+
+const NONE_DUE = { at: undefined, stalledAt: undefined }
+
+async function dueSince(course: Store['course'], now: number) {
+  const [first] = await course.listDue(now, 1)
+  return {
+    at: first?.nextAttemptAt,
+    stalledAt: await course.stalledSince({ now, before: lateBefore(now) }),
   }
 }
 

@@ -23,6 +23,7 @@ async function noted(
       asked.push(input)
       return [{ nextAttemptAt: NOW - DAY }]
     },
+    stalledSince: async () => undefined,
   } as unknown as Store['course']
   const report = await createConditions({
     settings: readSettings(learning, env),

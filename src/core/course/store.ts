@@ -279,6 +279,11 @@ export interface CourseStore {
   /** Cheap enough for every scrape: reads the indexes of what is due, claimed or in trouble, and no other row. */
   backlog(now: number): Promise<Backlog>
   listDue(now: number, limit: number): Promise<readonly Subscription[]>
+  /**
+   * When a lesson became due that failed at every attempt, if that was by `before` and no lesson of anybody was sent
+   * since. One bad mailbox is not enough: the others' lessons are sent.
+   */
+  stalledSince(input: { readonly now: number; readonly before: number }): Promise<number | undefined>
   /** `lessons`: of the longest course. */
   counts(now: number, lessons?: number): Promise<CourseCounts>
   /** Every enrolment of a person, by course. */

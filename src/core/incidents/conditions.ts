@@ -7,8 +7,13 @@ import { WEB } from '../service.ts'
  */
 export interface SelfObservations {
   readonly certificates: readonly CertificateCheck[]
-  /** When the first lesson that nobody has tried to send became due; undefined: none is waiting. */
-  readonly lessonsDueSince?: { readonly at: number | undefined }
+  /** When lessons became due that are not sent yet. */
+  readonly lessonsDueSince?: {
+    /** The first that waits for an attempt; undefined: none does. */
+    readonly at: number | undefined
+    /** One that failed while no lesson was sent at all; undefined: none did. */
+    readonly stalledAt: number | undefined
+  }
   readonly disk?: { readonly freeBytes: number; readonly bytes: number }
   /** The build that each service reports; null is unstamped. */
   readonly builds: ReadonlyMap<string, string | null>
@@ -54,7 +59,7 @@ export function conditionsReport(
     service: WEB,
     probes: {
       certificate_expiring: result(certificateReason(observed.certificates, now)),
-      ...(lessonsDueSince && { lessons_late: result(lateReason(lessonsDueSince.at, now)) }),
+      ...(lessonsDueSince && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
       build_skew: result(skewReason(observed.builds)),
       half_configured: result(
@@ -86,9 +91,20 @@ function certificateReason(certificates: readonly CertificateCheck[], now: numbe
 }
 
 /** The schedule sends at each full hour: a lesson is late one hour after the hour that should have sent it. */
-function lateReason(dueSince: number | undefined, now: number): string | undefined {
-  if (dueSince === undefined || now - Math.ceil(dueSince / HOUR_MS) * HOUR_MS < HOUR_MS) return undefined
-  return `a lesson has been due since ${new Date(dueSince).toISOString().slice(0, 16).replace('T', ' ')} UTC, and nobody has tried to send it`
+export function lateBefore(now: number): number {
+  return Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
+}
+
+function lateReason(
+  { at, stalledAt }: NonNullable<SelfObservations['lessonsDueSince']>,
+  now: number,
+): string | undefined {
+  const since = (due: number) =>
+    `a lesson has been due since ${new Date(due).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  const before = lateBefore(now)
+  if (stalledAt !== undefined && stalledAt <= before)
+    return `${since(stalledAt)}; every attempt failed, and no lesson has been sent since`
+  return at !== undefined && at <= before ? `${since(at)} and has not been sent` : undefined
 }
 
 function diskReason({ freeBytes, bytes }: { readonly freeBytes: number; readonly bytes: number }) {

@@ -58,12 +58,17 @@ test('a certificate raises an alert from seven days before its end, or in the la
 })
 
 test('a lesson is late an hour after the full hour that should have sent it', () => {
-  const due = (at: number | undefined) => reasons({ lessonsDueSince: { at } })
-  expect(due(undefined)).toEqual({})
+  const due = (at?: number, stalledAt?: number) => reasons({ lessonsDueSince: { at, stalledAt } })
+  const [eight, later] = [Date.UTC(2026, 10, 21, 8, 0), Date.UTC(2026, 10, 21, 8, 1)]
+  expect(due()).toEqual({})
   // Due at 8:01: the run of 9:00 has not sent it, and the hour after that has not passed.
-  expect(due(Date.UTC(2026, 10, 21, 8, 1))).toEqual({})
-  expect(due(Date.UTC(2026, 10, 21, 8, 0))).toMatchObject({
-    lessons_late: 'a lesson has been due since 2026-11-21 08:00 UTC, and nobody has tried to send it',
+  expect(due(later, later)).toEqual({})
+  expect(due(eight)).toEqual({
+    lessons_late: 'a lesson has been due since 2026-11-21 08:00 UTC and has not been sent',
+  })
+  expect(due(later, eight)).toEqual({
+    lessons_late:
+      'a lesson has been due since 2026-11-21 08:00 UTC; every attempt failed, and no lesson has been sent since',
   })
 })
 

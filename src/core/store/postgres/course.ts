@@ -35,6 +35,7 @@ import { pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
+import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
@@ -46,6 +47,8 @@ const FIRST = { since: Number.MIN_SAFE_INTEGER, id: '' }
 const TABLE = 'platformctl.subscription'
 /** The number of lessons sent; none for a row damaged by hand. */
 const LESSONS_SENT = `CASE jsonb_typeof(sent_days) WHEN 'array' THEN jsonb_array_length(sent_days) ELSE 0 END`
+/** When the lesson in hand became due, as `recordOf` reads it. */
+const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * (${LESSONS_SENT})::bigint)`
 /** The predicates of the two partial indexes, word for word: the planner takes an index only for its own words. */
 const HALVES = ['failures = 0', 'failures > 0']
 const bothHalves = (select: string, bounds: string) =>
@@ -90,6 +93,7 @@ export const SAY_COURSES_FROM = `
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
 export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
   const statement = statements(pool)
+  const sentNote = createSentNote()
   /** The current time by the clock of leases, as an SQL expression. */
   const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
@@ -167,7 +171,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
       `SELECT count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS waiting,
          count(*) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at <= $1) AS retries,
          min(next_attempt_at) FILTER (WHERE problem_kind IS NOT NULL AND next_attempt_at > $1) AS next,
-         min(coalesce(due_at, confirmed_at + ${DAY_MS} * (${LESSONS_SENT})::bigint)) AS oldest
+         min(${LESSON_DUE}) AS oldest
        FROM (
          SELECT * FROM ${TABLE} WHERE problem_kind IS NOT NULL AND next_attempt_at IS NOT NULL
          UNION ALL SELECT * FROM ${TABLE} WHERE claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND problem_kind IS NULL
@@ -432,8 +436,14 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         )
       }),
     stillHolds: (claim) => guarded(() => holds(claim)),
-    settle: (settlements) =>
-      write(async (on) => {
+    settle: async (settlements) => {
+      const sentAt = sentNote.of(settlements)
+      await write(async (on) => {
+        if (sentAt !== undefined)
+          await on.query(
+            `INSERT INTO platformctl.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+            [SENT_NOTE, String(sentAt)],
+          )
         // In the order of their ids, so that two groups cannot wait for each other in a circle.
         const { rows } = await on.query<Row>(
           `SELECT * FROM ${TABLE} WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
@@ -457,6 +467,20 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
             return entry ? [[settlement.claim.subscription, entry]] : []
           }),
         )
+      })
+      sentNote.written(sentAt)
+    },
+    stalledSince: ({ now, before }) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ due: number }>(
+          `WITH last AS (SELECT coalesce((SELECT value::bigint FROM platformctl.meta WHERE name = $3), (SELECT max(last_sent_at) FROM ${TABLE}), 0) AS at)
+           SELECT ${LESSON_DUE} AS due FROM ${TABLE}
+           WHERE problem_kind IS NOT NULL AND problem_kind IN ('failed', 'unknown', 'parked') AND state = 'confirmed' AND course <> 'status'
+             AND ${LESSON_DUE} <= $2 AND ${LESSON_DUE} > (SELECT CASE WHEN at <= $1 THEN at ELSE 0 END FROM last)
+           LIMIT 1`,
+          [now, before, SENT_NOTE],
+        )
+        return rows[0]?.due
       }),
     backlog: (now) => guarded(() => backlog(pool, now)),
     listDue: (now, limit) =>

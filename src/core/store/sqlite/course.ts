@@ -36,6 +36,7 @@ import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
+import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
@@ -78,6 +79,7 @@ export function sqliteCourse(
 ): CourseStore {
   const history = sqliteHistory(database)
   const plans = sqlitePlans(database)
+  const sentNote = createSentNote()
   const prepare = (sql: string) => database.prepare(sql)
   const sql = {
     byKey: prepare('SELECT * FROM subscription WHERE identity = ?'),
@@ -186,6 +188,15 @@ export function sqliteCourse(
     listDue: prepare(
       `SELECT * FROM subscription WHERE id IN (SELECT id FROM (${bothHalves('SELECT id, next_attempt_at FROM subscription INDEXED BY subscription_due', `${DUE} <= @now`)}) ORDER BY next_attempt_at LIMIT @limit) ORDER BY next_attempt_at`,
     ),
+    noteSent: prepare(
+      `INSERT INTO meta (name, value) VALUES ('${SENT_NOTE}', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    ),
+    stalled: prepare(`
+      WITH last AS (SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = '${SENT_NOTE}'), (SELECT max(last_sent_at) FROM subscription), 0) AS at)
+      SELECT ${LESSON_DUE} AS due FROM subscription INDEXED BY subscription_problem
+      WHERE problem_kind IS NOT NULL AND problem_kind IN ('failed', 'unknown', 'parked') AND state = 'confirmed' AND course <> 'status'
+        AND due <= @before AND due > (SELECT iif(at <= @now, at, 0) FROM last)
+      LIMIT 1`).pluck(),
     byState: prepare(
       `SELECT course, state, ${LESSONS_SENT} AS lessons, count(*) AS count FROM subscription GROUP BY 1, 2, 3`,
     ),
@@ -472,8 +483,10 @@ export function sqliteCourse(
           sql.keep.run({ id, enrolment, call, nextAttemptAt, leaseUntil })
       }),
     stillHolds,
-    settle: (settlements) =>
-      write(() => {
+    settle: async (settlements) => {
+      const sentAt = sentNote.of(settlements)
+      await write(() => {
+        if (sentAt !== undefined) sql.noteSent.run(String(sentAt))
         for (const settlement of settlements) {
           const { subscription } = settlement.claim
           const entry = attemptEntry(settlement)
@@ -494,7 +507,10 @@ export function sqliteCourse(
             })
           save(changed)
         }
-      }),
+      })
+      sentNote.written(sentAt)
+    },
+    stalledSince: (at) => read(() => sql.stalled.get(at) as number | undefined),
     backlog: (now) => read(() => backlog(now)),
     listDue: (now, limit) => read(() => recordsOf(sql.listDue.all({ now, limit }))),
     counts: (now, lessons) =>

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { HOUR_MS } from '../../../src/core/durations.ts'
+import { followRound, type Streaks } from '../../../src/core/incidents/causes.ts'
+import { conditionsReport, lateBefore } from '../../../src/core/incidents/conditions.ts'
+import type { Outcome } from '../../../src/core/mail/transport.ts'
+import { courseWith } from '../../support/course.ts'
+
+const LATER: Outcome = { kind: 'transient', scope: 'message', reason: '451 try again later' }
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  /** Three people, a call each hour, and what the daemon says after each: the hours in which lessons are late. */
+  async function threePeople() {
+    const it = await courseWith(3, { kind })
+    let streaks: Streaks = new Map()
+    let open: readonly string[] = []
+    const round = async () => {
+      const now = it.now()
+      const at = (await it.store.course.listDue(now, 1))[0]?.nextAttemptAt
+      const stalledAt = await it.store.course.stalledSince({ now, before: lateBefore(now) })
+      const report = conditionsReport(
+        {
+          certificates: [],
+          builds: new Map(),
+          halfConfigured: [],
+          mailRefused: undefined,
+          lessonsDueSince: { at, stalledAt },
+        },
+        now,
+      )
+      const followed = followRound({ streaks, reports: [report], open })
+      streaks = followed.streaks
+      open = [...open, ...followed.opens.map(({ cause }) => cause)].filter(
+        (cause) => !followed.closes.includes(cause),
+      )
+    }
+    const hours = async (count: number) => {
+      const late: boolean[] = []
+      for (let n = 0; n < count; n += 1) {
+        it.pass(HOUR_MS)
+        await it.course.dispatch({ limit: Number.POSITIVE_INFINITY })
+        for (let twice = 0; twice < 2; twice += 1) await round()
+        late.push(open.includes('lessons_late'))
+      }
+      return late
+    }
+    return { it, hours }
+  }
+
+  test('a server that defers everything for days makes lessons late within two hours, until one is sent', async () => {
+    const { it, hours } = await threePeople()
+    it.answer(() => LATER)
+    await it.course.dispatch({ limit: 10 })
+    // All of them are parked in the end, and nobody has had anything.
+    expect(new Set((await hours(80)).slice(1))).toEqual(new Set([true]))
+    expect((await it.rows()).map((row) => row?.problem?.kind)).toEqual(['parked', 'parked', 'parked'])
+    it.answer((message) => ({ kind: 'sent', id: message.key }))
+    await it.course.resolveAll('retry')
+    // The lessons that fell due meanwhile follow, one an hour.
+    expect((await hours(5)).at(-1)).toBe(false)
+  })
+
+  test('one mailbox that defers its mail makes nothing late while the others get theirs', async () => {
+    const { it, hours } = await threePeople()
+    it.answer((message) =>
+      message.to.address === 'p1@example.com' ? LATER : { kind: 'sent', id: message.key },
+    )
+    expect(new Set(await hours(30))).toEqual(new Set([false]))
+    expect((await it.rows()).map((row) => row?.sentDays.length)).toEqual([2, 0, 2])
+  })
+
+  test('a lesson sent under a clock that was ahead hides no standstill', async () => {
+    const { it, hours } = await threePeople()
+    it.pass(30 * 24 * HOUR_MS)
+    await it.course.dispatch({ limit: 1 })
+    it.pass(-30 * 24 * HOUR_MS)
+    it.answer(() => LATER)
+    expect((await hours(3)).at(-1)).toBe(true)
+  })
+})
