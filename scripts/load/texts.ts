@@ -1,6 +1,5 @@
-import { inertText } from '../../src/core/mail/record-text.ts'
-import { recordUrl } from '../../src/core/mail/record-url.ts'
 import { fill, isSafeUrl } from '../../src/core/mail/render.ts'
+import { inertText, recordUrl } from '../../src/core/mail/transactional.ts'
 import { readEnv, validateAll } from '../../src/env.ts'
 import { ENV_LINES, SLOT_VALUES } from './corpus.ts'
 import { type Dice, dice } from './random.ts'

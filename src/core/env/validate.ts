@@ -3,10 +3,67 @@ import { splitSecrets } from '../secret.ts'
 import type { Service } from '../service.ts'
 import type { Contract } from './contract.ts'
 import { evaluateGroups, rawValue } from './read-settings.ts'
-import { secretBehind } from './secret-files.ts'
+import { fileNameOf, secretBehind } from './secret-files.ts'
 import type { Environment, GroupState } from './settings.ts'
-import { nearestName } from './similar.ts'
 import { keptClosed, looksSecret, valueWarnings } from './warnings.ts'
+
+/**
+ * Names that CI systems, shells and frameworks set. They are one edit away from a name of ours, but no
+ * misspellings of it.
+ */
+const NOT_OURS = new Set(['APP_URL', 'APT_URL', 'APIS_URL', 'STORE_URI', 'LOG_LEVELS'])
+
+/**
+ * The known name that `name` is most likely a misspelling of: one edit away (insertion, deletion, substitution,
+ * transposition), or the same but for case and separators. Undefined when there is none.
+ */
+export function nearestName(contract: Contract, name: string): string | undefined {
+  if (NOT_OURS.has(name) || name.length < 5) return undefined
+  const { names, byFold } = knownNames(contract)
+  return byFold.get(fold(name)) ?? names.find((known) => withinOneEdit(name, known))
+}
+
+interface KnownNames {
+  /** The variables, then the files of secrets. */
+  readonly names: readonly string[]
+  readonly byFold: ReadonlyMap<string, string>
+}
+
+/** Made when first asked for: most environments hold no name that is not known. */
+const made = new WeakMap<Contract, KnownNames>()
+
+function knownNames(contract: Contract): KnownNames {
+  const known = made.get(contract)
+  if (known) return known
+  const variables = contract.variables.map(({ name }) => name)
+  const files = contract.variables.flatMap(({ name, secret }) => (secret ? [fileNameOf(name)] : []))
+  const names = [...variables, ...files]
+  const fresh = {
+    names,
+    // A variable goes before the file of another.
+    byFold: new Map([...files, ...variables].map((name) => [fold(name), name])),
+  }
+  made.set(contract, fresh)
+  return fresh
+}
+
+function fold(name: string): string {
+  return name.toUpperCase().replace(/[^A-Z0-9]/g, '')
+}
+
+/** Damerau-Levenshtein distance ≤ 1, in one pass: strip what both share at the ends and look at the rest. */
+function withinOneEdit(a: string, b: string): boolean {
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1
+  let [endA, endB] = [a.length, b.length]
+  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
+    endA -= 1
+    endB -= 1
+  }
+  const [restA, restB] = [a.slice(start, endA), b.slice(start, endB)]
+  if (restA.length <= 1 && restB.length <= 1) return true
+  return restA.length === 2 && restB.length === 2 && restA[0] === restB[1] && restA[1] === restB[0]
+}
 
 /** The report of one validation: boot and preflight give the same one for the same environment. */
 export interface Report {

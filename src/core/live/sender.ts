@@ -1,12 +1,109 @@
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { DkimSettings } from '../env/settings.ts'
 import { dkimPrivateKey } from '../mail/dkim-key.ts'
-import { type DkimReading, readDkim } from './dkim.ts'
-import { type DmarcReading, readDmarc } from './dmarc.ts'
 import type { Step, StepOutcome } from './live.ts'
 import type { LiveNetwork } from './network.ts'
 import { MOST_LOOKUPS, readSpf } from './spf.ts'
+import { readTags } from './tags.ts'
+
+/** A DMARC record as receivers read it (RFC 7489 §6.3). */
+export type DmarcReading =
+  | { readonly kind: 'sound'; readonly policy: 'none' | 'quarantine' | 'reject' }
+  | { readonly kind: 'broken'; readonly fault: string }
+
+/** The values that each tag with a closed set of values allows. */
+const FORMS: Readonly<Record<string, RegExp>> = {
+  p: /^(?:none|quarantine|reject)$/i,
+  sp: /^(?:none|quarantine|reject)$/i,
+  np: /^(?:none|quarantine|reject)$/i,
+  adkim: /^[rs]$/i,
+  aspf: /^[rs]$/i,
+  pct: /^(?:\d{1,2}|100)$/,
+  fo: /^[01ds](?:\s*:\s*[01ds])*$/i,
+  ri: /^\d{1,10}$/,
+  rua: /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i,
+  ruf: /^mailto:[^@\s,]+@[^@\s,]+(?:\s*,\s*mailto:[^@\s,]+@[^@\s,]+)*$/i,
+}
+
+/** Reads a record that begins like a DMARC record, however it goes on; undefined when the text is no such record. */
+export function readDmarc(text: string): DmarcReading | undefined {
+  if (!/^\s*v\s*=\s*DMARC/i.test(text)) return undefined
+  if (!/^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
+    return { kind: 'broken', fault: 'has a DMARC record that does not begin with v=DMARC1;' }
+  const read = readTags(text)
+  if ('fault' in read) return { kind: 'broken', fault: `has a DMARC record that ${read.fault}` }
+  const policy = read.tags.get('p')
+  if (policy === undefined) return { kind: 'broken', fault: 'has a DMARC record without a policy' }
+  for (const [tag, value] of read.tags)
+    if (FORMS[tag]?.test(value) === false)
+      return { kind: 'broken', fault: `has a DMARC record whose ${tag}= has no valid value` }
+  // Checked against its form above.
+  return { kind: 'sound', policy: policy.toLowerCase() as 'none' | 'quarantine' | 'reject' }
+}
+
+/** Receivers ignore signatures of shorter RSA keys (RFC 8301 §3.2). */
+const LEAST_RSA_BITS = 1024
+
+/** A DKIM key record as receivers read it (RFC 6376 §3.6.1). */
+export type DkimReading =
+  | { readonly kind: 'usable'; readonly key: KeyObject }
+  | { readonly kind: 'revoked' }
+  | { readonly kind: 'broken'; readonly fault: string }
+
+/** Reads a key record as a receiver does; undefined when the text is not one. */
+export function readDkim(text: string): DkimReading | undefined {
+  if (!/(?:^|;)\s*(?:p\s*=|v\s*=\s*DKIM)/i.test(text)) return undefined
+  const read = readTags(text)
+  if ('fault' in read) return { kind: 'broken', fault: `it ${read.fault}` }
+  const { tags } = read
+  const [first] = tags.keys()
+  if (tags.has('v') && (first !== 'v' || tags.get('v') !== 'DKIM1'))
+    return { kind: 'broken', fault: 'it does not begin with v=DKIM1' }
+  const encoded = tags.get('p')?.replace(/\s/g, '')
+  if (encoded === undefined) return { kind: 'broken', fault: 'it has no key (p=)' }
+  if (encoded === '') return { kind: 'revoked' }
+  const hashes = tags.get('h')?.split(':')
+  if (hashes && !hashes.some((hash) => hash.trim().toLowerCase() === 'sha256'))
+    return { kind: 'broken', fault: 'it does not allow sha256' }
+  const type = (tags.get('k') ?? 'rsa').toLowerCase()
+  if (type !== 'rsa' && type !== 'ed25519')
+    return { kind: 'broken', fault: 'its kind of key (k=) is unknown' }
+  const key = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) ? keyOf(Buffer.from(encoded, 'base64'), type) : undefined
+  if (key === undefined) return { kind: 'broken', fault: 'its key (p=) cannot be read' }
+  return type === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) < LEAST_RSA_BITS
+    ? { kind: 'broken', fault: `its RSA key has fewer than ${LEAST_RSA_BITS} bits` }
+    : { kind: 'usable', key }
+}
+
+/**
+ * Reads a public key. An RSA key is a SubjectPublicKeyInfo or, as RFC 6376 says, an RSAPublicKey; an Ed25519
+ * key is 32 bytes (RFC 8463).
+ */
+function keyOf(bytes: Buffer, type: 'rsa' | 'ed25519'): KeyObject | undefined {
+  const forms =
+    type === 'rsa'
+      ? [
+          () => createPublicKey({ key: bytes, format: 'der', type: 'spki' }),
+          () => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }),
+        ]
+      : [
+          () =>
+            createPublicKey({
+              key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
+              format: 'jwk',
+            }),
+        ]
+  for (const form of forms) {
+    try {
+      const key = form()
+      if (key.asymmetricKeyType === type) return key
+    } catch {
+      // Not of this form; the next is tried.
+    }
+  }
+  return undefined
+}
 
 interface StepContext {
   readonly network: LiveNetwork

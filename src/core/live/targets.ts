@@ -1,14 +1,94 @@
+import { postgresServers } from '../env/postgres-url.ts'
 import type { Settings } from '../env/settings.ts'
 import type { Secret } from '../secret.ts'
 import { type Service, type ServiceDefinition, WEB } from '../service.ts'
 import type { LiveDependencies } from './dependencies.ts'
-import { endpointSteps, keyedEndpoint, keyStep, plainHttpIn } from './endpoint.ts'
+import {
+  certificateStep,
+  endpointSteps,
+  keyedEndpoint,
+  keyStep,
+  nameStep,
+  type PlainHttp,
+  plainHttpIn,
+  plainHttpStep,
+} from './endpoint.ts'
+import { NetworkFault, outcomeOfFault } from './fault.ts'
 import type { Step, StepOutcome, Target } from './live.ts'
 import { mailSteps } from './mail.ts'
 import type { LiveNetwork } from './network.ts'
 import { senderSteps } from './sender.ts'
-import { siteSteps } from './site.ts'
-import { storeSteps } from './store.ts'
+
+/** Checks that the store's server can be found, and that the schema is this build's. */
+function storeSteps(dependencies: LiveDependencies): Step[] {
+  const { settings, storeSchema } = dependencies
+  const { address } = settings.store
+  return [
+    ...(address?.kind === 'postgres'
+      ? (postgresServers(address.url.reveal()) ?? []).map((server) =>
+          nameStep(dependencies, new URL(server).hostname, 'STORE_URL'),
+        )
+      : []),
+    {
+      check: 'migrations',
+      variables: ['STORE_URL'],
+      run: async (): Promise<StepOutcome> => {
+        const state = await storeSchema().catch(faultOf)
+        if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
+        if (state === undefined)
+          return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
+        const { version, latest } = state
+        if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
+        return version < latest
+          ? {
+              state: 'warning',
+              id: 'store-migration-pending',
+              detail: `has schema ${version}, and this build brings ${latest}`,
+            }
+          : {
+              state: 'warning',
+              id: 'store-schema-newer',
+              detail: `has schema ${version}, and this build knows ${latest}`,
+            }
+      },
+    },
+  ]
+}
+
+/**
+ * Why the store cannot be opened. Its sentences about a server begin alike and hold no value. Those about a
+ * file name the file, so they are left out.
+ */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error && error.name === 'StoreOpenError')) throw error
+  return /^The PostgreSQL of STORE_URL ([^:.]+)/.exec(error.message)?.[1]?.trim() ?? 'cannot be opened'
+}
+
+const VARIABLE = 'NEXT_PUBLIC_SITE_URL'
+
+/** The site's own name and certificate, as visitors meet them. Before the first deployment nothing answers there: a warning. */
+function siteSteps(dependencies: LiveDependencies, plainHttp: PlainHttp): Step[] {
+  const { hostname, port, protocol } = new URL(dependencies.settings.site.siteUrl)
+  const name = nameStep(dependencies, hostname, VARIABLE)
+  if (protocol !== 'https:') return [name, plainHttpStep(VARIABLE, plainHttp)]
+  const where = { host: hostname, port: Number(port) || 443, startTls: false }
+  const certificate = certificateStep(dependencies, where, VARIABLE)
+  return [
+    name,
+    {
+      ...certificate,
+      run: (signal) =>
+        certificate.run(signal).catch((error: unknown) => {
+          const verdict = outcomeOfFault(error)
+          const silent =
+            error instanceof NetworkFault && ['refused', 'no route', 'timeout', 'broken'].includes(error.kind)
+          return silent && 'id' in verdict
+            ? { ...verdict, state: 'warning', detail: verdict.detail.replace('reached', 'read') }
+            : verdict
+        }),
+    },
+  ]
+}
 
 /** Everything that the configuration reaches out to, for the services asked for. */
 export function liveTargets(dependencies: LiveDependencies, asked: readonly Service[]): readonly Target[] {

@@ -7,9 +7,46 @@ import type { MailAnswer, MailContext, MailResolution, MailSet } from './definit
 import type { Directory } from './directory.ts'
 import type { Mailer } from './mailer.ts'
 import { recipientHash } from './recipient.ts'
-import { inertText } from './record-text.ts'
-import { recordUrl } from './record-url.ts'
 import { RECIPIENT_CAPS, type SentMailStore } from './sent-mail.ts'
+
+/**
+ * The link of a record: an absolute http(s) address as it is, or a path on the site. Undefined for anything else, so
+ * that `//evil.example`, `/\evil.example` and other spellings that leave the site by the parser's leniency go nowhere.
+ */
+export function recordUrl(url: string, siteUrl: string): string | undefined {
+  if (/^https?:\/\/[^/\\?#]/i.test(url)) return URL.parse(url)?.href
+  const resolved = URL.parse(url, `${siteUrl}/`)
+  return resolved !== null &&
+    resolved.origin === new URL(siteUrl).origin &&
+    !/^[a-z][a-z\d+.-]*:/i.test(url.trim())
+    ? resolved.href
+    : undefined
+}
+
+/**
+ * A name from a record (an organization's, an exam's) as it may stand in a subject and a mail: without characters that
+ * hide or turn text around, and with nothing that a mail reader would make a link of. People choose such names, and
+ * mails with them go to people who never asked.
+ */
+export function inertText(text: string): string {
+  return (
+    text
+      .replace(HIDDEN, '')
+      .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+      // The scheme first, then every dot, slash or at sign that could hold a host or an address together.
+      .replace(/:\/\//g, ': ')
+      .replace(/(?<=[\p{L}\p{N}_-])[.。．｡](?=[\p{L}\p{N}_-]*\p{L})/gu, '. ')
+      .replace(/[@＠]/g, ' at ')
+      .replace(/ {2,}/g, ' ')
+      .trim()
+      .slice(0, LONGEST)
+      .toWellFormed()
+  )
+}
+
+const LONGEST = 120
+/** Format characters (soft hyphens, directions, tags), but not the joiners and selectors that scripts and emoji are written with. */
+const HIDDEN = /(?!\u200c|\u200d|\ufe0f)[\p{Cf}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}]/gu
 
 /** A mail that somebody asks for, with the ids of the records that it is about. */
 export interface MailRequest {

@@ -1,9 +1,21 @@
+import { createHmac } from 'node:crypto'
 import { request } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../env/settings.ts'
 import type { Random } from '../random.ts'
 import { ROUTES } from '../routes.ts'
-import { signatureOf } from './sign.ts'
+import type { Secret } from '../secret.ts'
+
+/** The provider's signature of a webhook body: `t=UNIX_SECONDS,v1=HEX`, HMAC-SHA256 over `t.body`. */
+export function signatureOf(input: {
+  readonly body: string
+  readonly secret: Secret
+  readonly nowMs: number
+}): string {
+  const time = Math.floor(input.nowMs / 1000)
+  const signature = createHmac('sha256', input.secret.reveal()).update(`${time}.${input.body}`).digest('hex')
+  return `t=${time},v1=${signature}`
+}
 
 type Payments = NonNullable<Settings['payments']>
 type Plan = keyof Payments['prices']

@@ -1,5 +1,63 @@
+import type { AnalyticsEvent, EventKind, Properties } from '../../core/analytics/events.ts'
 import type { InsightsDefinition } from '../../core/analytics/insights-definition.ts'
-import { sampleEvents } from './sample-events.ts'
+import { DAY_MS } from '../../core/durations.ts'
+
+/** The number of days that the page shows by default, so that every figure counts the same days. */
+const SAMPLE_DAYS = 30
+const PASS_SCORE = 60
+
+/** Thirty days of made-up events, for a browser that has recorded none. The same time gives the same events. */
+export function sampleEvents(now: number): AnalyticsEvent[] {
+  const events: AnalyticsEvent[] = []
+  const random = numbers(20_261_121)
+  const pick = <Item>(items: readonly [Item, ...Item[]]): Item =>
+    items[Math.floor(random() * items.length)] ?? items[0]
+  for (let ago = SAMPLE_DAYS - 1; ago >= 0; ago -= 1) {
+    const progress = SAMPLE_DAYS - ago
+    // Some days are quiet, but none on which a lesson is completed or an exam taken.
+    if (random() < 0.18 && ago > 4 && progress % 6 !== 0 && ago % 14 !== 0) continue
+    const add = (kind: EventKind, properties: Properties = {}) => {
+      const at = now - ago * DAY_MS - Math.floor(random() * 6 * 3_600_000)
+      events.push({ kind, at, properties })
+    }
+    const times = (most: number) => Array.from({ length: Math.ceil(random() * most) })
+    for (const _ of times(4)) add('page.viewed')
+    for (const _ of times(3)) add('lesson.viewed', { lesson: 1 + Math.floor((random() * progress) / 6) })
+    for (const _ of times(6)) add('circuit.run', { qubits: 1 + Math.floor(random() * 4) })
+    // A lesson is completed once, after it was viewed.
+    const lesson = progress / 6
+    if (Number.isInteger(lesson)) {
+      add('lesson.viewed', { lesson })
+      add('lesson.completed', { lesson })
+    }
+    if (random() < 0.5)
+      add('device.selected', { device: pick(['simulator', 'simulator', 'hardware A', 'cloud B']) })
+    if (random() < 0.6) add('tutor.asked')
+    if (random() < 0.3) add('tutor.rated', { rating: 3 + Math.floor(random() * 3) })
+    if (random() < 0.3) add('circuit.saved')
+    if (random() < 0.15) add('circuit.shared')
+    if (ago % 14 === 0) {
+      const exam = `exam ${3 - ago / 14}`
+      add('exam.started', { exam })
+      const score = ago === 28 ? 52 : 68 + Math.floor(random() * 30)
+      add('exam.completed', { exam, score, passed: score >= PASS_SCORE })
+    }
+  }
+  // An event lies up to six hours before its time of day: the first day's may fall on a day before the range.
+  const first = now - (SAMPLE_DAYS - 1) * DAY_MS
+  return events.filter(({ at }) => at > first && at <= now).sort((a, b) => a.at - b.at)
+}
+
+/** mulberry32: small, and the same sequence everywhere. */
+function numbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
 
 /** The insights page of the preset: lessons, exams, devices and questions. */
 export const learningInsights: InsightsDefinition = {

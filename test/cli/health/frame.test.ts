@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type FrameInput, frame } from '../../../src/cli/health/frame.ts'
 import { follow, type StateHistory } from '../../../src/cli/health/track.ts'
+import { type FrameInput, frame } from '../../../src/cli/health/watch.ts'
 import { loadPaint } from '../../../src/cli/paint.ts'
 import type { RemoteHealth } from '../../../src/core/health/prober.ts'
 import type { Verdict } from '../../../src/core/health/verdict.ts'

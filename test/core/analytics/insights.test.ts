@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import type { AnalyticsEvent, EventKind, Properties } from '../../../src/core/analytics/events.ts'
 import { insightsOf } from '../../../src/core/analytics/insights.ts'
 import { insightsData } from '../../../src/core/analytics/insights-data.ts'
-import { learningInsights } from '../../../src/presets/learning/insights.ts'
-import { sampleEvents } from '../../../src/presets/learning/sample-events.ts'
+import { learningInsights, sampleEvents } from '../../../src/presets/learning/insights.ts'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 10, 21, 12)

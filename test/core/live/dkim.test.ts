@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { readDkim } from '../../../src/core/live/dkim.ts'
+import { readDkim } from '../../../src/core/live/sender.ts'
 
 const rsa = (modulusLength: number, type: 'spki' | 'pkcs1' = 'spki') =>
   generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ type, format: 'der' }).toString('base64')

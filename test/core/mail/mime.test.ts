@@ -1,9 +1,14 @@
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
-import { headerDate, headerField, headerMailbox, headerText } from '../../../src/core/mail/mime/header.ts'
-import { mimeOf } from '../../../src/core/mail/mime/mime.ts'
-import { quotedPrintable } from '../../../src/core/mail/mime/quoted-printable.ts'
+import {
+  headerDate,
+  headerField,
+  headerMailbox,
+  headerText,
+  mimeOf,
+  quotedPrintable,
+} from '../../../src/core/mail/mime/mime.ts'
 import type { Message } from '../../../src/core/mail/transport.ts'
 
 const decode = (encoded: string) =>

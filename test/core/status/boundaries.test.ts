@@ -10,9 +10,8 @@ import {
   type Series,
   WHOLE_SERVICE,
 } from '../../../src/core/status/history.ts'
-import { rootIncidents } from '../../../src/core/status/incidents.ts'
 import { createRounds } from '../../../src/core/status/rounds.ts'
-import { summarise } from '../../../src/core/status/summary.ts'
+import { rootIncidents, summarise } from '../../../src/core/status/summary.ts'
 import { verdict } from '../../../src/core/status/verdict.ts'
 import { createLabels } from '../../../src/core/status/words.ts'
 

@@ -1,7 +1,145 @@
-import { encodedFill, joinPieces, type Piece } from '../encoding.ts'
+import { asciiAddress, type Mailbox } from '../../address.ts'
+import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import type { Message } from '../transport.ts'
-import { headerDate, headerField, headerMailbox, headerText } from './header.ts'
-import { quotedPrintable } from './quoted-printable.ts'
+
+/** RFC 2045 §6.7: no encoded line is longer. */
+const LONGEST_ENCODED_LINE = 76
+const SOFT_BREAK = '=\r\n'
+/** A short value that fits on one line unencoded. */
+const PLAIN = /^(?![.-]|From )[\x21-\x3c\x3e-\x7e](?:[\x20-\x3c\x3e-\x7e]{0,70}[\x21-\x3c\x3e-\x7e])?$/
+
+/**
+ * Quoted-printable (RFC 2045 §6.7). What is encoded ends at the beginning of a line, with a soft break unless the
+ * text itself ended one: so pieces that are encoded apart may be joined. A dot or `From ` that begins a line is
+ * written in hexadecimal, because SMTP and mailboxes give those a meaning (RFC 5321 §4.5.2), and so is a hyphen.
+ */
+export const quotedPrintable: Encoding = {
+  encode(text) {
+    if (PLAIN.test(text)) return `${text}${SOFT_BREAK}`
+    if (text === '') return ''
+    const lines = text.split(/\r\n|\r|\n/)
+    const last = lines.pop() ?? ''
+    const full = lines.map((line) => `${encodeLine(line, true)}\r\n`).join('')
+    return last === '' ? full : `${full}${encodeLine(last, false)}${SOFT_BREAK}`
+  },
+}
+
+function encodeLine(line: string, ends: boolean): string {
+  let text = line.replace(NOT_AS_IT_IS, hex)
+  // White space at a line's end is dropped on the way by some servers.
+  if (ends) text = text.replace(/[ \t]$/, hex)
+  let encoded = ''
+  let from = 0
+  for (;;) {
+    const begins = hasMeaningFirst(text, from)
+    // A first character in hexadecimal takes two more, and a line that goes on takes one for the soft break.
+    const room = LONGEST_ENCODED_LINE - (begins ? 2 : 0)
+    const fits = text.length - from <= (ends ? room : room - 1)
+    const to = fits ? text.length : notWithinHex(text, from + room - 1)
+    encoded += begins ? hex(text.charAt(from)) + text.slice(from + 1, to) : text.slice(from, to)
+    if (fits) return encoded
+    encoded += SOFT_BREAK
+    from = to
+  }
+}
+
+/** Everything but printable ASCII without the equals sign, space and tab. */
+const NOT_AS_IT_IS = /[^\t\x20-\x3c\x3e-\x7e]/gu
+
+function hasMeaningFirst(text: string, at: number): boolean {
+  const first = text.charCodeAt(at)
+  return first === 46 || first === 45 || (first === 70 && text.startsWith('From ', at))
+}
+
+function notWithinHex(text: string, at: number): number {
+  if (text.charCodeAt(at - 1) === 61) return at - 1
+  return text.charCodeAt(at - 2) === 61 ? at - 2 : at
+}
+
+function hex(character: string): string {
+  let written = ''
+  for (const byte of Buffer.from(character)) written += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
+  return written
+}
+
+/** RFC 5322 §2.1.1. */
+const LONGEST_LINE = 998
+const FOLD_AT = 76
+const LINE_END = /[\r\n\0]/
+/** Octets of text in one encoded word: 45 make 60 characters of base64, and the word may have 75 (RFC 2047 §2). */
+const WORD_OCTETS = 45
+
+/** One header field, folded, with its line end. CR, LF and NUL in a value are refused, never encoded away. */
+export function headerField(name: string, value: string): string {
+  // Folded values are encoded words made in this file; any other line end came from the caller.
+  if (LINE_END.test(value) && LINE_END.test(value.replaceAll('\r\n ', ' ')))
+    throw new TypeError(`the header field ${name} holds a line end`)
+  const line = `${name}: ${value}\r\n`
+  if (line.length <= FOLD_AT + 2) return line
+  const folded = fold(line)
+  if (folded.split('\r\n').some((one) => one.length > LONGEST_LINE))
+    throw new TypeError(`the header field ${name} has a line of more than ${LONGEST_LINE} octets`)
+  return folded
+}
+
+/** Unstructured text (Subject): as it is when it is printable ASCII, otherwise in encoded words. */
+export function headerText(text: string): string {
+  return /^[\x20-\x7e]*$/.test(text) && !text.includes('=?') ? text : encodedWords(text)
+}
+
+/** An address as a header field writes it (RFC 5322 §3.4). */
+export function headerMailbox({ name, address }: Mailbox): string {
+  const bare = asciiAddress(address)
+  if (name === undefined || name === '') return bare
+  const written =
+    !/^[\x20-\x7e]*$/.test(name) || name.includes('=?')
+      ? encodedWords(name)
+      : /^[A-Za-z0-9 !#$%&'*+\-/=?^_`{|}~]+$/.test(name)
+        ? name
+        : `"${name.replace(/["\\]/g, '\\$&')}"`
+  return `${written} <${bare}>`
+}
+
+/** RFC 5322 §3.3, in UTC. */
+export function headerDate(date: Date): string {
+  if (Number.isNaN(date.getTime())) throw new TypeError('the date of a mail is not a date')
+  return date.toUTCString().replace('GMT', '+0000')
+}
+
+function encodedWords(text: string): string {
+  const words: string[] = []
+  let word = ''
+  for (const character of text) {
+    if (Buffer.byteLength(word) + Buffer.byteLength(character) > WORD_OCTETS) {
+      words.push(word)
+      word = ''
+    }
+    word += character
+  }
+  return [...words, word].map((one) => `=?UTF-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ')
+}
+
+/** Breaks at spaces only: a long word, such as an address in angle brackets, stays whole. */
+function fold(line: string): string {
+  const lines: string[] = []
+  for (const part of line.trimEnd().split('\r\n ')) {
+    let current = lines.length === 0 ? '' : ' '
+    for (const word of part.split(' ')) {
+      if (
+        current.trim() !== '' &&
+        !current.endsWith(': ') &&
+        current.length + word.length > FOLD_AT &&
+        word !== ''
+      ) {
+        lines.push(current.trimEnd())
+        current = ' '
+      }
+      current += `${word} `
+    }
+    lines.push(current.trimEnd())
+  }
+  return `${lines.join('\r\n')}\r\n`
+}
 
 const fill = encodedFill(quotedPrintable)
 const PART = (type: string) =>

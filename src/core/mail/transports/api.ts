@@ -1,11 +1,128 @@
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
+import { asciiAddress, type Mailbox } from '../../address.ts'
 import { codeOf } from '../../error-code.ts'
 import type { Secret } from '../../secret.ts'
-import { joinPieces } from '../encoding.ts'
+import { type Encoding, encodedFill, joinPieces, type Piece } from '../encoding.ts'
 import { httpOutcome } from '../outcome.ts'
-import { LINES, type Transport } from '../transport.ts'
-import { jsonPiecesOf } from './api-body.ts'
-import { exchange, type ProviderResponse } from './api-exchange.ts'
+import { LINES, type Message, type Transport } from '../transport.ts'
+
+export interface Exchange {
+  readonly method: 'POST' | 'HEAD'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | null
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ProviderResponse {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** The provider's own time: a date in `retryAfter` is later than this, whatever our clock says. */
+  readonly date: string | undefined
+  /** At most `LARGEST_ANSWER_BYTES` of it. */
+  readonly text: string
+}
+
+const LARGEST_ANSWER_BYTES = 64 * 1024
+
+/** Given up before any of it was sent: as undici says it of a pool that is closed. */
+const notSent = () => Object.assign(new Error('not sent'), { code: 'UND_ERR_CLOSED' })
+
+/**
+ * One request and its whole answer. Straight on undici's dispatcher: a stream and an abort listener for each answer of
+ * a few bytes would cost as much as the request. Rejects with undici's error.
+ */
+export function exchange(pool: Dispatcher, { signal, ...request }: Exchange): Promise<ProviderResponse> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(notSent())
+    let status = 0
+    let retryAfter: string | undefined
+    let date: string | undefined
+    let length = 0
+    const chunks: Buffer[] = []
+    let stop: (() => void) | undefined
+    const ended = () => stop && signal?.removeEventListener('abort', stop)
+    pool.dispatch(request, {
+      onRequestStart(controller) {
+        if (signal?.aborted) return controller.abort(notSent())
+        stop = () => controller.abort(new Error('aborted'))
+        signal?.addEventListener('abort', stop, { once: true })
+      },
+      onResponseStart(_, statusCode, fields) {
+        status = statusCode
+        const text = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined)
+        retryAfter = text(fields['retry-after'])
+        date = text(fields.date)
+      },
+      onResponseData(_, chunk) {
+        if (length < LARGEST_ANSWER_BYTES) chunks.push(chunk)
+        length += chunk.length
+      },
+      onResponseEnd() {
+        ended()
+        resolve({ status, retryAfter, date, text: Buffer.concat(chunks).toString() })
+      },
+      onResponseError(_, error) {
+        ended()
+        reject(error)
+      },
+    })
+  })
+}
+
+/** ASCII characters that a JSON string may hold unescaped (RFC 8259 §7). */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+const WIDE = /[\u0080-\uffff]/g
+
+/** ASCII only, so that bytes and characters are the same and are written as they are. */
+const asciiJson: Encoding = {
+  encode: (text) =>
+    PLAIN.test(text)
+      ? text
+      : JSON.stringify(text)
+          .slice(1, -1)
+          .replace(WIDE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`),
+}
+const fill = encodedFill(asciiJson)
+const quoted = (text: string) => `"${asciiJson.encode(text)}"`
+
+/** The JSON of one message (docs/mail-api.md), in pieces: the same message has the same bytes. */
+export function jsonPiecesOf(message: Message): readonly Piece[] {
+  const { from, to, replyTo, subject, headers, messageId } = message
+  const pieces: Piece[] = [
+    `${senderOf(from)},"to":[${quoted(asciiAddress(to.address))}],${replyTo === undefined ? '' : `"reply_to":${quoted(textOf(replyTo))},`}"subject":${quoted(subject)},"html":"`,
+  ]
+  fillPart(message, 'html', pieces)
+  pieces.push('","text":"')
+  fillPart(message, 'text', pieces)
+  let tail = '","headers":{'
+  // A header's name is a token (RFC 5322 §2.2) and needs no escaping.
+  for (const name in headers) tail += `"${name}":${quoted(headers[name] ?? '')},`
+  pieces.push(`${tail}"Message-ID":${quoted(`<${messageId}>`)}}}`)
+  return pieces
+}
+
+const senders = new WeakMap<Mailbox, string>()
+
+/** The sender is the same in every message. */
+function senderOf(from: Mailbox): string {
+  let written = senders.get(from)
+  if (written === undefined) {
+    written = `{"from":${quoted(textOf(from))}`
+    senders.set(from, written)
+  }
+  return written
+}
+
+function fillPart(message: Message, part: 'html' | 'text', pieces: Piece[]): void {
+  if (message.source === undefined) pieces.push(asciiJson.encode(message[part]))
+  else fill(message.source.compiled[part], message.source.slots, pieces)
+}
+
+function textOf({ name, address }: Mailbox): string {
+  const bare = asciiAddress(address)
+  return name === undefined ? bare : `"${name.replace(/["\\]/g, '\\$&')}" <${bare}>`
+}
 
 const CONNECT_MS = 10_000
 const ANSWER_MS = 30_000
