@@ -20,6 +20,8 @@ export type ParsedAddress =
 /** RFC 5321 §4.5.3.1: octets of the local part, and of the whole path less its brackets. */
 const LONGEST_LOCAL = 64
 const LONGEST_ADDRESS = 254
+/** Characters of an address with its display name. Nothing longer is looked at. */
+const LONGEST_TEXT = 1024
 
 /** atext (RFC 5322 §3.2.3) and, for internationalised mail, anything above ASCII (RFC 6531 §3.3). */
 const DOT_ATOM =
@@ -34,6 +36,7 @@ const HOST = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z
 
 /** Parses one bare address (`local@domain`), as a visitor types it; surrounding spaces are dropped. */
 export function parseAddress(text: string): ParsedAddress {
+  if (text.length > LONGEST_TEXT) return refuse(TOO_LONG)
   const address = composed(text.trim())
   if (address === '') return refuse('an address is needed')
   if (hasControl(address) || !address.isWellFormed()) return refuse('an address holds no control characters')
@@ -41,25 +44,36 @@ export function parseAddress(text: string): ParsedAddress {
   if (at < 1) return refuse('an address has the form name@example.com')
   const local = address.slice(0, at)
   const domain = address.slice(at + 1)
-  if (Buffer.byteLength(local) > LONGEST_LOCAL || Buffer.byteLength(address) > LONGEST_ADDRESS) {
-    return refuse(`an address has at most ${LONGEST_LOCAL} octets before the @ and ${LONGEST_ADDRESS} in all`)
-  }
+  if (Buffer.byteLength(local) > LONGEST_LOCAL || Buffer.byteLength(address) > LONGEST_ADDRESS)
+    return refuse(TOO_LONG)
   if (!(DOT_ATOM.test(local) || QUOTED.test(local))) return refuse('the part before the @ is malformed')
   const ascii = DOMAIN.test(domain) ? domainToASCII(domain) : ''
   if (!HOST.test(ascii) || /^[\d.]+$/.test(ascii)) return refuse('the part after the @ is not a domain name')
   return { ok: true, mailbox: { name: undefined, address }, identity: `${foldAscii(local)}@${ascii}` }
 }
 
+const TOO_LONG = `an address has at most ${LONGEST_LOCAL} octets before the @ and ${LONGEST_ADDRESS} in all`
+
 /** Parses an address with an optional display name (`Course <course@example.com>`), as configuration gives it. */
 export function parseMailbox(text: string): ParsedAddress {
-  const named = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<>"@]*?))\s*<([^<>]+)>\s*$/.exec(text)
-  if (named === null) return parseAddress(text)
-  const name = (named[1]?.replace(/\\(.)/g, '$1') ?? named[2] ?? '').trim()
+  if (text.length > LONGEST_TEXT)
+    return refuse(`an address with its display name has at most ${LONGEST_TEXT} characters`)
+  const whole = text.trim()
+  const open = whole.lastIndexOf('<')
+  const name = open === -1 || !whole.endsWith('>') ? undefined : displayName(whole.slice(0, open).trim())
+  if (name === undefined) return parseAddress(whole)
   if (hasControl(name) || !name.isWellFormed()) return refuse('a display name holds no control characters')
-  const parsed = parseAddress(named[3] ?? '')
+  const parsed = parseAddress(whole.slice(open + 1, -1))
   return parsed.ok
     ? { ...parsed, mailbox: { ...parsed.mailbox, name: name === '' ? undefined : name } }
     : parsed
+}
+
+/** A display name as it is shown; undefined if the text is none: quotes hold anything, other names no `<`, `>`, `"` or `@`. */
+function displayName(text: string): string | undefined {
+  if (!text.startsWith('"')) return /[<>"@]/.test(text) ? undefined : text
+  const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(text)?.[1]
+  return quoted?.replace(/\\(.)/g, '$1').trim()
 }
 
 /** The address with its domain in ASCII (UTS-46), as SMTP and providers take it; the local part stays as it is. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { asciiAddress, formsOf, parseAddress, parseMailbox } from '../../src/core/address.ts'
+import { growthOf, LINEAR, timeOf } from '../support/growth.ts'
 
 const identity = (text: string) => {
   const parsed = parseAddress(text)
@@ -110,4 +111,25 @@ test('a configured sender may have a display name', () => {
     mailbox: { name: 'Course, the', address: 'course@example.com' },
   })
   expect(parseMailbox('Course <course@example.com')).toMatchObject({ ok: false })
+})
+
+test.each([
+  ['spaces', (size: number) => `Ada${' '.repeat(size)}x`],
+  ['spaces before an address without its end', (size: number) => `${' '.repeat(size)}<ada@example.com`],
+  ['opened brackets', (size: number) => `${'<'.repeat(size)}>`],
+  ['quotes and backslashes', (size: number) => `"${'\\"'.repeat(size)}<ada@example.com>`],
+  ['dots', (size: number) => `ada@${'a.'.repeat(size)}`],
+])('an address of any length takes no time: %s', (_, text) => {
+  for (const parse of [parseAddress, parseMailbox]) {
+    expect(growthOf(text, parse)).toBeLessThan(LINEAR)
+    expect(parse(text(20_000))).toMatchObject({ ok: false, reason: expect.stringContaining('at most') })
+    // At the limit, where everything is looked at.
+    expect(timeOf(() => parse(text(500).slice(0, 1024)))).toBeLessThan(10)
+  }
+})
+
+test('a display name fills an address up to 1,024 characters and no further', () => {
+  const named = (length: number) => `${'a'.repeat(length - 18)} <ada@example.com>`
+  expect(parseMailbox(named(1024))).toMatchObject({ ok: true, identity: 'ada@example.com' })
+  expect(parseMailbox(named(1025))).toMatchObject({ ok: false })
 })
