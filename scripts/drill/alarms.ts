@@ -29,6 +29,25 @@ kill -STOP $(cat pid)`,
     closed: { command: 'platformctl health', says: /ok/ },
   },
   {
+    name: 'the metrics are scraped without the health token',
+    alarms: ['PlatformMetricsMissing'],
+    page: 'alarms.md#platformmetricsmissing',
+    make: `${START}echo HEALTH_DEEP_TOKEN=kX3vQ8tR2mZ7pL5wkX3vQ8tR > .env
+/srv/platform/start --no-schedule`,
+    look: [
+      {
+        command: 'curl -s http://127.0.0.1:3000/metrics | grep -c deliveries_total || true',
+        says: /^0$/m,
+      },
+    ],
+    fix: [{ command: 'sed -n s/HEALTH_DEEP_TOKEN=//p .env > health-token' }],
+    closed: {
+      command:
+        'curl -s -H "Authorization: Bearer $(cat health-token)" http://127.0.0.1:3000/metrics | grep deliveries_total',
+      says: /deliveries_total\{outcome="sent"\} 0/,
+    },
+  },
+  {
     name: 'another program holds the file of the history',
     alarms: ['PlatformHistoryNotRecorded'],
     page: 'alarms.md#platformhistorynotrecorded',

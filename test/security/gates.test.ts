@@ -30,8 +30,7 @@ const PERSONAL =
 
 test.each([
   ['the health token', '198.51.100.1', { Authorization: `Bearer ${TOKEN}` }, true],
-  ['the machine itself', '127.0.0.1', {}, true],
-  ['the machine itself over IPv6', '::1', {}, true],
+  ['the machine itself, or a proxy on it that adds no header', '127.0.0.1', {}, false],
   ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
   ['a proxy that says so by another field', '127.0.0.1', { Via: '1.1 edge' }, false],
   ['somebody who claims to be the machine', '198.51.100.1', { 'X-Forwarded-For': '127.0.0.1' }, false],
@@ -47,6 +46,18 @@ test.each([
   expect(PERSONAL.test(text)).toBe(whole)
   expect(text).toMatch(/^platformctl_service_state|^platformctl_build_info/m)
   expect(text).toContain('route="/"')
+})
+
+test.each([
+  ['the machine itself', '127.0.0.1', {}, true],
+  ['the machine itself over IPv6', '::1', {}, true],
+  ['a proxy on the machine', '127.0.0.1', { 'X-Forwarded-For': '198.51.100.1' }, false],
+  ['everybody else', '198.51.100.1', {}, false],
+])('without a health token, the metrics for %s', async (_, from, headers, whole) => {
+  const { platform, ask } = open({ HEALTH_DEEP_TOKEN: '' })
+  await platform.store()
+  const text = await (await ask('/metrics', from, headers as Record<string, string>)).text()
+  expect(PERSONAL.test(text)).toBe(whole)
 })
 
 test('no metric that is shown to everybody changes when somebody subscribes, confirms or gets a lesson', async () => {

@@ -258,6 +258,14 @@ describe.runIf(here)('with promtool', () => {
     ])
   })
 
+  test('a scrape without the health token', async () => {
+    const it = await daemon({ env: { HEALTH_DEEP_TOKEN: 'a-health-token-of-thirty-two-byt' } })
+    const seen = await it.scrape()
+    expect(await firing([{ instance: 'a', before: seen, after: seen, now: it.now() }])).toContain(
+      'PlatformMetricsMissing',
+    )
+  })
+
   test('a service that fails', async () => {
     const it = await daemon({ env: { API_URL: 'http://127.0.0.1:1' } })
     const { fired } = await alarms(it, () => it.round())

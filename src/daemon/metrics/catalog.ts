@@ -8,7 +8,7 @@ interface MetricRow {
   readonly labels?: Readonly<Record<string, string>>
   /** Upper bounds in seconds. */
   readonly buckets?: readonly number[]
-  /** One person's subscription could be inferred from it: for the health token and this machine only. */
+  /** One person's subscription could be inferred from it: for the health token only, or without one configured for this machine. */
   readonly personal?: true
 }
 

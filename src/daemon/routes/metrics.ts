@@ -8,7 +8,8 @@ import { publicPart } from '../metrics/public.ts'
 
 /**
  * 200 whatever fails: a monitor that reads nothing because something fails cannot say what. All metrics for the health
- * token and for this machine itself; for everybody else those that tell nothing about one person.
+ * token, or without one configured for this machine itself; for everybody else those that tell nothing about one person.
+ * With a token, the address proves nothing: a proxy on this machine may add no header.
  */
 export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair | undefined): RouteHandler {
   return async (asked) => {
@@ -20,7 +21,7 @@ export function metricsRoute(metrics: Pick<Metrics, 'text'>, token: SecretPair |
         'All metrics need the health token as Authorization: Bearer.',
       )
     const { type, body } = await metrics.text()
-    return textResponse(shown || asked.isLocal ? body : publicPart(body), {
+    return textResponse(shown || (token === undefined && asked.isLocal) ? body : publicPart(body), {
       requestId: asked.requestId,
       type,
     })

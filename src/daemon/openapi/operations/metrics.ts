@@ -6,7 +6,7 @@ export const METRICS = {
       tag: 'Operations',
       summary: 'Metrics for Prometheus',
       description:
-        'All of them with the health token, and for the machine itself; for everybody else those that tell nothing about one person.',
+        'All of them with the health token, or, where none is configured, for the machine itself; for everybody else those that tell nothing about one person.',
       answers: [{ status: 200, description: 'The text format, 0.0.4.', content: { 'text/plain': 'text' } }],
       errors: ['unauthenticated'],
     },
