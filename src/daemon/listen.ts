@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '../core/errors.ts'
+import { within } from '../core/wait.ts'
 import type { Handler } from './embedding.ts'
 import { lazyListener } from './http/lazy-listener.ts'
 import type { Poll } from './http/poll.ts'
@@ -28,11 +29,13 @@ const MOST_REQUESTS_A_CONNECTION = 10_000
 const CLOSE_DEADLINE_MS = 10_000
 /** Handlers whose connections were ended get this long to record what they did. */
 const SETTLE_MS = 2000
+/** Requests that arrive during the start wait this long for their handler. */
+const START_MS = 5000
 
 export interface Listener {
   /** The port that was really taken. */
   readonly port: number
-  /** From now on requests reach this handler. */
+  /** From now on requests reach this handler, first those that have been waiting. */
   serve(handler: Handler, poll?: Poll): void
   /** From now on each answer ends its connection, so that clients turn elsewhere. */
   drain(): void
@@ -52,6 +55,7 @@ export async function listen({
   let poll: Poll | undefined
   let draining = false
   let settled = () => {}
+  const begun = Promise.withResolvers<void>()
   let running = 0
   // Not a Set of answers: a Set that changes with each request keeps dead answers alive until a full collection.
   const connections = new WeakMap<Socket, Connection>()
@@ -61,7 +65,8 @@ export async function listen({
     const { getRequestListener } = await import('@hono/node-server')
     return getRequestListener(
       async (request, environment) => {
-        if (handler === undefined) return rawResponse('unavailable')
+        if (handler === undefined) await within(START_MS, begun.promise, () => {})
+        if (handler === undefined) return startingResponse(request)
         const outgoing = environment.outgoing as ServerResponse
         running += 1
         try {
@@ -121,6 +126,7 @@ export async function listen({
     serve(next, nextPoll) {
       handler = next
       poll = nextPoll
+      begun.resolve()
     },
     drain() {
       draining = true
@@ -128,6 +134,7 @@ export async function listen({
     async close({ deadlineMs = CLOSE_DEADLINE_MS } = {}) {
       draining = true
       stopWatching()
+      begun.resolve()
       await new Promise<void>((resolve) => {
         const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs)
         server.close(() => {
@@ -193,6 +200,14 @@ const PARSE_FAULTS: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
+}
+
+function startingResponse({ headers }: Request): Response {
+  const { body, ...init } = rawErrorResponse('unavailable', {
+    accept: headers.get('accept') ?? '',
+    message: 'The platform is starting; try again in a moment.',
+  })
+  return new Response(body, init)
 }
 
 function rawResponse(code: ErrorCode): Response {

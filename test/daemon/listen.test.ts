@@ -37,15 +37,6 @@ const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const statuses = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
-test('a request before there is a handler is a 503, and the next one is served', async () => {
-  const listener = await listening()
-  expect(await say(listener, GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')).end).toMatch(
-    /^HTTP\/1\.1 503 [\s\S]*"code":"unavailable"/,
-  )
-  listener.serve({ fetch: async () => new Response('here') })
-  expect(await (await fetch(`http://127.0.0.1:${listener.port}/`)).text()).toBe('here')
-})
-
 test.each([
   [
     'a long header',
@@ -151,6 +142,47 @@ function fakeTimers() {
 const turns = async (count = 20) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
+
+/** A request that waits for the start, under timers that stand still. */
+async function waiting(listener: Listener, accept = '*/*') {
+  const timers = vi.getTimerCount()
+  const early = say(listener, GET.replace('\r\n\r\n', `\r\nAccept: ${accept}\r\n\r\n`))
+  while (vi.getTimerCount() === timers) await turns()
+  return early
+}
+
+test('a request that arrives during the start waits and is served', async () => {
+  fakeTimers()
+  const listener = await listening()
+  const early = await waiting(listener)
+  listener.serve({ fetch: async () => new Response('here') })
+  await expect.poll(() => early.text).toMatch(/^HTTP\/1\.1 200 [\s\S]*here/)
+})
+
+test.each([
+  ['a browser', 'text/html,*/*;q=0.8', /Content-Type: text\/html[\s\S]*<h1>Not available just now/i],
+  ['a program', 'application/json', /"code":"unavailable".*The platform is starting/],
+])('a start that fails answers %s that it may try again', async (_, accept, expected) => {
+  fakeTimers()
+  const listener = await listen({ host: '127.0.0.1', port: 0 })
+  const early = await waiting(listener, accept)
+  await listener.close()
+  const text = await early.end
+  expect(text).toMatch(/^HTTP\/1\.1 503 [\s\S]*Retry-After: 1\r\n/i)
+  expect(text).toMatch(expected)
+})
+
+test('a request waits five seconds for a start that hangs, and no longer', async () => {
+  fakeTimers()
+  const listener = await listening()
+  const early = await waiting(listener)
+  await vi.advanceTimersByTimeAsync(4_999)
+  await turns()
+  expect(early.text).toBe('')
+  await vi.advanceTimersByTimeAsync(1)
+  while (early.text === '') await turns()
+  expect(early.text).toMatch(/^HTTP\/1\.1 503 /)
+})
 
 test('closing waits for an answer until the deadline, then for its handler two seconds, and leaves no timer', async () => {
   fakeTimers()

@@ -18,7 +18,9 @@ export function lazyListener(load: () => Promise<Listener>): Listener {
     const known = listener ?? (await loaded().catch(() => undefined))
     if (known) await known(incoming, outgoing)
     else {
-      const { status, headers, body } = rawErrorResponse('unavailable')
+      const { status, headers, body } = rawErrorResponse('unavailable', {
+        accept: incoming.headers.accept ?? '',
+      })
       outgoing.writeHead(status, { ...headers, Connection: 'close' }).end(body)
     }
   }
