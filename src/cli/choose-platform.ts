@@ -44,10 +44,12 @@ export async function choosePlatform(
   try {
     const found = file ?? findDefinition(cwd)
     if (found === undefined) return learning
-    const [{ loadPlatform }, { packageRoot }] = await Promise.all([
+    const [{ loadPlatform }, { refuseForeignDefinition }, { packageRoot }] = await Promise.all([
       import('../platform/load-platform.ts'),
+      import('../platform/trusted.ts'),
       import('../core/package-root.ts'),
     ])
+    if (file === undefined) refuseForeignDefinition(cwd, found)
     const configModule = path.join(packageRoot(), 'dist', 'config.js')
     return await loadPlatform({ folder: cwd, file: found, configModule })
   } catch (error) {

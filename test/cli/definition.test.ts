@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -164,6 +164,22 @@ test.each([
   if (text.includes('throw')) expect(stderr).not.toContain(CANARY)
   expect((await run(['--help'])).exitCode).toBe(0)
 })
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a definition of another user exits with 2 before it runs, unless --config names it',
+  async () => {
+    await write(
+      'platform.config.ts',
+      `console.log('${CANARY}')\nexport default { name: 'Ada', preset: 'base' }`,
+    )
+    await chown(path.join(folder, 'platform.config.ts'), 1001, 1001)
+    const { exitCode, stdout, stderr } = await run(['preflight'])
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
+    expect(stderr).toMatch(/^platformctl: platform\.config\.ts: The file belongs to another user.*--config/)
+    expect(stderr).not.toContain(CANARY)
+    expect((await run(['preflight', '--config', 'platform.config.ts'])).exitCode).toBe(0)
+  },
+)
 
 test('help and version are there whatever state the definition is in', async () => {
   await write('platform.config.ts', 'throw 1')
