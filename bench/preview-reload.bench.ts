@@ -25,6 +25,7 @@ export const benchmark: Benchmark = {
     const preview = opened.adopt(
       await servePreview(workshop, 0, {
         missing: 'not here',
+        recipients: [],
         send: async () => ({ sent: false, reason: 'not here' }),
       }),
       (one) => one.close(),

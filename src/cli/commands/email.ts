@@ -8,7 +8,7 @@ import { type Context, listColumns } from '../context.ts'
 import { configureFeedback } from '../email/feedback.ts'
 import { configureSuppressions } from '../email/suppressions.ts'
 import { CommandError, EXIT, type ExitCode, templateFaultText } from '../exit.ts'
-import { baselineOption, envFileOption, formatOption, port } from '../options.ts'
+import { baselineOption, collect, envFileOption, formatOption, port } from '../options.ts'
 import { printJson, printText } from '../print.ts'
 import { REPORT_FORMATS, type ReportOptions } from '../report.ts'
 import { choiceArgument, choiceOption } from '../suggest.ts'
@@ -43,10 +43,15 @@ export const configure: Configure = (command, context, settle) => {
     .addArgument(template('[template]', 'the mail to show first'))
     .addOption(templates())
     .option('--port <port>', 'port of the page; 0 takes a free one', port, 8026)
+    .addOption(
+      new Option('--to <address>', 'an address that the page may send mails to; repeatable')
+        .argParser(collect)
+        .default([], 'none'),
+    )
     .addOption(envFileOption())
     .addHelpText(
       'after',
-      '\nExamples:\n  platformctl email preview\n  platformctl email preview welcome --templates ./templates',
+      '\nExamples:\n  platformctl email preview\n  platformctl email preview welcome --templates ./templates\n  platformctl email preview --to you@example.com --env-file .env',
     )
     .action(async (name: string | undefined, options: PreviewOptions) =>
       settle(await preview(context, name, options)),
@@ -182,6 +187,7 @@ async function openTemplates(context: Context, named: string | undefined) {
 interface PreviewOptions {
   readonly templates?: string
   readonly port: number
+  readonly to: readonly string[]
   readonly envFile: readonly string[]
 }
 
@@ -193,12 +199,13 @@ async function preview(
   const { loadEnvironment } = await import('../environment.ts')
   const { env } = await loadEnvironment(context, options.envFile)
   const { openSender } = await import('../preview/sender.ts')
+  const recipients = await Promise.all(options.to.map(recipientOf))
   const path = await import('node:path')
   const { workshop, shown } = await openTemplates(context, options.templates)
   const { servePreview } = await import('../preview/server.ts')
   try {
     const { courses, language } = context.platform
-    const page = await servePreview(workshop, options.port, openSender(context, env), {
+    const page = await servePreview(workshop, options.port, openSender(context, env, recipients), {
       courses,
       language,
       zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -210,7 +217,7 @@ async function preview(
         `port ${options.port} cannot be used (${code}): choose another with --port (0 takes a free one).`,
       )
     })
-    context.stdout.write(`${page.url}/${name === undefined ? '' : `#${name}`}\n`)
+    context.stdout.write(`${page.url}/#${name === undefined ? '' : `${name}&`}key=${page.key}\n`)
     context.stderr.write(`mails: ${shown}. The page reloads when you save one; Ctrl-C ends the preview.\n`)
     workshop.onNew((file) => {
       const name = path.relative(context.cwd, file)
@@ -305,13 +312,11 @@ async function sendTest(
 ): Promise<ExitCode> {
   const { loadEnvironment } = await import('../environment.ts')
   const { openSender } = await import('../preview/sender.ts')
-  const { parseAddress } = await import('../../core/address.ts')
-  const parsed = parseAddress(options.to)
-  if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
+  const to = await recipientOf(options.to)
   const { env } = await loadEnvironment(context, options.envFile)
   const mail = (await context.platform.mails.compiled())[name]
   if (mail === undefined) throw new RangeError('the argument was checked')
-  const result = await openSender(context, env).send({ mail, name, slots: {}, to: options.to })
+  const result = await openSender(context, env).send({ mail, name, slots: {}, to })
   if (!result.sent) {
     const off = /not configured/.test(result.reason)
     throw new CommandError(
@@ -319,5 +324,13 @@ async function sendTest(
       `not sent: ${result.reason}.${off ? ' Run platformctl env explain mail to see what to set.' : ''}`,
     )
   }
-  return printText(context, `sent to ${options.to}\n`)
+  return printText(context, `sent to ${to}\n`)
+}
+
+/** The address of a `--to`, as it is sent to; anything else is wrong usage. */
+async function recipientOf(text: string): Promise<string> {
+  const { parseAddress } = await import('../../core/address.ts')
+  const parsed = parseAddress(text)
+  if (!parsed.ok) throw new CommandError(EXIT.usage, `--to: ${parsed.reason}.`)
+  return parsed.mailbox.address
 }

@@ -17,7 +17,7 @@ export function previewPolicy(nonce: string, { forms = false } = {}): string {
 const TABS = ['html', 'all', 'text', 'headers', 'source', 'findings', 'slots'] as const
 
 /** The page of the mails: the gallery, and the chosen mail with its views, widths, schemes and slots. */
-export function previewPage(token: string): LocalPage {
+export function previewPage(): LocalPage {
   const tabs = TABS.map(
     (view) =>
       `<button role="tab" id="tab-${view}" data-view="${view}" aria-controls="view" aria-selected="false" tabindex="-1">${T[view]}${view === 'findings' ? '<span id="count"></span>' : ''}</button>`,
@@ -43,13 +43,12 @@ export function previewPage(token: string): LocalPage {
     <p id="facts"><span id="sizes"></span> <meter id="clip" min="0" low="40960" high="81920" optimum="0" hidden></meter></p>
     <p id="fault" role="alert" hidden></p>
     <p id="tools"><button id="copy">${T.copy}</button> <a id="download" download>${T.download}</a> <button id="send" aria-expanded="false" aria-controls="sender">${T.send}</button> <span id="said" role="status"></span></p>
-    <form id="sender" hidden><label for="to">${T.sendTo}</label> <input id="to" type="email" autocomplete="email" required> <button>${T.sendNow}</button></form>
+    <form id="sender" hidden><label for="to">${T.sendTo}</label> <select id="to"></select> <button>${T.sendNow}</button></form>
     <div role="tablist" aria-label="${T.views}">${tabs}</div>
     <div id="view" role="tabpanel" aria-labelledby="tab-html" tabindex="0"></div>
   </section>
 </main>`,
     script: `const T = ${JSON.stringify(T)}
-const TOKEN = '${token}'
 ${SCRIPT}`,
   })
 }

@@ -3,7 +3,7 @@ export const SCRIPT = `
 const $ = (id) => document.getElementById(id)
 const kept = JSON.parse(sessionStorage.getItem('preview') ?? '{}')
 let shownOf = '', copyable
-let mails = [], chosen = location.hash.slice(1), turn = 0
+let mails = [], chosen = named(), turn = 0
 let view = kept.view ?? 'html', width = kept.width ?? 600, scheme = kept.scheme ?? 'light'
 const values = {}, findings = {}
 const remember = () => sessionStorage.setItem('preview', JSON.stringify({ view, width, scheme }))
@@ -16,6 +16,18 @@ const json = async (url) => (await fetch(url)).json()
 const element = (tag, parts = {}, ...children) => { const made = Object.assign(document.createElement(tag), parts); made.append(...children); return made }
 const fill = (text, parts) => text.replace(/\\{(\\w+)\\}/g, (_, name) => parts[name])
 const plural = (count, noun) => count + ' ' + noun + (count === 1 ? '' : 's')
+
+/* The mail that the fragment names. Its key, if it has one, is exchanged once for the right to send, in this tab. */
+function named() {
+  const [, mail, key] = /^#?(.*?)(?:&?key=([\\w-]+))?$/.exec(location.hash)
+  if (key) {
+    history.replaceState(null, '', '#' + mail)
+    post('/session', { key }).then(async (answer) => { if (answer.ok) sessionStorage.setItem('token', (await answer.json()).token) })
+  }
+  return mail
+}
+function token() { return { 'X-Preview-Token': sessionStorage.getItem('token') ?? '' } }
+function post(url, body) { return fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', ...token() }, body: JSON.stringify(body) }) }
 
 /* The mail that is looked at comes first; the gallery and the findings follow. */
 async function saved(names) {
@@ -215,8 +227,10 @@ const copy = async (text) => {
 }
 $('copy').onclick = () => copy(copyable ?? $('view').innerText)
 $('send').onclick = async () => {
-  const { missing } = await json('/sender.json')
+  const answer = await fetch('/sender.json', { headers: token() })
+  const { missing, recipients } = answer.ok ? await answer.json() : { missing: await answer.text() + '.' }
   if (missing) { $('said').textContent = missing; return }
+  $('to').replaceChildren(...recipients.map((value) => element('option', { value, textContent: value })))
   $('sender').hidden = !$('sender').hidden
   $('send').setAttribute('aria-expanded', String(!$('sender').hidden))
   if (!$('sender').hidden) $('to').focus()
@@ -227,7 +241,7 @@ $('sender').onsubmit = async (event) => {
   button.disabled = true
   $('said').textContent = T.sending
   try {
-    const response = await fetch(address(chosen, 'send'), { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Preview-Token': TOKEN }, body: JSON.stringify({ to }) })
+    const response = await post(address(chosen, 'send'), { to })
     const result = response.ok ? await response.json() : { reason: await response.text() }
     $('said').textContent = result.sent ? fill(T.sent, { to }) : fill(T.notSent, { reason: result.reason })
   } catch { $('said').textContent = T.ended }
@@ -236,7 +250,7 @@ $('sender').onsubmit = async (event) => {
 press()
 choose(tabs.find((tab) => tab.dataset.view === view) ?? tabs[0])
 refresh()
-onhashchange = () => { if (mails.some((mail) => mail.name === location.hash.slice(1))) { chosen = location.hash.slice(1); gallery([]); show(false) } }
+onhashchange = () => { const name = named(); if (mails.some((mail) => mail.name === name)) { chosen = name; gallery([]); show(false) } }
 const events = new EventSource('/events')
 events.onmessage = (event) => saved(JSON.parse(event.data))
 events.onerror = () => { $('status').textContent = T.ended }

@@ -10,6 +10,8 @@ import type { Context } from '../context.ts'
 export interface PreviewSender {
   /** Settings to configure before it can send; undefined if it can. */
   readonly missing: string | undefined
+  /** The only addresses that the page may send to. */
+  readonly recipients: readonly string[]
   send(test: {
     readonly mail: CompiledMail
     readonly name: string
@@ -19,9 +21,18 @@ export interface PreviewSender {
   }): Promise<SendEmailResult>
 }
 
-export function openSender({ platform, clock, random }: Context, env: Environment): PreviewSender {
+export function openSender(
+  { platform, clock, random }: Context,
+  env: Environment,
+  recipients: readonly string[] = [],
+): PreviewSender {
   return {
-    missing: missingOf(platform, env),
+    recipients,
+    missing:
+      missingOf(platform, env) ??
+      (recipients.length === 0
+        ? 'No address to send to. Start the preview again with --to ADDRESS.'
+        : undefined),
     async send({ mail, name, slots, to }) {
       const compiled = async () => ({ [name]: mail })
       const opened = openPlatform({

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { decodeWords } from 'postal-mime'
 import type { CourseDefinition } from '../../core/course/definition.ts'
+import { isRecord } from '../../core/is-record.ts'
 import { mimeOf } from '../../core/mail/mime/mime.ts'
 import { inScheme } from '../mail-scheme.ts'
 import { chooseCourse, coursesPage } from './courses-page.ts'
@@ -10,6 +10,8 @@ import { mailLanguages } from './languages.ts'
 import { chooseLanguages, languagesPage } from './languages-page.ts'
 import { meaningsPage, previewPage, previewPolicy } from './page.ts'
 import type { PreviewSender } from './sender.ts'
+import { createSession, type Session } from './session.ts'
+import { PREVIEW_TEXTS } from './texts.ts'
 import { templateFault, type Workshop } from './workshop.ts'
 
 /** Gmail shows no more of a mail's HTML than this. */
@@ -21,15 +23,14 @@ export async function servePreview(
   port: number,
   sender: PreviewSender,
   school: School = { courses: [], language: 'en', zone: 'UTC', now: Date.now },
-): Promise<{ readonly url: string; close(): Promise<void> }> {
+): Promise<{ readonly url: string; readonly key: string; close(): Promise<void> }> {
   const streams = new Set<ServerResponse>()
-  // Only the page knows it, so no other site can send a mail through a visitor's browser.
-  const token = randomBytes(24).toString('base64url')
+  const session = createSession()
   workshop.onSave((names) => {
     for (const stream of streams) stream.write(`data: ${JSON.stringify(names)}\n\n`)
   })
   const server = createServer((request, response) => {
-    answer(request, response, { workshop, streams, sender, token, school }).catch((error: unknown) =>
+    answer(request, response, { workshop, streams, sender, session, school }).catch((error: unknown) =>
       send(response, 422, 'text/plain', templateFault(error)),
     )
   })
@@ -38,6 +39,7 @@ export async function servePreview(
     server.listen(port, '127.0.0.1', resolve)
   })
   return {
+    key: session.key,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise((resolve) => {
@@ -51,7 +53,7 @@ interface Served {
   readonly workshop: Workshop
   readonly streams: Set<ServerResponse>
   readonly sender: PreviewSender
-  readonly token: string
+  readonly session: Session
   readonly school: School
 }
 
@@ -68,14 +70,14 @@ export interface School {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { workshop, streams, sender, token, school }: Served,
+  { workshop, streams, sender, session, school }: Served,
 ): Promise<void> {
   // A page elsewhere whose name was pointed at this machine would otherwise read the templates (DNS rebinding).
   if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
     return send(response, 403, 'text/plain', 'The preview answers on 127.0.0.1 only')
   const url = new URL(request.url ?? '/', 'http://preview')
   if (url.pathname === '/') {
-    const { html, nonce } = previewPage(token)
+    const { html, nonce } = previewPage()
     response.setHeader('Content-Security-Policy', previewPolicy(nonce))
     return send(response, 200, 'text/html', html)
   }
@@ -90,7 +92,17 @@ async function answer(
     response.setHeader('Content-Security-Policy', previewPolicy(nonce, { forms: true }))
     return send(response, 200, 'text/html', html)
   }
-  if (url.pathname === '/sender.json') return json(response, { missing: sender.missing })
+  const token = request.headers['x-preview-token']
+  const maySend = session.isHeldBy(typeof token === 'string' ? token : undefined)
+  if (url.pathname === '/session') {
+    const key = request.method === 'POST' ? await fieldIn(request, 'key') : undefined
+    const given = key === undefined ? undefined : session.exchange(key)
+    return given === undefined ? notYours(response) : json(response, { token: given })
+  }
+  if (url.pathname === '/sender.json')
+    return maySend
+      ? json(response, { missing: sender.missing, recipients: sender.recipients })
+      : notYours(response)
   if (url.pathname === '/events') {
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
     response.write(': open\n\n')
@@ -110,10 +122,10 @@ async function answer(
     [...url.searchParams].flatMap(([key, value]) => (key.startsWith('slot.') ? [[key.slice(5), value]] : [])),
   )
   if (view === 'send') {
-    if (request.method !== 'POST' || request.headers['x-preview-token'] !== token)
-      return send(response, 403, 'text/plain', 'only the page of the preview can send')
-    const to = await recipientIn(request)
-    if (to === undefined) return send(response, 400, 'text/plain', 'the request names no address')
+    if (request.method !== 'POST' || !maySend) return notYours(response)
+    const to = await fieldIn(request, 'to')
+    if (to === undefined || !sender.recipients.includes(to))
+      return send(response, 400, 'text/plain', 'the address was not named with --to')
     if (sender.missing !== undefined) return send(response, 409, 'text/plain', sender.missing)
     return json(response, await sender.send({ mail: await workshop.compiled(name), name, slots, to }))
   }
@@ -164,8 +176,12 @@ async function languages(workshop: Workshop, { courses, language }: School, quer
 
 const LONGEST_REQUEST = 1024
 
-/** `to` of the JSON body; undefined for anything else. */
-async function recipientIn(request: IncomingMessage): Promise<string | undefined> {
+function notYours(response: ServerResponse): void {
+  send(response, 403, 'text/plain', PREVIEW_TEXTS.notYours)
+}
+
+/** The text of one field of the JSON body; undefined for anything else. */
+async function fieldIn(request: IncomingMessage, name: string): Promise<string | undefined> {
   let text = ''
   for await (const chunk of request) {
     text += String(chunk)
@@ -173,9 +189,8 @@ async function recipientIn(request: IncomingMessage): Promise<string | undefined
   }
   try {
     const body: unknown = JSON.parse(text)
-    return typeof body === 'object' && body !== null && 'to' in body && typeof body.to === 'string'
-      ? body.to
-      : undefined
+    const value = isRecord(body) ? body[name] : undefined
+    return typeof value === 'string' ? value : undefined
   } catch {
     return undefined
   }

@@ -25,7 +25,9 @@ export const PREVIEW_TEXTS = {
   copied: 'Copied',
   download: 'Download .eml',
   send: 'Send to me',
-  sendTo: 'Your e-mail address',
+  sendTo: 'Address',
+  notYours:
+    'Only the address that the command printed can send, in the first tab that opens it. Start the preview again',
   sendNow: 'Send',
   sending: 'Sending …',
   sent: 'Sent to {to}',

@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSender } from '../../../src/cli/preview/sender.ts'
+import { servePreview } from '../../../src/cli/preview/server.ts'
+import { testContext } from '../../support/context.ts'
+import { kilnSchool } from '../../support/kiln-school.ts'
+
+/** A preview that may send to Ada, and the mails that its provider got. */
+async function open() {
+  const sent: string[] = []
+  const provider = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    sent.push(body)
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"mail-1"}')
+  })
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
+  const folder = await mkdtemp(path.join(tmpdir(), 'platformctl-test-'))
+  const school = await kilnSchool(folder)
+  const env = {
+    MAILER_API_KEY: 'a-key-of-a-provider',
+    MAILER_API_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
+    MAILER_FROM: 'course@example.com',
+  }
+  const { context } = testContext({ platform: school.platform })
+  const preview = await servePreview(school.workshop, 0, openSender(context, env, ['ada@example.com']))
+  onTestFinished(async () => {
+    await preview.close()
+    school.workshop.close()
+    provider.close()
+    await rm(folder, { recursive: true })
+  })
+  const post = async (target: string, body: unknown, token = '') => {
+    const response = await fetch(`${preview.url}${target}`, {
+      method: 'POST',
+      headers: { 'X-Preview-Token': token },
+      body: JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, token: /"token":"([^"]+)"/.exec(text)?.[1], text }
+  }
+  const [{ name = '' } = {}] = school.workshop.names.map((one) => ({ name: one }))
+  return { preview, post, sent, name }
+}
+
+test('another account can open the preview, and neither send nor learn to whom it may', async () => {
+  const { preview, post, sent, name } = await open()
+  const html = await (await fetch(preview.url)).text()
+  expect(html).not.toContain(preview.key)
+  for (const token of ['', 'guessed', preview.key])
+    expect((await post(`/mails/${name}.send`, { to: 'ada@example.com' }, token)).status).toBe(403)
+  expect((await fetch(`${preview.url}/sender.json`)).status).toBe(403)
+  expect((await fetch(`${preview.url}/session`)).status).toBe(403)
+  expect((await post('/session', { key: 'guessed' })).status).toBe(403)
+  expect(sent).toEqual([])
+})
+
+test('the printed key is exchanged once, for the right to send to the named addresses alone', async () => {
+  const { preview, post, sent, name } = await open()
+  const { token } = await post('/session', { key: preview.key })
+  expect(token).toMatch(/^[\w-]{32}$/)
+  expect((await post('/session', { key: preview.key })).status).toBe(403)
+  const stranger = await post(`/mails/${name}.send`, { to: 'stranger@example.com' }, token)
+  expect(stranger).toMatchObject({ status: 400, text: expect.stringContaining('--to') })
+  expect(sent).toEqual([])
+  expect(await post(`/mails/${name}.send`, { to: 'ada@example.com' }, token)).toMatchObject({ status: 200 })
+  expect(sent).toEqual([expect.stringContaining('ada@example.com')])
+})
