@@ -258,6 +258,33 @@ test('does not restore an encrypted backup that was changed or truncated', async
     await expect(restore(name, [identity]), name).rejects.toThrow(/is damaged and was not restored/)
 })
 
+test('a hostile header of age costs neither time nor memory, and one at the limit is read', async () => {
+  const { at, maintenance, restore } = await backedUp()
+  const { identity, recipient } = await keys()
+  const AGE = 'age-encryption.org/v1\n'
+  const stanza = `-> X25519 CQ${'A'.repeat(41)}\n${'A'.repeat(43)}\n`
+  const mac = `--- ${'A'.repeat(43)}\n`
+  const header = (count: number) => `${AGE}${stanza.repeat(count)}${mac}`
+  await writeFile(at('at-limit.age'), header(100))
+  await expect(restore('at-limit.age', [identity])).rejects.toThrow(/is encrypted for other keys/)
+  await writeFile(at('keys.age'), header(101))
+  await writeFile(at('many.age'), header(400_000))
+  await writeFile(at('long.age'), `${AGE}-> ${'x'.repeat(256 * 1024)}\n\n${mac}`)
+  await writeFile(at('sparse.age'), AGE)
+  await truncate(at('sparse.age'), 300_000_000)
+  for (const name of ['keys.age', 'many.age', 'long.age', 'sparse.age']) {
+    const before = process.memoryUsage().rss
+    const began = process.cpuUsage()
+    await expect(restore(name, [identity]), name).rejects.toThrow(/its header is cut off/)
+    const { user, system } = process.cpuUsage(began)
+    expect((user + system) / 1000, name).toBeLessThan(1000)
+    expect(process.memoryUsage().rss - before, name).toBeLessThan(50_000_000)
+  }
+  await expect(
+    maintenance.backup(at('e.sqlite.age'), NOW, { recipients: Array<string>(101).fill(recipient) }),
+  ).rejects.toThrow(/at most 100 public keys/)
+})
+
 test('by the command line: age keys from files, a name that tells, and no key in any output', async () => {
   const { at, folder } = await backedUp()
   const { identity, recipient } = await keys()

@@ -3,8 +3,16 @@ import type { ReadableStream } from 'node:stream/web'
 import { Decrypter, Encrypter } from 'age-encryption'
 import { StoreMaintenanceError } from '../maintenance.ts'
 
+/** Bytes of an age header, and recipients in it: each key is tried on each of them. */
+export const LARGEST_HEADER_BYTES = 256 * 1024
+const MOST_RECIPIENTS = 100
+
 /** Encrypts a stream for everybody whose public key (`age1…`) is named. */
 export async function encrypt(plain: Readable, recipients: readonly string[]): Promise<Readable> {
+  if (recipients.length > MOST_RECIPIENTS)
+    throw new StoreMaintenanceError(
+      `a backup is encrypted for at most ${MOST_RECIPIENTS} public keys, and ${recipients.length} are named.`,
+    )
   const encrypter = new Encrypter()
   for (const recipient of recipients)
     try {
@@ -18,6 +26,21 @@ export async function encrypt(plain: Readable, recipients: readonly string[]): P
       )
     }
   return fromWeb(await encrypter.encrypt(toWeb(plain)))
+}
+
+/**
+ * Refuses an encrypted file whose header, which is read before anything of it is authenticated, is too large. `head`
+ * holds its first bytes.
+ */
+export function checkHeader(from: string, head: Buffer): void {
+  const end = head.indexOf('\n--- ')
+  let recipients = 0
+  for (let at = head.indexOf('\n-> '); at !== -1 && at < end; at = head.indexOf('\n-> ', at + 1))
+    recipients += 1
+  if (end === -1 || recipients > MOST_RECIPIENTS)
+    throw new StoreMaintenanceError(
+      `${from} is damaged and was not restored (its header is cut off, is larger than ${LARGEST_HEADER_BYTES / 1024} KB or names more than ${MOST_RECIPIENTS} keys).`,
+    )
 }
 
 /** Decrypts a stream with the first key that fits; the keys are `AGE-SECRET-KEY-1…`. */

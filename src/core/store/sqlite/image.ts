@@ -104,19 +104,22 @@ function unpacker(packing: Packing): readonly Transform[] {
   return [packing === 'zstd' ? createZstdDecompress() : createGunzip()]
 }
 
+async function firstBytes(file: string, most: number): Promise<Buffer> {
+  const handle = await open(file, 'r')
+  const { buffer, bytesRead } = await handle
+    .read(Buffer.alloc(most), 0, most, 0)
+    .finally(() => handle.close())
+  return buffer.subarray(0, bytesRead)
+}
+
 /** The bytes of a backup, decrypted if they are encrypted. */
 async function opening(from: string, identities: readonly string[]): Promise<Readable> {
-  const handle = await open(from, 'r')
-  const { buffer } = await handle
-    .read(Buffer.alloc(AGE.length), 0, AGE.length, 0)
-    .finally(() => handle.close())
-  const file = createReadStream(from)
-  if (!buffer.equals(AGE)) return file
-  if (identities.length === 0) {
-    file.destroy()
+  if (!(await firstBytes(from, AGE.length)).equals(AGE)) return createReadStream(from)
+  if (identities.length === 0)
     throw new StoreMaintenanceError(`${from} is encrypted: name the file that holds its key with --identity.`)
-  }
-  return (await import('./age.ts')).decrypt(from, file, identities)
+  const age = await import('./age.ts')
+  age.checkHeader(from, await firstBytes(from, age.LARGEST_HEADER_BYTES))
+  return age.decrypt(from, createReadStream(from), identities)
 }
 
 /** The first bytes of a stream, and the stream with them. */
