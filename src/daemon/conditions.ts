@@ -7,7 +7,7 @@ import type { Store } from '../core/store/store.ts'
 
 export interface ConditionsOptions {
   readonly settings: Settings
-  readonly store: Pick<Store, 'course' | 'persistent'>
+  readonly store: Pick<Store, 'course' | 'persistent' | 'sending'>
   readonly dataFolder: string
   readonly certificates: () => readonly CertificateCheck[]
   /** Services that run in this process. */
@@ -21,7 +21,7 @@ export interface ConditionsOptions {
     | undefined
 }
 
-/** Checks what no health probe covers: certificates, late lessons, disk, builds, configuration and refused mail. */
+/** Checks what no health probe covers: certificates, late or paused lessons, disk, builds, configuration and refused mail. */
 export function createConditions({
   settings,
   store,
@@ -40,9 +40,10 @@ export function createConditions({
   const sendsLessons = store.persistent && settings.mail !== undefined
   return async () => {
     const now = clock.now()
-    const [lessonsDueSince, disk] = await Promise.all([
+    const [lessonsDueSince, paused, disk] = await Promise.all([
       // A read error is not reported here: the store and the disk have their own probes.
       sendsLessons ? dueSince(store.course, now).catch(() => undefined) : NONE_DUE,
+      sendsLessons ? store.sending.pause().catch(() => undefined) : undefined,
       freeSpace(dataFolder).catch(() => undefined),
     ])
     return conditionsReport(
@@ -53,6 +54,7 @@ export function createConditions({
         builds: new Map([...neighbours, ...services.map((name) => [name, own] as const)]),
         halfConfigured,
         mailRefused: mailRefused(),
+        coursesPaused: paused?.reason,
       },
       now,
     )

@@ -265,9 +265,10 @@ gmail.com    200        190     3 (1.50%)             0   1 (0.50%)             
 other        100          0     2 (2.00%)     5 (5.00%)           0             4
 `,
   )
+  await store.sending.count([count('complaint', 4)])
   await store.sending.check(NOW)
   expect((await run(['feedback', 'status', '--days', '1'])).stdout).toMatch(
-    /^courses are paused: 1 of 100 messages of the last day were reported as spam[^\n]*; platformctl course resume goes on\n\nday/,
+    /^courses are paused: 5 of 100 messages of the last day were reported as spam[^\n]*; platformctl course resume goes on\n\nday/,
   )
   const json = JSON.parse((await run(['feedback', 'status', '--days', '1', '--format', 'json'])).stdout)
   expect(json).toMatchObject({ version: 1, paused: { at: NOW } })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { auditEntry, PROGRAM } from '../../src/core/audit.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { systemRandom } from '../../src/core/random.ts'
 import { openStore } from '../../src/core/store/open.ts'
@@ -147,6 +148,19 @@ test('each fault of a bare install raises an alert within 90 seconds, with cause
   await untilTold(['api', 'mail', 'build_skew', 'disk_nearly_full'], 'incident.opened', broken)
   pass(START + 5 * MINUTE_MS - clock.now())
   await untilTold(['heartbeat-backup'], 'incident.opened', START + 5 * MINUTE_MS)
+  // Another process of this store hears the complaints that pause the courses.
+  const beside = await openStore({ kind: 'sqlite', file })
+  const count = (kind: 'sent' | 'complaint', many: number) =>
+    ({ at: clock.now(), kind, source: 'ses', domain: 'other', count: many }) as const
+  await beside.sending.count([count('sent', 60), count('complaint', 5)])
+  await beside.sending.check(clock.now())
+  await untilTold(['courses_paused'], 'incident.opened', clock.now())
+  await beside.sending.resume(
+    clock.now(),
+    auditEntry({ action: 'resume', operator: PROGRAM, now: clock.now(), random: systemRandom }),
+  )
+  await beside.close()
+  await untilTold(['courses_paused'], 'incident.closed', clock.now() + 150_000)
 
   // The store cannot be written: the news of that is kept in memory and sent from there.
   const other = new Database(file)

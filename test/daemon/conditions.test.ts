@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { readSettings } from '../../src/core/env/read-settings.ts'
+import type { Pause } from '../../src/core/mail/feedback/sending.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { type ConditionsOptions, createConditions } from '../../src/daemon/conditions.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
@@ -15,7 +16,11 @@ const MAIL = {
 /** What a daemon notes about itself: by condition, its state and reason. */
 async function noted(
   env: Record<string, string>,
-  { persistent = true, ...parts }: Partial<ConditionsOptions> & { readonly persistent?: boolean } = {},
+  {
+    persistent = true,
+    paused,
+    ...parts
+  }: Partial<ConditionsOptions> & { readonly persistent?: boolean; readonly paused?: Pause } = {},
 ) {
   const asked: unknown[] = []
   const course = {
@@ -25,9 +30,10 @@ async function noted(
     },
     stalledSince: async () => undefined,
   } as unknown as Store['course']
+  const sending = { pause: async () => paused } as unknown as Store['sending']
   const report = await createConditions({
     settings: readSettings(learning, env),
-    store: { persistent, course },
+    store: { persistent, course, sending },
     dataFolder: '/data',
     certificates: () => [],
     services: ['web'],
@@ -53,6 +59,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   const broken = {
     persistent: true,
     course: { listDue: () => Promise.reject(new Error('canary')) } as unknown as Store['course'],
+    sending: { pause: () => Promise.reject(new Error('canary')) } as unknown as Store['sending'],
   }
   const { names } = await noted(MAIL, {
     store: broken,
@@ -61,6 +68,12 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
   expect(names).not.toContain('lessons_late')
   expect(names).not.toContain('disk_nearly_full')
   expect(names).toContain('certificate_expiring')
+})
+
+test('courses that the breaker paused are reported, and their lessons are not late', async () => {
+  expect(await noted(MAIL, { paused: { at: NOW, reason: 'too many complaints' } })).toMatchObject({
+    failing: ['courses_paused'],
+  })
 })
 
 test('each condition is that of its part', async () => {

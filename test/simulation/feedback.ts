@@ -1,7 +1,9 @@
 import type { FeedbackEvent, FeedbackKind } from '../../src/core/mail/feedback/event.ts'
 import { SOFT_BOUNCES } from '../../src/core/mail/feedback/mailbox.ts'
+import { BY_MAIL } from '../../src/core/mail/feedback/sending.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import type { Store } from '../../src/core/store/store.ts'
+import { simulateBreaker } from './breaker.ts'
 import type { Core } from './core.ts'
 import { type Seeded, seeded } from './seeded.ts'
 import type { VirtualTime } from './virtual-time.ts'
@@ -15,7 +17,40 @@ const MOST_IN_ONE = 100
 const SOURCE = 'postmark'
 
 /** The fate of mail to an address. Most of it arrives, without feedback. */
-type Fate = 'quiet' | 'delivered' | 'full' | 'flaky' | 'hard-bounce' | 'complaint' | 'unsubscribed'
+type Fate =
+  | 'quiet'
+  | 'delivered'
+  | 'full'
+  | 'flaky'
+  | 'hard-bounce'
+  | 'complaint'
+  | 'unsubscribed'
+  /** Its owner mails reports of their own making, several about each lesson. */
+  | 'forged'
+
+const FATES: readonly [Fate, ...Fate[]] = [
+  'quiet',
+  'quiet',
+  'quiet',
+  'quiet',
+  'delivered',
+  'full',
+  'flaky',
+  'hard-bounce',
+  'complaint',
+  'unsubscribed',
+]
+/** As rare as it takes for the breaker's limits to be met on some days and not on others. */
+const FEWER_REPORTS: readonly [Fate, ...Fate[]] = [
+  'quiet',
+  ...Array.from({ length: 23 }, () => 'quiet' as const),
+  'complaint',
+  'complaint',
+  'hard-bounce',
+  'forged',
+  'forged',
+  'forged',
+]
 
 /** Feedback about an address, each event once. */
 interface Known {
@@ -43,15 +78,26 @@ export function simulateFeedback(input: {
   readonly addressKey: string
   /** Undefined: the provider reports nothing. */
   readonly reports: boolean
-}): { readonly witness: Witness; readonly erased: (address: string) => void } {
-  const { core, store, time, witness, seed, addressKey, reports } = input
+  /** Are courses paused when too much is reported? */
+  readonly breaks: boolean
+  readonly isCalm: () => boolean
+}): {
+  readonly witness: Witness
+  readonly erased: (address: string) => void
+  readonly isPaused: () => Promise<boolean>
+} {
+  const { core, store, time, witness, seed, addressKey, reports, breaks, isCalm } = input
   // A stream of its own: what is reported changes nothing of what else is drawn.
   const random = seeded(seed ^ 0xfeedbac)
   const fates = new Map<string, Fate>()
   const addresses = new Map<string, string>()
   const confirmedAt = new Map<string, number>()
   const known = new Map<string, Known>()
-  const waiting: FeedbackEvent[] = []
+  /** By its source: what the provider signs, and what comes by mail. */
+  const waiting = { [SOURCE]: Array.of<FeedbackEvent>(), [BY_MAIL]: Array.of<FeedbackEvent>() }
+  const breaker = breaks
+    ? simulateBreaker({ store, time, witness, random: seeded(seed ^ 0xb4ea), isCalm })
+    : undefined
   let events = 0
 
   const knownOf = (address: string): Known => {
@@ -71,7 +117,7 @@ export function simulateFeedback(input: {
     return address !== undefined && knownOf(address).suppressed
   }
 
-  function report(kind: FeedbackKind, message: Message): void {
+  function report(kind: FeedbackKind, message: Message, source: keyof typeof waiting = SOURCE): void {
     const { address } = message.to
     events += 1
     const event = {
@@ -85,15 +131,15 @@ export function simulateFeedback(input: {
     // Soon, after the next lessons, or when the course has been started over.
     const late = random.pick([MINUTE, 2 * HOUR, 6 * DAY])
     for (let times = random.oneIn(3) ? 3 : 1; times > 0; times -= 1)
-      time.after(random.between(1000, late), () => waiting.push(event))
+      time.after(random.between(1000, late), () => waiting[source].push(event))
   }
 
-  /** The provider's next webhook. */
-  async function deliver(): Promise<void> {
-    const batch = shuffled(waiting.splice(0, MOST_IN_ONE), random)
+  /** The provider's next webhook, or what came by mail since. */
+  async function deliver(source: keyof typeof waiting): Promise<void> {
+    const batch = shuffled(waiting[source].splice(0, MOST_IN_ONE), random)
     if (batch.length === 0) return
     // The answer is lost or the store is: the provider delivers the same events again.
-    if (random.oneIn(8)) waiting.push(...batch)
+    if (random.oneIn(8)) waiting[source].push(...batch)
     if (random.oneIn(16)) return
     /** Enrolments that a report may end, and whether one of those in this webhook must. */
     const unsubscribes = new Map<string, boolean>()
@@ -104,15 +150,16 @@ export function simulateFeedback(input: {
         unsubscribes.set(enrolment, ends || unsubscribes.get(enrolment) === true)
       }
     }
-    await core.applyFeedback({
+    const { pause } = await core.applyFeedback({
       feedback: { events: batch, ignored: 0 },
-      source: SOURCE,
+      source,
       store: store.feedback,
       sending: store.sending,
       erasureHashes: (identity) => [core.suppressionHash(addressKey, identity)],
       now: time.clock.now(),
     })
-    for (const event of batch) note(event)
+    for (const event of batch) note(event, source)
+    if (batch.some(({ kind }) => kind === 'hard-bounce' || kind === 'complaint')) breaker?.answered(pause)
     for (const address of new Set(batch.map((event) => event.address))) await check(address)
     for (const [enrolment, ends] of unsubscribes) await checkUnsubscribed(enrolment, ends)
     // The webhook is answered; from here on nothing may go out.
@@ -121,13 +168,16 @@ export function simulateFeedback(input: {
   }
 
   const noted = new Set<string>()
-  function note({ id, kind, address, at }: FeedbackEvent): void {
+  function note({ id, kind, address, at }: FeedbackEvent, source: keyof typeof waiting): void {
     const mailbox = knownOf(address)
     if (noted.has(id) || mailbox.erased) return
     noted.add(id)
     if (kind === 'soft-bounce') mailbox.softs.push(at)
     if (kind === 'delivered') mailbox.delivered = Math.max(mailbox.delivered, at)
-    if (kind === 'hard-bounce' || kind === 'complaint') mailbox.final = true
+    if (kind === 'hard-bounce' || kind === 'complaint') {
+      if (!mailbox.final) breaker?.heard(kind, source === BY_MAIL)
+      mailbox.final = true
+    }
     mailbox.enough ||= isEnough(mailbox.softs.filter((soft) => soft > mailbox.delivered))
   }
 
@@ -176,20 +226,7 @@ export function simulateFeedback(input: {
   }
 
   function fateOf(address: string): Fate {
-    const fate =
-      fates.get(address) ??
-      random.pick<Fate>([
-        'quiet',
-        'quiet',
-        'quiet',
-        'quiet',
-        'delivered',
-        'full',
-        'flaky',
-        'hard-bounce',
-        'complaint',
-        'unsubscribed',
-      ])
+    const fate = fates.get(address) ?? random.pick(breaks ? FEWER_REPORTS : FATES)
     fates.set(address, fate)
     return fate
   }
@@ -198,12 +235,15 @@ export function simulateFeedback(input: {
     if (fate === 'full') report('soft-bounce', message)
     else if (fate === 'flaky') report(random.oneIn(3) ? 'delivered' : 'soft-bounce', message)
     else if (fate === 'delivered') report('delivered', message)
+    else if (fate === 'forged')
+      for (let times = random.between(1, 4); times > 0; times -= 1) report('complaint', message, BY_MAIL)
     else if (fate !== 'quiet' && random.oneIn(3)) report(fate, message)
   }
 
   if (reports) {
     const post = () => {
-      deliver()
+      deliver(SOURCE)
+        .then(() => deliver(BY_MAIL))
         .catch((error: unknown) => witness.violation(`a webhook met a fault: ${String(error)}`, ''))
         .finally(() => time.after(random.between(MINUTE, HOUR), post))
     }
@@ -213,17 +253,21 @@ export function simulateFeedback(input: {
     erased(address) {
       knownOf(address).erased = true
     },
+    isPaused: async () => (await breaker?.isPaused()) ?? false,
     witness: {
       ...witness,
       delivered(message) {
         witness.delivered(message)
-        if (reports && enrolmentIn(message) !== undefined) learn(message)
+        if (enrolmentIn(message) === undefined) return
+        breaker?.sent()
+        if (reports) learn(message)
       },
       handedOver(process, message) {
         witness.handedOver(process, message)
         const enrolment = enrolmentIn(message)
         if (enrolment === undefined) return
         addresses.set(enrolment.split('.')[0] ?? '', message.to.address)
+        breaker?.handedOver(enrolment)
         if (knownOf(message.to.address).suppressed)
           witness.violation('a lesson to a suppressed address', enrolment)
       },

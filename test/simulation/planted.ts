@@ -383,6 +383,36 @@ export const MUTATIONS: readonly Mutation[] = [
     find: 'if (before !== undefined) return { enrolled: true',
     replace: 'if (before === 0) return { enrolled: true',
   },
+  {
+    name: 'takes reports by mail for proven ones',
+    file: 'mail/feedback/breaker.ts',
+    find: 'Math.min(proven, byMail)',
+    replace: 'byMail',
+  },
+  {
+    name: 'counts each report of one person for the breaker',
+    file: 'mail/feedback/store.ts',
+    find: "known: applied[n] !== 'changed'",
+    replace: 'known: false',
+  },
+  {
+    name: 'pauses courses for one complaint',
+    file: 'mail/feedback/breaker.ts',
+    find: 'fewestComplaints: 5',
+    replace: 'fewestComplaints: 1',
+  },
+  {
+    name: 'counts again after a pause what led to it',
+    file: 'store/sqlite/sending.ts',
+    find: "resumed_at = ? WHERE name = 'mail'",
+    replace: "resumed_at = ? * 0 WHERE name = 'mail'",
+  },
+  {
+    name: 'starts a run while courses are paused',
+    file: 'course/dispatcher.ts',
+    find: 'if (!notices && (await isPaused())) return nothing(PAUSED)',
+    replace: '',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -27,6 +27,7 @@ export type Fault =
   | 'hours'
   | 'poison'
   | 'feedback'
+  | 'breaker'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

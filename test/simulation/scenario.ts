@@ -46,6 +46,8 @@ export function scenarioOf(seed: number): Scenario {
       ...(random.oneIn(5) ? (['poison'] as const) : []),
       // Drawn apart, so that the other faults of a seed stay as they are. People whom a report ended hide other faults.
       ...(seeded(seed ^ 0xfeed).oneIn(2) ? (['feedback'] as const) : []),
+      // Courses that pause for hours hide other faults too.
+      ...(seeded(seed ^ 0xb4ea).oneIn(4) ? (['feedback', 'breaker'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
     courses: random.pick([0, 1, 2, 3, 5]),

@@ -70,6 +70,8 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
     seed: scenario.seed,
     addressKey: addressKey.reveal(),
     reports: faults.has('feedback'),
+    breaks: faults.has('breaker'),
+    isCalm: () => calm,
   })
   const { witness } = feedback
   let calm = false
@@ -185,6 +187,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       linkKey,
       oldLinkKeys: secrets.filter((one) => one !== linkKey),
       addressKey,
+      isPaused: feedback.isPaused,
     })
   }
 

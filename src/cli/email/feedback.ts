@@ -80,6 +80,7 @@ async function feedback(
   }
   const { applyFeedback } = await import('../../core/mail/feedback/changes.ts')
   const { matchReports } = await import('../../core/mail/feedback/match.ts')
+  const { BY_MAIL } = await import('../../core/mail/feedback/sending.ts')
   return withPlatform(context, options, async (platform) => {
     const list = await platform.suppressionList()
     const now = context.clock.now()
@@ -89,7 +90,7 @@ async function feedback(
     })
     const { counts, pause } = await applyFeedback({
       feedback: { events, ignored: 0 },
-      source: 'pipe',
+      source: BY_MAIL,
       store: list.store,
       sending: list.sending,
       erasureHashes: list.erasureHashes,

@@ -40,7 +40,7 @@ export interface DispatcherOptions {
   readonly catalog: Catalog
   /** Waits for a place within the pace that all dispatchers of the store share. */
   readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
-  /** Are courses paused? Asked before the first lesson and every few seconds. */
+  /** Are courses paused? Asked before the first lesson and every few seconds; notices go on. */
   readonly isPaused?: () => Promise<boolean>
   /**
    * Asked just before a lesson is handed over. `over`: skip the lesson; `heldUntil`: try again at that time.
@@ -71,7 +71,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const none = { processed: 0, sent: 0, failed: 0, unknown: 0 }
     const nothing = async (reason: string) => ({ ...none, ...(await left()), limit, reason, results: [] })
     if (!mailer.configured) return nothing(mailer.reason ?? 'mail is not configured')
-    if (await isPaused()) return nothing(PAUSED)
+    if (!notices && (await isPaused())) return nothing(PAUSED)
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
     const feed = createFeed({
@@ -191,7 +191,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     const mayBePaused = () => timer.monotonic() - pauseAskedAt >= PAUSE_ASKED_MS
     async function lookAtPause(): Promise<void> {
       pauseAskedAt = timer.monotonic()
-      if (await isPaused()) pause = PAUSED
+      if (!notices && (await isPaused())) pause = PAUSED
     }
 
     async function handOver(

@@ -72,6 +72,13 @@ const OWN: Readonly<Record<string, Known>> = {
     command: 'platformctl preflight --deep',
     runbook: 'runbooks/mail-refused.md',
   },
+  courses_paused: {
+    label: 'Courses',
+    words: { is: 'are paused', still: 'are still paused', ended: 'are resumed' },
+    means: 'no lessons are sent until somebody resumes them; all other mail goes on',
+    command: 'platformctl course status',
+    runbook: 'runbooks/complaints.md',
+  },
 }
 
 /** Advice for operators about a cause. */

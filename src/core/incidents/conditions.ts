@@ -20,6 +20,8 @@ export interface SelfObservations {
   readonly halfConfigured: readonly string[]
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
+  /** Why the breaker paused courses; undefined: it did not. */
+  readonly coursesPaused: string | undefined
 }
 
 export interface CertificateCheck {
@@ -40,6 +42,7 @@ export const CONDITIONS = [
   'build_skew',
   'half_configured',
   'mail_refused',
+  'courses_paused',
 ] as const
 export type ConditionName = (typeof CONDITIONS)[number]
 
@@ -54,12 +57,14 @@ export function conditionsReport(
   readonly service: string
   readonly probes: Readonly<Partial<Record<ConditionName, ProbeResult>>>
 } {
-  const { lessonsDueSince, disk } = observed
+  const { lessonsDueSince, disk, coursesPaused } = observed
   return {
     service: WEB,
     probes: {
       certificate_expiring: result(certificateReason(observed.certificates, now)),
-      ...(lessonsDueSince && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
+      // Paused lessons wait on purpose, and the pause itself is told.
+      ...(lessonsDueSince &&
+        coursesPaused === undefined && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
       build_skew: result(skewReason(observed.builds)),
       half_configured: result(
@@ -68,6 +73,7 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
+      courses_paused: result(coursesPaused),
     },
   }
 }

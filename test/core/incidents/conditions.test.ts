@@ -15,6 +15,7 @@ const WELL: SelfObservations = {
   ]),
   halfConfigured: [],
   mailRefused: undefined,
+  coursesPaused: undefined,
 }
 
 function reasons(observed: Partial<SelfObservations>) {
@@ -70,6 +71,12 @@ test('a lesson is late an hour after the full hour that should have sent it', ()
     lessons_late:
       'a lesson has been due since 2026-11-21 08:00 UTC; every attempt failed, and no lesson has been sent since',
   })
+})
+
+test('paused courses are reported with the reason, and their lessons are not also late', () => {
+  expect(
+    reasons({ coursesPaused: '5 of 60 were reported as spam', lessonsDueSince: { at: NOW - DAY_MS } }),
+  ).toEqual({ courses_paused: '5 of 60 were reported as spam' })
 })
 
 test('a disk is nearly full below a twentieth and 2 GB, or below 200 MB', () => {

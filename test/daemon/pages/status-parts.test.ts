@@ -166,7 +166,7 @@ test('rates of mail are columns, those at the limit in another color, and a line
   expect([path(complaints, 'over'), path(complaints, 'under')]).toEqual(['', ''])
   // Without any, the limit stands at four fifths.
   expect(path(complaints, 'limit')).toBe('M0 8h15')
-  expect(complaints).toContain('Complaints: 0 % (0 of 300 messages). Courses pause at 0.1 % in 24 hours.')
+  expect(complaints).toContain('Complaints: 0 % (0 of 300 messages). Courses pause at 0.3 % in 24 hours.')
 })
 
 test('days with mail are rows, the newest first, with shares that never round a complaint away', () => {

@@ -14,6 +14,8 @@ export interface MailCount {
   readonly source: string
   readonly domain: string
   readonly count: number
+  /** It changed nothing, since its address was suppressed already: counted by day, but not by the breaker. */
+  readonly known?: boolean
 }
 
 export interface MailDayCount {
@@ -35,7 +37,7 @@ export interface Pause {
 /** Sending state shared by all dispatchers of one store: counts, the breaker and the pace. */
 export interface SendingStore {
   count(counts: readonly MailCount[]): Promise<void>
-  /** The current pause. Starts one if the counts of the last day call for it (CONTRACT §12). */
+  /** The current pause. Starts one if the counts of the last day call for it (CONTRACT §14.5). */
   check(now: number): Promise<Pause | undefined>
   pause(): Promise<Pause | undefined>
   /** Ends the pause and gives it. Earlier counts do not start another. */
@@ -51,24 +53,35 @@ export interface SendingStore {
 /** How long counts of minutes are kept; the breaker needs one day. */
 export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
 
-/** The kinds that the breaker looks at, counted by the minute. */
-const BREAKER_KINDS: readonly CountedKind[] = ['sent', 'hard-bounce', 'complaint']
+/** The source of reports that came by mail, which anybody can write. */
+export const BY_MAIL = 'pipe'
+
+/** What the breaker looks at, counted by the minute. A version that knows no reports by mail leaves them out. */
+export type BreakerKind = 'sent' | `${'hard-bounce' | 'complaint'}${'' | ' by mail'}`
+
+function breakerKind({ kind, source, known = false }: MailCount): BreakerKind | undefined {
+  if (kind === 'sent') return kind
+  if (known || (kind !== 'hard-bounce' && kind !== 'complaint')) return undefined
+  return source === BY_MAIL ? `${kind} by mail` : kind
+}
 
 export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
 export const dayNameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 
 /** Counts summed up by minute and by day, in an order that two writers share. */
 export function sumCounts(counts: readonly MailCount[]) {
-  const minutes = new Map<string, { minute: number; kind: CountedKind; count: number }>()
+  const minutes = new Map<string, { minute: number; kind: BreakerKind; count: number }>()
   const days = new Map<
     string,
     { day: string; kind: CountedKind; source: string; domain: string; count: number }
   >()
-  for (const { at, kind, source, domain, count } of counts) {
+  for (const one of counts) {
+    const { at, kind, source, domain, count } = one
     const [minute, day] = [minuteOf(at), dayNameOf(at)]
-    if (BREAKER_KINDS.includes(kind)) {
-      const key = `${minute} ${kind}`
-      minutes.set(key, { minute, kind, count: (minutes.get(key)?.count ?? 0) + count })
+    const judged = breakerKind(one)
+    if (judged !== undefined) {
+      const key = `${minute} ${judged}`
+      minutes.set(key, { minute, kind: judged, count: (minutes.get(key)?.count ?? 0) + count })
     }
     const key = `${day} ${source} ${domain} ${kind}`
     days.set(key, { day, kind, source, domain, count: (days.get(key)?.count ?? 0) + count })

@@ -40,6 +40,18 @@ export interface MailboxChange {
 /** `repeated`: its key took effect before. `erased`: its address is one that was erased. */
 export type AppliedChange = 'changed' | 'unchanged' | 'repeated' | 'erased'
 
+/** What the changes of one commit add to the counts of mail. */
+export function countsOf(
+  changes: readonly MailboxChange[],
+  applied: readonly AppliedChange[],
+): readonly MailCount[] {
+  return changes.flatMap(({ counted }, n) =>
+    counted === undefined || applied[n] === 'repeated'
+      ? []
+      : [{ ...counted, known: applied[n] !== 'changed' }],
+  )
+}
+
 export interface SuppressedAddress extends Suppression {
   readonly identity: string
 }

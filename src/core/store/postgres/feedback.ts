@@ -1,6 +1,6 @@
 import { endByFeedback, type SubscriptionRecord } from '../../course/subscription.ts'
 import { newMailbox } from '../../mail/feedback/mailbox.ts'
-import type { AppliedChange, FeedbackStore } from '../../mail/feedback/store.ts'
+import { type AppliedChange, countsOf, type FeedbackStore } from '../../mail/feedback/store.ts'
 import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
 import { columnsOf, type Row, recordOf } from '../rows.ts'
 import { addAudit } from './audit.ts'
@@ -90,10 +90,7 @@ export function postgresFeedback(pool: Pool): FeedbackStore {
           ])
           await remember(on, entries)
           await addAudit(on, audit)
-          await addCounts(
-            on,
-            changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))),
-          )
+          await addCounts(on, countsOf(changes, applied))
           return applied
         }),
       ),

@@ -1,4 +1,4 @@
-import { BREAKER, breach } from '../../mail/feedback/breaker.ts'
+import { BREAKER, breach, dayOfFeedback } from '../../mail/feedback/breaker.ts'
 import {
   dayNameOf,
   type MailCount,
@@ -65,12 +65,7 @@ export function postgresSending(pool: Pool): SendingStore {
         const { rows } = await pool.query<State>(STATE, [minuteOf(now - BREAKER.windowMs) + 1])
         const pause = pauseOf(rows[0])
         if (pause) return pause
-        const of = (kind: string) => Number(rows[0]?.sums?.[kind] ?? 0)
-        const reason = breach({
-          deliveries: of('sent'),
-          hardBounces: of('hard-bounce'),
-          complaints: of('complaint'),
-        })
+        const reason = breach(dayOfFeedback((kind) => Number(rows[0]?.sums?.[kind] ?? 0)))
         if (reason === undefined) return undefined
         await pool.query(
           `INSERT INTO platformctl.breaker AS b (name, paused_at, reason) VALUES ('mail', $1, $2)

@@ -1,7 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { endByFeedback } from '../../course/subscription.ts'
 import { newMailbox } from '../../mail/feedback/mailbox.ts'
-import type { AppliedChange, FeedbackStore, MailboxChange } from '../../mail/feedback/store.ts'
+import {
+  type AppliedChange,
+  countsOf,
+  type FeedbackStore,
+  type MailboxChange,
+} from '../../mail/feedback/store.ts'
 import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
@@ -95,7 +100,7 @@ export function sqliteFeedback(database: SqliteDatabase, guarded: Guarded, journ
       const write = <T>(work: () => T): T => guarded(() => database.transaction(work).immediate())
       const outcomes = write(() => {
         const applied = changes.map((one) => applyOne(one, now, lines))
-        addCounts(changes.flatMap(({ counted }, n) => (applied[n] === 'repeated' ? [] : (counted ?? []))))
+        addCounts(countsOf(changes, applied))
         // Journal a suppression before the commit: a spare line does no harm, but a missing one would be lost
         // in a restore.
         journal.add(...lines.filter(ends))

@@ -1,4 +1,4 @@
-import { BREAKER, breach } from '../../mail/feedback/breaker.ts'
+import { BREAKER, breach, dayOfFeedback } from '../../mail/feedback/breaker.ts'
 import {
   dayNameOf,
   type MailCount,
@@ -73,8 +73,7 @@ export function sqliteSending(
     const sums = new Map(
       (sql.sums.all(from) as { kind: string; count: number }[]).map(({ kind, count }) => [kind, count]),
     )
-    const of = (kind: string) => sums.get(kind) ?? 0
-    return breach({ deliveries: of('sent'), hardBounces: of('hard-bounce'), complaints: of('complaint') })
+    return breach(dayOfFeedback((kind) => sums.get(kind) ?? 0))
   }
   return {
     count: (counts) => write(() => addCounts(counts)),

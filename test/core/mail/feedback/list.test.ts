@@ -212,7 +212,7 @@ test('counts are summed by minute for what the breaker looks at and by day for e
   ])
   expect(rows.minutes).toEqual([
     { minute, kind: 'complaint', count: 1 },
-    { minute, kind: 'hard-bounce', count: 1 },
+    { minute, kind: 'hard-bounce by mail', count: 1 },
     { minute, kind: 'sent', count: 5 },
     { minute: minute + 1, kind: 'sent', count: 1 },
   ])

@@ -100,10 +100,15 @@ describe('a suppressed address', () => {
 
 describe('the breaker', () => {
   const day = (deliveries: number, hardBounces: number, complaints: number) =>
-    breach({ deliveries, hardBounces, complaints })
+    breach({
+      deliveries,
+      hardBounces: { proven: hardBounces, byMail: 0 },
+      complaints: { proven: complaints, byMail: 0 },
+    })
 
-  test('says nothing with fewer than 50 deliveries', () => {
-    expect(day(BREAKER.fewest - 1, 49, 49)).toBeUndefined()
+  test('says nothing of hard bounces with fewer than 50 deliveries, and nothing without any', () => {
+    expect(day(BREAKER.fewestDeliveries - 1, 49, 0)).toBeUndefined()
+    expect(day(0, 0, 5)).toBeUndefined()
   })
 
   test('pauses at 5% hard bounces and not one below', () => {
@@ -113,15 +118,16 @@ describe('the breaker', () => {
     )
   })
 
-  test('pauses at 0.1% complaints and not one below', () => {
-    expect(day(2001, 0, 2)).toBeUndefined()
-    expect(day(2000, 0, 2)).toBe(
-      '2 of 2000 messages of the last day were reported as spam; providers block senders at 0.1%',
+  test('pauses at 0.3% complaints and not one below', () => {
+    expect(day(2001, 0, 6)).toBeUndefined()
+    expect(day(2000, 0, 6)).toBe(
+      '6 of 2000 messages of the last day were reported as spam; providers block senders at 0.3%',
     )
   })
 
-  test('pauses for a single complaint on a small day', () => {
-    expect(day(50, 0, 1)).toBeDefined()
+  test('pauses for five complaints, and for no fewer', () => {
+    expect(day(50, 0, 4)).toBeUndefined()
+    expect(day(50, 0, 5)).toBeDefined()
   })
 })
 

@@ -19,28 +19,74 @@ const counts = (kind: CountedKind, count: number, at = NOW): MailCount => ({
   domain: 'gmail.com',
   count,
 })
-const audit = auditEntry({ action: 'resume', operator: PROGRAM, now: NOW, random: systemRandom })
+const RESUMED = { action: 'resume', operator: PROGRAM, now: NOW } as const
+const audit = auditEntry({ ...RESUMED, random: systemRandom })
 
 describe.each(STORES)('on the store %s', (kind) => {
   const open = async () => openTestStore(await addressOf(kind))
+  /** Checks whether the counts of each case trip the breaker, days after those of the case before. */
+  async function eachTrips(cases: readonly (readonly [readonly MailCount[], boolean])[]) {
+    const { sending } = await open()
+    for (const [n, [given, trips]] of cases.entries()) {
+      const later = n * 96 * HOUR
+      await sending.count(given.map((one) => ({ ...one, at: one.at + later })))
+      expect((await sending.check(NOW + later)) !== undefined, JSON.stringify(given)).toBe(trips)
+      await sending.resume(NOW + later, auditEntry({ ...RESUMED, random: systemRandom }))
+    }
+  }
 
-  test('the breaker trips at 5 % hard bounces and 0.1 % complaints of at least 50 messages', async () => {
+  test('the breaker trips at 5 % hard bounces of at least 50 messages, and at five complaints and 0.3 %', async () => {
     const cases: [MailCount[], boolean][] = [
       [[counts('sent', 49), counts('hard-bounce', 40)], false],
       [[counts('sent', 100), counts('hard-bounce', 4)], false],
       [[counts('sent', 100), counts('hard-bounce', 5)], true],
-      [[counts('sent', 2000), counts('complaint', 1)], false],
-      [[counts('sent', 2000), counts('complaint', 2)], true],
+      [[counts('sent', 60), counts('complaint', 4)], false],
+      [[counts('sent', 60), counts('complaint', 5)], true],
+      [[counts('sent', 1667), counts('complaint', 5)], false],
+      [[counts('sent', 2000), counts('complaint', 6)], true],
       // Older than a day.
       [[counts('sent', 100), counts('hard-bounce', 50, NOW - 24 * HOUR - 60_000)], false],
       [[counts('sent', 100), counts('hard-bounce', 50, NOW - 23 * HOUR)], true],
       [[counts('sent', 100), counts('soft-bounce', 50)], false],
     ]
-    for (const [given, trips] of cases) {
-      const { sending } = await open()
-      await sending.count(given)
-      expect((await sending.check(NOW)) !== undefined, JSON.stringify(given)).toBe(trips)
-    }
+    await eachTrips(cases)
+  })
+
+  test('reports by mail, which anybody can write, never trip the breaker alone', async () => {
+    const byMail = (kind: CountedKind, count: number) => ({ ...counts(kind, count), source: 'pipe' })
+    const cases: [MailCount[], boolean][] = [
+      [[byMail('complaint', 60), byMail('hard-bounce', 60)], false],
+      // They count up to the number of those that a provider signed.
+      [[counts('complaint', 2), byMail('complaint', 60)], false],
+      [[counts('complaint', 3), byMail('complaint', 2)], true],
+      [[counts('hard-bounce', 2), byMail('hard-bounce', 60)], false],
+      [[counts('hard-bounce', 3), byMail('hard-bounce', 2)], true],
+    ]
+    await eachTrips(cases.map(([given, trips]) => [[counts('sent', 100), ...given], trips]))
+  })
+
+  test('one person who reports every lesson as spam counts once for the breaker', async () => {
+    const { feedback, sending } = await open()
+    await sending.count([counts('sent', 60)])
+    const complain = (address: string, id: string) =>
+      applyFeedback({
+        feedback: {
+          events: [
+            { id, kind: 'complaint', address, messageId: undefined, at: NOW, reason: 'reported as spam' },
+          ],
+          ignored: 0,
+        },
+        source: 'ses',
+        store: feedback,
+        sending,
+        erasureHashes: () => [],
+        now: NOW,
+      })
+    for (let n = 0; n < 7; n += 1) await complain('ada@example.com', `lesson ${n}`)
+    expect(await sending.pause()).toBeUndefined()
+    expect(await sending.days(NOW)).toContainEqual(expect.objectContaining({ kind: 'complaint', count: 7 }))
+    for (let n = 0; n < 4; n += 1) await complain(`p${n}@example.com`, `person ${n}`)
+    expect(await sending.pause()).toMatchObject({ reason: expect.stringMatching(/^5 of 60 messages/) })
   })
 
   test('a pause lasts until an operator ends it, and what was counted before asks for no other', async () => {
@@ -54,7 +100,7 @@ describe.each(STORES)('on the store %s', (kind) => {
     expect(await sending.resume(NOW + HOUR, audit)).toEqual(pause)
     expect(await sending.check(NOW + HOUR)).toBeUndefined()
     expect(await log.list(5)).toMatchObject([{ action: 'resume' }])
-    await sending.count([counts('sent', 100, NOW + 2 * HOUR), counts('complaint', 1, NOW + 2 * HOUR)])
+    await sending.count([counts('sent', 100, NOW + 2 * HOUR), counts('complaint', 5, NOW + 2 * HOUR)])
     expect(await sending.check(NOW + 2 * HOUR)).toMatchObject({ at: NOW + 2 * HOUR })
   })
 
@@ -156,6 +202,13 @@ test('a dispatch sends nothing while courses are paused, and stops soon when the
   expect(result.reason).toBe('paused')
   expect(result.processed).toBeLessThan(120)
   expect(result.processed + result.remaining).toBe(120)
+})
+
+test('notices of incidents go out while courses are paused', async () => {
+  const it = await courseWith(3)
+  const course = it.open(it.store.course, { isPaused: async () => true })
+  expect(await course.dispatch({ limit: 10, notices: true })).not.toHaveProperty('reason')
+  expect(await course.dispatch({ limit: 10 })).toMatchObject({ reason: 'paused' })
 })
 
 test('a burst of bounces stops a dispatch that is under way within 60 seconds', async () => {
