@@ -66,6 +66,7 @@ test('a store or a disk that cannot be asked leaves its condition out', async ()
     freeSpace: () => Promise.reject(new Error('canary')),
   } as Partial<ConditionsOptions>)
   expect(names).not.toContain('lessons_late')
+  expect(names).not.toContain('courses_paused')
   expect(names).not.toContain('disk_nearly_full')
   expect(names).toContain('certificate_expiring')
 })

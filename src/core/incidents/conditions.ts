@@ -21,7 +21,7 @@ export interface SelfObservations {
   /** Why the mail provider refused this platform at the last attempt. */
   readonly mailRefused: string | undefined
   /** Why the breaker paused courses; undefined: it did not. */
-  readonly coursesPaused: string | undefined
+  readonly coursesPaused?: { readonly reason: string | undefined }
 }
 
 export interface CertificateCheck {
@@ -64,7 +64,7 @@ export function conditionsReport(
       certificate_expiring: result(certificateReason(observed.certificates, now)),
       // Paused lessons wait on purpose, and the pause itself is told.
       ...(lessonsDueSince &&
-        coursesPaused === undefined && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
+        coursesPaused?.reason === undefined && { lessons_late: result(lateReason(lessonsDueSince, now)) }),
       ...(disk && { disk_nearly_full: result(diskReason(disk)) }),
       build_skew: result(skewReason(observed.builds)),
       half_configured: result(
@@ -73,7 +73,7 @@ export function conditionsReport(
           : `half-configured: ${observed.halfConfigured.join(', ')}`,
       ),
       mail_refused: result(observed.mailRefused),
-      courses_paused: result(coursesPaused),
+      ...(coursesPaused && { courses_paused: result(coursesPaused.reason) }),
     },
   }
 }

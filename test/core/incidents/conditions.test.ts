@@ -15,7 +15,6 @@ const WELL: SelfObservations = {
   ]),
   halfConfigured: [],
   mailRefused: undefined,
-  coursesPaused: undefined,
 }
 
 function reasons(observed: Partial<SelfObservations>) {
@@ -75,7 +74,10 @@ test('a lesson is late an hour after the full hour that should have sent it', ()
 
 test('paused courses are reported with the reason, and their lessons are not also late', () => {
   expect(
-    reasons({ coursesPaused: '5 of 60 were reported as spam', lessonsDueSince: { at: NOW - DAY_MS } }),
+    reasons({
+      coursesPaused: { reason: '5 of 60 were reported as spam' },
+      lessonsDueSince: { at: NOW - DAY_MS, stalledAt: NOW - DAY_MS },
+    }),
   ).toEqual({ courses_paused: '5 of 60 were reported as spam' })
 })
 
