@@ -4,6 +4,8 @@ import type { Clock } from '../clock.ts'
 import type { TokenVerification } from '../env/settings.ts'
 import { codeOf } from '../error-code.ts'
 import { PlatformError } from '../errors.ts'
+import { isRecord } from '../is-record.ts'
+import { boundedBody } from '../network/bounded-body.ts'
 import { once } from '../once.ts'
 
 /**
@@ -29,7 +31,11 @@ export type Identify = (request: Request) => Promise<Identity | undefined>
 const CLOCK_TOLERANCE_SECONDS = 5
 const JWKS_DEADLINE_MS = 3000
 const KEY_LIFE_MS = 10 * 60 * 1000
+/** A key has less than 1 KB, and a server has a few at a time. */
+const LARGEST_KEY_SET_BYTES = 128 * 1024
 const LONGEST_SUBJECT = 255
+/** The longest that the datastore lets a person's token live. Its service key, which the back end keeps, lives for years. */
+const LONGEST_LIFE_SECONDS = 7 * 24 * 3600
 /** With a key set the algorithm must be an asymmetric one: a public key taken for an HMAC secret is the classic forgery. */
 const KEY_SET_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
 const EDWARDS_ALGORITHMS = ['EdDSA', 'Ed25519']
@@ -102,6 +108,10 @@ async function openVerifier({
           const remote = jose.createRemoteJWKSet(new URL(tokens.url), {
             timeoutDuration: JWKS_DEADLINE_MS,
             cacheMaxAge: keyLifeMs,
+            [jose.customFetch]: async (url, init) => {
+              const response = await fetch(url, init)
+              return new Response(await boundedBody(response, LARGEST_KEY_SET_BYTES), response)
+            },
           })
           // An outage of the key server signs nobody out: its last keys are used until it is back.
           const keys: JWTVerifyGetKey = async (header, token) => {
@@ -118,7 +128,7 @@ async function openVerifier({
         })()
   return async (token: string): Promise<Identity | undefined> => {
     try {
-      return identityOf((await verify(token)).payload)
+      return identityOf((await verify(token)).payload, clock.now())
     } catch (error) {
       if (isTokenFault(error)) return undefined
       throw new PlatformError(
@@ -147,14 +157,25 @@ const TOKEN_FAULTS: ReadonlySet<string> = new Set([
   'ERR_JWT_INVALID',
 ])
 
-/** The service role needs no person; everybody else needs a subject and an address of their own. */
-function identityOf(claims: Readonly<Record<string, unknown>>): Identity | undefined {
+/** The service role needs no person; everybody else needs a subject, an address of their own and an expiry within a week. */
+function identityOf(claims: Readonly<Record<string, unknown>>, now: number): Identity | undefined {
   if (claims.role === 'service_role') return { kind: 'service' }
-  const { role, sub, email, email_verified: verified } = claims
+  const { role, sub, email, exp } = claims
+  if (typeof exp !== 'number' || exp > now / 1000 + LONGEST_LIFE_SECONDS + CLOCK_TOLERANCE_SECONDS)
+    return undefined
   // Strictly: a claim that is present and not plainly true was not verified, and `anon` is nobody's role.
-  if (role === 'anon' || (verified !== undefined && verified !== true)) return undefined
+  if (role === 'anon' || !VERIFIED_AT.every((part) => isVerified(part === undefined ? claims : claims[part])))
+    return undefined
   if (typeof sub !== 'string' || typeof email !== 'string') return undefined
   return parseIdentity({ kind: 'person', subject: sub, email })
+}
+
+/** Where `email_verified` can be: in the claims themselves, or in what the datastore knows of the account. */
+const VERIFIED_AT = [undefined, 'user_metadata', 'app_metadata'] as const
+
+function isVerified(claims: unknown): boolean {
+  const { email_verified: verified } = isRecord(claims) ? claims : {}
+  return verified === undefined || verified === true
 }
 
 /**

@@ -35,10 +35,25 @@ test.each([
   ['a subject that is no text', { sub: 5 }],
   ['a subject without end', { sub: 'a'.repeat(256) }],
   ['no e-mail', { email: undefined }],
+  ['a life of more than a week', { exp: NOW / 1000 + 7 * 24 * 3600 + 6 }],
+  ['an e-mail that is not verified', { email_verified: false }],
+  ['an e-mail that its account has not verified', { user_metadata: { email_verified: false } }],
+  ['an e-mail that was verified by no boolean', { app_metadata: { email_verified: 'true' } }],
   ['an e-mail that is none', { email: 'ada' }],
   ['an e-mail with a header in it', { email: 'ada@example.com\r\nBcc: eve@example.com' }],
 ])('rejects a token with %s', async (_, claims) => {
   expect(await bySecret(ask(`Bearer ${await token(claims)}`))).toBeUndefined()
+})
+
+test('a token may live for a week, a service key for years, and an account may say that its address is verified', async () => {
+  const week = {
+    exp: NOW / 1000 + 7 * 24 * 3600,
+    user_metadata: { email_verified: true },
+    app_metadata: null,
+  }
+  expect(await bySecret(ask(`Bearer ${await token(week)}`))).toEqual(ADA)
+  const service = { exp: NOW / 1000 + 10 * 365 * 24 * 3600, role: 'service_role' }
+  expect(await bySecret(ask(`Bearer ${await token(service)}`))).toEqual({ kind: 'service' })
 })
 
 test('a token with another key, another algorithm or none is rejected', async () => {
@@ -205,6 +220,33 @@ test.each([
   const set = await keySet()
   const good = await set.sign().sign(set.pair.privateKey)
   await expect(identify(ask(`Bearer ${good}`))).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test.each([
+  ['ends at 128 KB', 128 * 1024, true],
+  ['is larger', 128 * 1024 + 1, false],
+  ['never ends', Number.POSITIVE_INFINITY, false],
+])('a key set that %s', async (_, bytes, isRead) => {
+  const set = await keySet()
+  let left = bytes
+  const url = await keyServer((_request, response) => {
+    const keys = JSON.stringify({ keys: [set.jwk] })
+    response.write(keys)
+    left -= keys.length
+    const blank = Buffer.alloc(64 * 1024, ' ')
+    const more = () => {
+      if (left <= 0) return void response.end()
+      const size = Math.min(left, blank.length)
+      left -= size
+      response.write(blank.subarray(0, size), more)
+    }
+    response.on('error', () => {})
+    more()
+  })
+  const identify = jwtIdentify({ tokens: { kind: 'jwks', url }, clock })
+  const good = ask(`Bearer ${await set.sign().sign(set.pair.privateKey)}`)
+  if (isRead) expect(await identify(good)).toEqual(ADA)
+  else await expect(identify(good)).rejects.toMatchObject({ code: 'unavailable' })
 })
 
 test('keeps users signed in with the last known keys while the key server is down', async () => {

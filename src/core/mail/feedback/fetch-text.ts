@@ -1,3 +1,5 @@
+import { boundedBody } from '../../network/bounded-body.ts'
+
 const PATIENCE_MS = 5000
 const MOST_BYTES = 64 * 1024
 const MOST_KEPT = 20
@@ -12,15 +14,9 @@ export function createFetchText(get: typeof fetch = fetch): (url: string) => Pro
     const known = kept.get(url)
     if (known !== undefined) return known
     const response = await get(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) })
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength
-      if (size > MOST_BYTES) throw new RangeError('the answer is too large')
-      chunks.push(chunk)
-    }
+    const body = await boundedBody(response, MOST_BYTES)
     if (!response.ok) throw new RangeError(`the answer is ${response.status}`)
-    const text = Buffer.concat(chunks).toString()
+    const text = body.toString()
     if (new URL(url).pathname.endsWith('.pem')) {
       if (kept.size >= MOST_KEPT) kept.clear()
       kept.set(url, text)
