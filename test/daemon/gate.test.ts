@@ -161,3 +161,22 @@ test('an answer within a limit carries its fields, thrown or given, and one with
   expect(await fields(locked)).toEqual(['"default";q=300;w=60', '"default";r=298;t=1'])
   expect(await fields(fine, 'a', { route: 'metrics' })).toEqual([null, null])
 })
+
+test('one client gets a tenth of a day’s confirmations, however patiently it asks, and others get theirs', async () => {
+  const time = { ms: 0 }
+  const local = localLimiter({ monotonic: () => time.ms })
+  const through = createGate({ limiter: local, local, policies: policiesOf(undefined, 1000) })
+  const statuses = async (client: string, count: number) => {
+    const found = new Map<number, number>()
+    for (let n = 0; n < count; n += 1) {
+      time.ms += 2000
+      const asked = { request: new Request('http://x/'), client, requestId: 'request-1', wantsHtml: false }
+      const { status } = await through('subscribe', asked as unknown as RouteRequest, fine)
+      found.set(status, (found.get(status) ?? 0) + 1)
+    }
+    return Object.fromEntries(found)
+  }
+  // A hundred at once, and what comes back in 67 minutes.
+  expect(await statuses('a', 2000)).toEqual({ 200: 104, 429: 1896 })
+  expect(await statuses('b', 100)).toEqual({ 200: 100 })
+})

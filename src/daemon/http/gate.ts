@@ -23,7 +23,7 @@ export function createGate({
   readonly local: LocalLimiter
   readonly policies: ReturnType<typeof policiesOf>
 }): Gate {
-  const { policyOf, authFailure, authFailureOfProxy } = policies
+  const { policyOf, shareOf, authFailure, authFailureOfProxy } = policies
   const guesses = createGuesses({ local, policy: authFailure })
   const guessesOfProxy = createGuesses({ local, policy: authFailureOfProxy })
   /** The counters for wrong secrets: one per client, and behind an untrusted proxy also one for the proxy, with a higher limit. */
@@ -47,6 +47,9 @@ export function createGate({
     }
     const verdict = policy && (await limiter.take(policy, asked.client))
     if (verdict && !verdict.allowed) return refused(asked, verdict)
+    const share = shareOf(route)
+    const taken = share && (await limiter.take(share, asked.client))
+    if (taken && !taken.allowed) return refused(asked, taken)
     const attempts: Attempt[] = []
     const settle = (wrong: boolean) => {
       for (const attempt of attempts) attempt.settle(wrong)

@@ -33,7 +33,7 @@ export function serveAll({
 }): ReadonlyMap<Service, ServedService> {
   const { platform, settings, clock, log, metrics } = parts
   const { trustProxy, siteUrl, corsOrigins } = settings.site
-  const policies = policiesOf(settings.limits.perMinute)
+  const policies = policiesOf(settings.limits.perMinute, settings.budgets.confirmationsPerDay)
   const local = localLimiter(clock)
   const bodies = bodyMemory(settings.budgets.bodyBytesInFlight)
   const keyOf = clientKey(trustProxy)

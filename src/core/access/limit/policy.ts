@@ -22,6 +22,10 @@ const ROUTE_POLICY: Readonly<Partial<Record<RouteName, PolicyName>>> = {
 }
 
 const MINUTE = 60
+const DAY = 24 * 3600
+/** One client may request a tenth of a day's confirmations, or ten of a small budget. */
+const CLIENTS_TO_EXHAUST = 10
+const LEAST_SHARE = 10
 const DEFAULT_PER_MINUTE = 300
 /**
  * For routes that mail providers call, from a few addresses and for all subscribers: a report of each message of a
@@ -29,9 +33,15 @@ const DEFAULT_PER_MINUTE = 300
  */
 const PROVIDER_PER_MINUTE = 6000
 
-/** The policies for a configured threshold (RATE_LIMIT_PER_MINUTE); the stricter ones never rise above it. */
-export function policiesOf(perMinute: number | undefined): {
+/** The policies for a configured threshold (RATE_LIMIT_PER_MINUTE); the stricter ones of a minute never rise above it. */
+export function policiesOf(
+  perMinute: number | undefined,
+  /** EMAIL_CONFIRMATIONS_PER_DAY. */
+  confirmationsPerDay = 10_000,
+): {
   readonly policyOf: (route: RouteName) => Policy | undefined
+  /** A client's share of a budget of all clients. */
+  readonly shareOf: (route: RouteName) => Policy | undefined
   /** Wrong secrets and tokens, always counted in this process. */
   readonly authFailure: Policy
   /** The same, for all clients together behind a proxy that TRUST_PROXY does not name. */
@@ -55,7 +65,13 @@ export function policiesOf(perMinute: number | undefined): {
     feedback: provider('feedback'),
     unlimited: undefined,
   }
+  const confirmations: Policy = {
+    name: 'confirmations',
+    quota: Math.max(LEAST_SHARE, Math.ceil(confirmationsPerDay / CLIENTS_TO_EXHAUST)),
+    windowSeconds: DAY,
+  }
   return {
+    shareOf: (route) => (route === 'subscribe' ? confirmations : undefined),
     policyOf: (route) => policies[ROUTE_POLICY[route] ?? 'default'],
     authFailure: policy('auth-failure', 20),
     authFailureOfProxy: policy('auth-failure-proxy', 200),
