@@ -44,6 +44,16 @@ export interface Row {
 export const COURSES_FROM = 14
 
 /**
+ * The format of rows that this build knows: 0 is one course, 1 is several. A row’s column `needs` says the
+ * least that a build has to know to claim it, and each claim names the format of its build, so the store can
+ * refuse a claim of an older build (the migration with `needs`).
+ */
+const ROW_FORMAT = 2
+
+/** The value for `claimed_by`. Builds before 0.3.0 name no format; no name of a call has a tilde. */
+export const claimedAs = (call: string): string => `${ROW_FORMAT}~${call}`
+
+/**
  * The unique key of an enrolment: in the first course the person's identity, as in tables from before there
  * were others; in any other course, the identity and the name of the course.
  */

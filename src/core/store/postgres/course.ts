@@ -34,7 +34,7 @@ import { countsOf } from '../counts.ts'
 import { pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
-import { COURSES_FROM, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
+import { COURSES_FROM, claimedAs, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
@@ -386,8 +386,9 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
         }),
       )
     },
-    claimDue: ({ now, limit, retries, leaseMs, call, notices = false }) =>
+    claimDue: ({ now, limit, retries, leaseMs, call: name, notices = false }) =>
       write(async (on) => {
+        const call = claimedAs(name)
         const [fresh, failed] = notices ? [FRESH_NOTICES, FAILED_NOTICES] : [FRESH, FAILED]
         const taken: SubscriptionRecord[] = []
         const at = leaseNow()
@@ -429,7 +430,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           [
             claims.map((one) => one.subscription),
             claims.map((one) => one.enrolment),
-            call,
+            claimedAs(call),
             now + leaseMs,
             leaseMs,
           ],

@@ -260,4 +260,36 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE TABLE platformctl.health_build (service text PRIMARY KEY, build text, since bigint NOT NULL, seen_at bigint NOT NULL);
   `,
+  // Builds before 0.3.0 know fewer kinds of rows. A row says what a build has to know to claim it, and a claim
+  // names its build's format before a tilde; 0.2.0 and 0.1.0, which name none, differ in that 0.1.0 writes no
+  // lease. A claim that is refused changes the row's fence, so that its process finds that it does not hold it.
+  `
+  ALTER TABLE platformctl.subscription ADD COLUMN needs integer NOT NULL DEFAULT 0;
+  CREATE FUNCTION platformctl.refuse_claim() RETURNS trigger LANGUAGE plpgsql AS '
+  DECLARE refused platformctl.subscription := OLD;
+  BEGIN
+    refused.fence := OLD.fence + 2;
+    IF OLD.claimed_at IS NOT NULL AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until
+    THEN refused.next_attempt_at := NEW.next_attempt_at;
+    ELSE refused.claimed_by := NEW.claimed_by;
+    END IF;
+    RETURN refused;
+  END';
+  CREATE TRIGGER subscription_claim_refused BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
+    AND CASE
+      WHEN NEW.claimed_by LIKE '%~%' THEN split_part(NEW.claimed_by, '~', 1)::integer < OLD.needs
+      WHEN NEW.lease_until IS DISTINCT FROM OLD.lease_until THEN OLD.needs > 1
+      ELSE OLD.needs > 0 OR OLD.course <> 'quantum'
+        OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)
+    END)
+  EXECUTE FUNCTION platformctl.refuse_claim();
+  CREATE FUNCTION platformctl.drop_old_lease() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN NEW.lease_until := NULL; RETURN NEW; END';
+  CREATE TRIGGER subscription_claim_without_lease BEFORE UPDATE OF claimed_by ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
+    AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until AND NEW.lease_until IS NOT NULL
+    AND NEW.fence = OLD.fence + 1)
+  EXECUTE FUNCTION platformctl.drop_old_lease();
+  `,
 ]

@@ -35,7 +35,7 @@ import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
-import { COURSES_FROM, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
+import { COURSES_FROM, claimedAs, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
@@ -439,7 +439,8 @@ export function sqliteCourse(
       // Take the write lock again: an erasure in another process may be rewriting the journal.
       if (line) await write(() => journal.add(line))
     },
-    claimDue: async ({ now, limit, retries, leaseMs, call, notices = false }) => {
+    claimDue: async ({ now, limit, retries, leaseMs, call: name, notices = false }) => {
+      const call = claimedAs(name)
       const lines = notices ? sql.dueNotices : sql.due
       const due = (failed: 0 | 1, most: number) =>
         most > 0 ? (lines.all({ now, call, failed, limit: most }) as DueRow[]) : []
@@ -480,7 +481,7 @@ export function sqliteCourse(
       write(() => {
         const [nextAttemptAt, leaseUntil] = [now + leaseMs, leaseNow() + leaseMs]
         for (const { subscription: id, enrolment } of claims)
-          sql.keep.run({ id, enrolment, call, nextAttemptAt, leaseUntil })
+          sql.keep.run({ id, enrolment, call: claimedAs(call), nextAttemptAt, leaseUntil })
       }),
     stillHolds,
     settle: async (settlements) => {

@@ -234,4 +234,31 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE notice (seq INTEGER PRIMARY KEY, subject TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL, facts TEXT NOT NULL, UNIQUE (subject, kind)) STRICT;
   CREATE INDEX subscription_notice ON subscription (next_attempt_at) WHERE course = 'status';
   `,
+  // Builds before 0.3.0 know fewer kinds of rows. A row says what a build has to know to claim it, and a claim
+  // names its build's format before a tilde; 0.2.0 and 0.1.0, which name none, differ in that 0.1.0 writes no
+  // lease. A claim that is refused changes the row's fence, so that its process finds that it does not hold it.
+  `
+  ALTER TABLE subscription ADD COLUMN needs INTEGER NOT NULL DEFAULT 0;
+  CREATE TRIGGER subscription_claim_refused BEFORE UPDATE OF claimed_by ON subscription
+  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by
+    AND CASE
+      WHEN instr(NEW.claimed_by, '~') > 0 THEN CAST(NEW.claimed_by AS INTEGER) < OLD.needs
+      WHEN NEW.lease_until IS NOT OLD.lease_until THEN OLD.needs > 1
+      ELSE OLD.needs > 0 OR OLD.course <> 'quantum'
+        OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)
+    END
+  BEGIN
+    UPDATE subscription SET fence = OLD.fence + 2,
+      claimed_by = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, OLD.claimed_by, NEW.claimed_by),
+      next_attempt_at = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, NEW.next_attempt_at, OLD.next_attempt_at)
+    WHERE id = OLD.id;
+    SELECT RAISE(IGNORE);
+  END;
+  CREATE TRIGGER subscription_claim_without_lease AFTER UPDATE OF claimed_by ON subscription
+  WHEN NEW.claimed_at IS NOT NULL AND NEW.claimed_by IS NOT OLD.claimed_by AND NEW.lease_until IS OLD.lease_until AND NEW.lease_until IS NOT NULL
+    AND NEW.fence = OLD.fence + 1
+  BEGIN
+    UPDATE subscription SET lease_until = NULL WHERE id = NEW.id;
+  END;
+  `,
 ]

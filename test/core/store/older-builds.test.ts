@@ -1,0 +1,165 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import type { CourseDefinition } from '../../../src/core/course/definition.ts'
+import { NOTICES } from '../../../src/core/course/notices.ts'
+import { DAY_MS } from '../../../src/core/durations.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { type OldVersion, olderBuild } from '../../support/older-builds.ts'
+
+const MINUTE = 60_000
+const LEASE_MS = 90_000
+const pottery: CourseDefinition = {
+  id: 'pottery',
+  title: 'Pottery',
+  lessons: ['course-day-5', 'course-day-6'],
+  cadence: { kind: 'every', ms: DAY_MS },
+  spacingMs: 0,
+  follow: 'start',
+}
+const claimed = (address: string) => ({ to: address, day: 1 })
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  /** People of the first course, one of pottery, and an older build beside. */
+  async function beside(version: OldVersion, people = 1) {
+    let now = START
+    const it = await courseWith(people, {
+      kind,
+      catalog: createCatalog([...learning.courses, pottery]),
+      leaseClock: () => now,
+    })
+    if (it.address === undefined) throw new TypeError('this store has an address')
+    const old = olderBuild(it.address, version)
+    onTestFinished(() => old.close())
+    const table = kind === 'postgres' ? 'platformctl.subscription' : 'subscription'
+    const enrol = (name: string, course = 'pottery') =>
+      it.course.enrol({ spelling: `${name}@example.com`, identity: `${name}@example.com`, course })
+    return {
+      ...it,
+      old,
+      table,
+      enrol,
+      now: () => now,
+      pass: (ms: number) => {
+        now += ms
+        it.pass(ms)
+      },
+      claimDue: (call: string) =>
+        it.store.course.claimDue({ now, limit: 10, retries: 0, leaseMs: LEASE_MS, call }),
+      find: async (name: string, course?: string) => {
+        const found = await it.course.find(`${name}@example.com`, course)
+        if (found === undefined) throw new TypeError(`${name} was enrolled`)
+        return found
+      },
+    }
+  }
+
+  test('version 0.1.0 sends the first course, and leaves other courses and subscribers of incidents to this build', async () => {
+    const it = await beside('0.1.0')
+    await it.enrol('ada')
+    await it.old.run(
+      `INSERT INTO ${it.table} (id, identity, person, course, course_version, lessons, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
+       VALUES ('visitor', 'eve@example.com ${NOTICES}', 'eve@example.com', '${NOTICES}', '0', 1, 'eve@example.com', 'confirmed', 1, ${START}, ${START}, ${START})`,
+    )
+    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p0@example.com')])
+    for (const name of ['ada', 'eve'])
+      expect(await it.find(name)).toMatchObject({ sentDays: [], claimedAt: undefined, nextAttemptAt: START })
+    await it.old.run(`DELETE FROM ${it.table} WHERE id = 'visitor'`)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1 })
+    expect(it.messages.map(({ key }) => key)).toEqual([expect.stringMatching(/^pottery-1\./)])
+  })
+
+  test('version 0.2.0 goes on sending every course, and understands a store after a rollback', async () => {
+    const it = await beside('0.2.0')
+    await it.enrol('ada')
+    const sent = await it.old.dispatch('old call', it.now())
+    expect(sent.toSorted((a, b) => a.to.localeCompare(b.to))).toEqual([
+      claimed('ada@example.com'),
+      claimed('p0@example.com'),
+    ])
+    expect((await it.find('ada')).sentDays).toEqual([1])
+  })
+
+  test('a row that needs a later build is left alone by every earlier one, this one too, and their calls end', async () => {
+    const it = await beside('0.2.0', 2)
+    await it.old.run(`UPDATE ${it.table} SET needs = 2 WHERE id = 'person-0'`)
+    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p1@example.com')])
+    await it.old.run(`UPDATE ${it.table} SET needs = 99 WHERE id = 'person-0'`)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0, remaining: 1 })
+    await it.old.run(`UPDATE ${it.table} SET needs = 2 WHERE id = 'person-0'`)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 1, remaining: 0 })
+  })
+
+  test('an older build whose claim was refused does not send when this build claims the same row', async () => {
+    const it = await beside('0.1.0', 0)
+    await it.enrol('ada')
+    const sent = await it.old.dispatch('old call', it.now(), async () => {
+      expect(await it.claimDue('new call')).toHaveLength(1)
+    })
+    expect(sent).toEqual([])
+  })
+
+  test('version 0.1.0 does not take over a lesson that this build is sending to somebody who left and came back', async () => {
+    const it = await beside('0.1.0')
+    const [claim] = await it.claimDue('new call')
+    if (claim === undefined) throw new TypeError('a lesson is due')
+    const link = { id: claim.subscription, enrolment: claim.enrolment, now: it.now() }
+    await it.store.course.unsubscribe(link)
+    await it.store.course.undoUnsubscribe(link)
+    it.pass(MINUTE)
+    expect(await it.old.dispatch('old call', it.now())).toEqual([])
+    await it.store.course.keep({ claims: [claim], call: 'new call', now: it.now(), leaseMs: LEASE_MS })
+    it.pass(MINUTE)
+    expect(await it.old.dispatch('another old call', it.now())).toEqual([])
+    await it.store.course.settle([
+      {
+        claim,
+        now: it.now(),
+        sent: true,
+        nextAttemptAt: START + DAY_MS,
+        failures: 0,
+        problem: undefined,
+        end: false,
+      },
+    ])
+    expect(await it.find('p0')).toMatchObject({ sentDays: [1], nextAttemptAt: START + DAY_MS })
+  })
+
+  test('version 0.1.0 takes over what a process of this build left behind a day ago, so that a rollback loses nothing', async () => {
+    const it = await beside('0.1.0')
+    expect(await it.claimDue('a call that died')).toHaveLength(1)
+    it.pass(DAY_MS + MINUTE)
+    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p0@example.com')])
+  })
+
+  test('a claim of version 0.1.0 on a row with an older lease is not taken over while it lasts', async () => {
+    const it = await beside('0.1.0')
+    expect(await it.claimDue('a call that died')).toHaveLength(1)
+    it.pass(DAY_MS + MINUTE)
+    expect(await it.old.claim({ now: it.now(), lease: 0, call: 'old call', limit: 10 })).toHaveLength(1)
+    it.pass(MINUTE)
+    expect(await it.claimDue('new call')).toEqual([])
+    it.pass(MINUTE)
+    expect(await it.claimDue('new call')).toHaveLength(1)
+  })
+
+  test('people confirm, leave, come back and are erased through an older build as before', async () => {
+    const it = await beside('0.1.0', 2)
+    await it.enrol('ada')
+    const { id } = await it.find('ada')
+    const set = (columns: string, where: string) =>
+      it.old.run(`UPDATE ${it.table} SET ${columns} WHERE ${where}`)
+    await set(
+      `state = 'unsubscribed', unsubscribed_at = ${it.now()}, next_attempt_at = NULL, fence = fence + 1`,
+      `id = '${id}'`,
+    )
+    expect(await it.find('ada')).toMatchObject({ state: 'unsubscribed', nextAttemptAt: undefined })
+    await set(
+      `state = 'confirmed', unsubscribed_at = NULL, next_attempt_at = ${it.now()}, fence = fence + 1`,
+      `id = '${id}'`,
+    )
+    expect(await it.find('ada')).toMatchObject({ state: 'confirmed', nextAttemptAt: it.now() })
+    await it.old.run(`DELETE FROM ${it.table} WHERE id = 'person-1'`)
+    expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ sent: 2 })
+  })
+})
