@@ -1,21 +1,23 @@
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createHours } from '../../src/core/course/hours.ts'
+import { HOUR_MS, MINUTE_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import type { Store } from '../../src/core/store/store.ts'
 import { startSchedule } from '../../src/daemon/schedule.ts'
 import { emptyFolder } from '../support/folder.ts'
-
-const HOUR_MS = 60 * 60 * 1000
+import { addressOf, openTestStore } from '../support/stores.ts'
 
 async function hours() {
   const file = path.join(await emptyFolder(), 'store.sqlite')
   let now = Date.UTC(2026, 9, 25, 0, 59)
   const runs: string[] = []
   let work: (signal: AbortSignal) => Promise<'done' | 'stopped'> = async () => 'done'
+  const openAt = () => openStore({ kind: 'sqlite', file }, { leaseClock: () => now })
   /** A process that starts, does what is due now, and stops. */
   const look = async () => {
-    const store = await openStore({ kind: 'sqlite', file })
+    const store = await openAt()
     await start(store).stop()
     await store.close()
   }
@@ -33,7 +35,7 @@ async function hours() {
     runs,
     look,
     start,
-    store: () => openStore({ kind: 'sqlite', file }),
+    store: openAt,
     works: (next: typeof work) => {
       work = next
     },
@@ -133,4 +135,48 @@ test('a process without access to the store does not release an hour that anothe
   works(async () => 'done')
   await start(second).stop()
   expect(runs).toHaveLength(1)
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test.each([
+    ['ahead and back', [3, 1, 1, -5]],
+    ['days ahead and back', [72, 1, -73]],
+    ['back for a day', [-24]],
+    ['days back and ahead', [-50, 1, 49]],
+  ])('a clock that was set %s never stops the schedule: the next hour runs, and once', async (_, steps) => {
+    const address = await addressOf(kind)
+    let now = Date.UTC(2026, 10, 23, 10, 30)
+    let lease = 1_000_000
+    const runs: string[] = []
+    const told: unknown[] = []
+    const daemons = await Promise.all(
+      [1, 2].map(async () =>
+        createHours({
+          store: await openTestStore(address, () => lease),
+          clock: { now: () => now },
+          log: { ...silentLog, warn: (event) => void told.push(event) },
+          run: async () => {
+            runs.push(new Date(now).toISOString().slice(8, 13))
+            return 'done'
+          },
+          onFault: (error) => void told.push(error),
+        }),
+      ),
+    )
+    /** A minute of real time, in which both daemons look. */
+    const minute = async () => {
+      now += MINUTE_MS
+      lease += MINUTE_MS
+      for (const daemon of daemons) await daemon.tick()
+    }
+    await minute()
+    for (const hours of steps) {
+      now += hours * HOUR_MS
+      await minute()
+      const before = runs.length
+      for (let n = 0; n < 60; n += 1) await minute()
+      expect(runs.slice(before)).toEqual([new Date(now).toISOString().slice(8, 13)])
+    }
+    expect(told).toEqual(steps.filter((hours) => hours < 0).map(() => 'clock_set_back'))
+  })
 })

@@ -275,7 +275,7 @@ test('an hour that was cut short by a stop is not handled, and a call of the wat
     clock: { ...systemClock, now: () => now },
   }
   const hour = new Date(now).toISOString().slice(0, 13)
-  const claimed = () => store.claimHour({ hour, now, leaseMs: 1 })
+  const claimed = () => store.claimHour({ hour, leaseMs: 1 })
   const person = { course: 'quantum', identity: 'ada@example.com', address: 'ada@example.com', id: 'ada' }
   await store.course.requestConfirmation({ ...person, tokenHash: 'ada', now: now - 2 * HOUR_MS })
   await store.course.confirm({ begin, tokenHash: 'ada', now: now - 2 * HOUR_MS })

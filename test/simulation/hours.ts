@@ -1,4 +1,5 @@
 import type { HourStore } from '../../src/core/course/hours.ts'
+import { MOST_SKEW_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Core } from './core.ts'
 import type { Seeded } from './seeded.ts'
@@ -14,30 +15,39 @@ const NEVER = new Promise<never>(() => {})
 
 /**
  * The hourly schedule of several daemons over one store. Their runs fail and take longer than a lease, their processes
- * are killed, and the store fails them; yet each hour's work is done, by one at a time, and not again once that is recorded.
+ * are killed, the store fails them, and the clock is set hours and days ahead and back; yet each hour's work is done, by
+ * one at a time, and not again once that is recorded.
  */
 export function simulateHours(input: {
   readonly core: Pick<Core, 'createHours' | 'PlatformError'>
   readonly store: HourStore
   readonly time: VirtualTime
-  /** Start of the wall clock, which is never stepped here: steps are tested with the claim. */
+  /** Start of the wall clock. */
   readonly start: number
   readonly random: Seeded
+  /** Draws the steps of the wall clock; undefined: it is never stepped. */
+  readonly steps: Seeded | undefined
   readonly witness: Pick<Witness, 'violation' | 'note'>
   readonly forMs: number
 }): void {
-  const { core, store, time, start, random, witness, forMs } = input
-  const now = () => start + time.elapsed()
+  const { core, store, time, start, random, steps, witness, forMs } = input
+  let ahead = 0
+  /** When the clock was stepped last, and how often. */
+  let stepped = { at: 0, times: 0 }
+  const now = () => start + time.elapsed() + ahead
   const hourAt = (at: number) => new Date(at).toISOString().slice(0, 13)
   const meets = (oneIn: number) => now() % HOUR < FAULTS_UNTIL && random.oneIn(oneIn)
   const running = new Set<string>()
   const finished = new Set<string>()
-  const done = new Set<string>()
+  /** Each hour whose work was recorded, with the number of steps before its run. */
+  const done = new Map<string, number>()
+  let doneAt = Number.NEGATIVE_INFINITY
 
   function process(n: number): void {
     let alive = true
     /** The hour that it runs. */
     let at: string | undefined
+    let begun = 0
     let kept = true
     async function call<T>(work: () => Promise<T>, oneIn = 15): Promise<T> {
       if (!alive) return NEVER
@@ -52,6 +62,7 @@ export function simulateHours(input: {
       log: silentLog,
       store: {
         claimHour: (claim) => call(() => store.claimHour(claim)),
+        forgetHoursAfter: (hour) => call(() => store.forgetHoursAfter(hour)),
         // Not twice in a row: a claim that could not be renewed for as long as a lease is lost by right.
         keepHour: async (claim) => {
           const mayFail = kept
@@ -64,12 +75,15 @@ export function simulateHours(input: {
             if (isDone && !finished.has(hour))
               witness.violation('an hour was taken for handled whose work failed', hour)
             await store.endHour(hour, isDone)
-            if (isDone) done.add(hour)
+            if (!isDone) return
+            done.set(hour, begun)
+            doneAt = time.elapsed()
           }),
       },
       async run() {
         const hour = hourAt(now())
-        if (done.has(hour)) witness.violation('an hour that was handled was run again', hour)
+        begun = stepped.times
+        if (done.get(hour) === begun) witness.violation('an hour that was handled was run again', hour)
         if (running.has(hour)) witness.violation('two processes ran one hour at once', hour)
         running.add(hour)
         at = hour
@@ -99,10 +113,20 @@ export function simulateHours(input: {
     tick()
   }
   for (let n = 1; n <= PROCESSES; n += 1) time.after(random.between(0, MINUTE), () => process(n))
+  // Shortly before a full hour that the clock counted from its beginning, its work was done.
   const look = () => {
-    const hour = hourAt(now())
-    if (!done.has(hour)) witness.violation('an hour of the schedule was never handled', hour)
-    if (time.elapsed() + HOUR <= forMs) time.after(HOUR, look)
+    const [sinceFull, begins] = [now() % HOUR, time.elapsed() - (now() % HOUR)]
+    if (sinceFull >= HOUR - MINUTE && begins > stepped.at + MOST_SKEW_MS + MINUTE && doneAt < begins)
+      witness.violation('an hour of the schedule was never handled', hourAt(now()))
+    if (time.elapsed() < forMs) time.after(MINUTE, look)
   }
-  time.after(HOUR - (start % HOUR) - MINUTE, look)
+  time.after(MINUTE, look)
+  const step = (by: Seeded) => {
+    if (time.elapsed() > forMs) return
+    ahead += by.pick([-1, 1]) * by.pick([HOUR, 5 * HOUR, 25 * HOUR, 72 * HOUR]) + by.between(0, 50) * MINUTE
+    stepped = { at: time.elapsed(), times: stepped.times + 1 }
+    witness.note('', `the clock of the schedule now ${new Date(now()).toISOString()}`)
+    time.after(by.between(2 * HOUR, 9 * HOUR), () => step(by))
+  }
+  if (steps) time.after(steps.between(HOUR, 5 * HOUR), () => step(steps))
 }

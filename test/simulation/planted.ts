@@ -199,8 +199,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'never takes over an hour whose process was killed',
     file: 'store/sqlite/open.ts',
-    find: '(claimed_until <= @now OR claimed_until > @now + @leaseMs)',
-    replace: '(claimed_until = 0 OR claimed_until > @now + @leaseMs)',
+    find: '(claimed_until <= @lease OR claimed_until > @lease + @leaseMs)',
+    replace: '(claimed_until = 0 OR claimed_until > @lease + @leaseMs)',
   },
   {
     name: 'gives away an hour that another process runs',
@@ -213,6 +213,18 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'course/hours.ts',
     find: 'if (hour !== undefined)',
     replace: "if (hour === '')",
+  },
+  {
+    name: 'keeps the hours of a clock that was ahead for handled',
+    file: 'course/hours.ts',
+    find: 'await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))',
+    replace: '0',
+  },
+  {
+    name: 'measures the claim of an hour by the wall clock',
+    file: 'store/sqlite/open.ts',
+    find: 'sql.claimHour.run({ ...claim, lease: leaseClock() })',
+    replace: 'sql.claimHour.run({ ...claim, lease: Date.parse(claim.hour.concat(":30Z")) })',
   },
   {
     name: 'sends from the start to whom it cannot read',

@@ -302,7 +302,17 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   }
   time.after(12 * HOUR, prune)
 
-  if (faults.has('hours')) simulateHours({ core, store, time, start, random, witness, forMs: 2 * DAY_MS })
+  if (faults.has('hours'))
+    simulateHours({
+      core,
+      store,
+      time,
+      start,
+      random,
+      steps: faults.has('clock-step') ? seeded(scenario.seed ^ 0xc10c) : undefined,
+      witness,
+      forMs: 2 * DAY_MS,
+    })
   if (hand) {
     const poison = () => {
       if (calm) return

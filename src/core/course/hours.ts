@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { MOST_SKEW_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 
 /** A process that handles an hour and dies loses it after this; while it lives, it renews its claim every minute. */
@@ -7,8 +8,6 @@ const LEASE_MS = 3 * 60 * 1000
 export interface HourClaim {
   /** `2026-11-21T04` */
   readonly hour: string
-  /** UTC milliseconds. */
-  readonly now: number
   readonly leaseMs: number
 }
 
@@ -21,6 +20,8 @@ export interface HourStore {
   claimHour(claim: HourClaim): Promise<'claimed' | 'busy' | 'handled'>
   /** Goes on holding a claimed hour. */
   keepHour(claim: HourClaim): Promise<void>
+  /** Forgets all hours after this one, and gives how many there were. */
+  forgetHoursAfter(hour: string): Promise<number>
   /** Ends a claim: the hour's work is done, or the hour can be taken again at once. */
   endHour(hour: string, done: boolean): Promise<void>
 }
@@ -40,8 +41,8 @@ export interface HoursOptions {
 }
 
 export interface Hours {
-  /** Looks whether there is work. Call it every minute. */
-  tick(): void
+  /** Looks whether there is work; call it every minute. Resolves when the work is done. */
+  tick(): Promise<void>
   /** Aborts the run in progress and waits for it. */
   stop(): Promise<void>
 }
@@ -49,7 +50,8 @@ export interface Hours {
 /**
  * Runs each hour's work once. The hour is claimed in the store and marked as handled only when its work is done: two
  * processes never both run it, a late start catches up once, and an hour whose run failed or whose process was killed
- * is run again.
+ * is run again. After the clock was set back, the hours recorded before that are still to come: they are forgotten, so
+ * that each runs when it comes.
  */
 export function createHours({ store, clock, log, run, retry, onDone, onFault }: HoursOptions): Hours {
   const stopping = new AbortController()
@@ -60,7 +62,14 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
 
   async function handle(hour: string): Promise<void> {
     try {
-      const found = await store.claimHour({ hour, now: clock.now(), leaseMs: LEASE_MS })
+      const ahead = await store.forgetHoursAfter(hourAt(clock.now() + MOST_SKEW_MS))
+      if (ahead > 0)
+        log.warn(
+          'clock_set_back',
+          'the clock was set back: hours of the schedule that it had counted already run again when they come',
+          { hour, hours: ahead },
+        )
+      const found = await store.claimHour({ hour, leaseMs: LEASE_MS })
       if (found === 'handled') handled = hour
       if (found !== 'claimed') return
       claimed = hour
@@ -85,7 +94,7 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
   }
   async function look(): Promise<void> {
     if (stopping.signal.aborted) return
-    const hour = new Date(clock.now()).toISOString().slice(0, 13)
+    const hour = hourAt(clock.now())
     if (hour !== handled) return handle(hour)
     await retry?.(stopping.signal).catch((error: unknown) =>
       log.warn(
@@ -99,7 +108,7 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
     tick() {
       const hour = claimed
       if (hour !== undefined)
-        store.keepHour({ hour, now: clock.now(), leaseMs: LEASE_MS }).catch((error: unknown) =>
+        store.keepHour({ hour, leaseMs: LEASE_MS }).catch((error: unknown) =>
           log.warn('schedule_hour_not_held', 'an hour of the schedule could not be held for longer', {
             hour,
             fault: nameOf(error),
@@ -108,6 +117,7 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
       running ??= look().finally(() => {
         running = undefined
       })
+      return running
     },
     async stop() {
       stopping.abort(new Error('the daemon stops'))
@@ -116,4 +126,5 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
   }
 }
 
+const hourAt = (ms: number) => new Date(ms).toISOString().slice(0, 13)
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : 'unknown')

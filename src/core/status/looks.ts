@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS, MOST_SKEW_MS } from '../durations.ts'
 import type { ProbeState } from '../health/probe.ts'
 import type { Observation } from './history.ts'
 
@@ -9,8 +9,6 @@ const LONGEST_REASON = 200
  * they take.
  */
 const STANDS_MS = 75_000
-/** A mark further ahead than this was left by a wrong clock. */
-const AHEAD_MS = 150_000
 /** Bits of `seen`. */
 export const STATE_BITS: Readonly<Record<ProbeState, number>> = { ok: 1, degraded: 2, failing: 4, skipped: 8 }
 const RANK: Readonly<Record<ProbeState, number>> = { skipped: 0, ok: 0, degraded: 1, failing: 2 }
@@ -61,7 +59,7 @@ export function followLook(
     readonly before: SeriesMark | undefined
   },
 ): { readonly series: SeriesMark; readonly periods: readonly PeriodDelta[] } {
-  const known = before === undefined || before.at > now + AHEAD_MS ? undefined : before
+  const known = before === undefined || before.at > now + MOST_SKEW_MS ? undefined : before
   const outweighs = (one: ProbeState) =>
     known !== undefined &&
     known.recorder !== recorder &&

@@ -127,7 +127,8 @@ describe.each(STORES)('%s', (kind) => {
 })
 
 test('after a thousand crashes around the send nothing is lost, and a receiver that honors the id has nothing twice', async () => {
-  const { incidents } = await openTestStore(undefined)
+  let now = NOW
+  const { incidents } = await openTestStore(undefined, () => now)
   let seed = 7
   /** Numerical Recipes' generator: the same crashes in every run. */
   const odds = () => {
@@ -135,7 +136,6 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
     return seed / 2 ** 32
   }
   const received = new Map<string, number>()
-  let now = NOW
   let crashes = 0
   // Dies before the send, or after it and before its record: the promise that never settles is a killed process.
   const channel: Channel = {

@@ -68,23 +68,23 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 
   test('a message is claimed by one until its lease ends, again from its next time on, and never once it is over', async () => {
-    const { incidents } = await opened()
+    const { incidents, lease } = await opened()
     const key = { incident: 'a', kind: 'opened', channel: 'mail' } as const
-    const leaseMs = kind === 'sqlite' ? 1000 : 60_000
+    const leaseMs = 1000
     const claim = (now: number) => incidents.claim({ ...key, now, leaseMs })
     const settle = (outcome: 'pending' | 'sent' | 'failed', now: number, nextAt: number) =>
       incidents.settle({ ...key, outcome, now, nextAt, reason: outcome === 'sent' ? undefined : '451' })
     expect(await claim(NOW)).toBe(1)
-    expect(await claim(NOW + 999)).toBeUndefined()
-    // PostgreSQL measures leases by its own clock, which no test moves.
-    if (kind === 'sqlite') {
-      expect(await claim(NOW + 1000)).toBe(2)
-      // A lease that ends later than any can was taken by a clock that was ahead.
-      expect(await claim(NOW - 1)).toBe(3)
-    }
+    lease.now += 999
+    expect(await claim(NOW + 1e6)).toBeUndefined()
+    lease.now += 1
+    expect(await claim(NOW)).toBe(2)
+    // A lease that ends later than any can was taken before the clock of leases was set back.
+    lease.now -= 5000
+    expect(await claim(NOW)).toBe(3)
     await settle('pending', NOW + 1, NOW + 5000)
     expect(await claim(NOW + 4999)).toBeUndefined()
-    expect(await claim(NOW + 5000)).toBe(kind === 'sqlite' ? 4 : 2)
+    expect(await claim(NOW + 5000)).toBe(4)
     expect(await incidents.claim({ ...key, channel: 'webhook', now: NOW, leaseMs })).toBe(1)
     await settle('sent', NOW + 5001, 0)
     await settle('failed', NOW + 5002, 0)
@@ -283,14 +283,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 
   test('a value is made once, and the last hour is the latest that anybody took', async () => {
-    const { getOrCreate, lastHour, claimHour, ping } = await opened()
+    const { getOrCreate, lastHour, claimHour, forgetHoursAfter, ping } = await opened()
     expect([await getOrCreate('key', () => 'one'), await getOrCreate('key', () => 'two')]).toEqual([
       'one',
       'one',
     ])
     expect(await lastHour()).toBeUndefined()
-    for (const hour of ['2026-11-21T05', '2026-11-21T04']) await claimHour({ hour, now: NOW, leaseMs: 1000 })
+    for (const hour of ['2026-11-21T05', '2026-11-21T04']) await claimHour({ hour, leaseMs: 1000 })
     expect(await lastHour()).toBe('2026-11-21T05')
+    expect([await forgetHoursAfter('2026-11-21T04'), await lastHour()]).toEqual([1, '2026-11-21T04'])
     await ping()
     expect(await getOrCreate('key', () => 'three')).toBe('one')
   })

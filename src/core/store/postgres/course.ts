@@ -37,7 +37,7 @@ import { plansToCheck } from '../plan-rows.ts'
 import { COURSES_FROM, claimedAs, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
-import { guarded, NOW_MS, type Pool, type Queryable, transaction } from './connection.ts'
+import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
 import { ROWS_A_STEP, statements } from './statements.ts'
@@ -67,9 +67,10 @@ const dueOf = (which: string) =>
 const ONLY_NOTICES = "course = 'status' AND"
 const [FRESH = '', FAILED = ''] = dueOf('')
 const [FRESH_NOTICES = '', FAILED_NOTICES = ''] = dueOf(ONLY_NOTICES)
-const interrupted = (leaseNow: string, which: string) => `
+/** A lease that ends later than `longest` was taken before the clock of leases was set back, so it is over. */
+const interrupted = (leaseNow: string, longest: number, which: string) => `
   SELECT * FROM ${TABLE} WHERE ${which} claimed_at IS NOT NULL AND next_attempt_at IS NOT NULL AND claimed_by IS DISTINCT FROM $2
-    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= $1 ELSE lease_until <= ${leaseNow} END
+    AND CASE WHEN lease_until IS NULL THEN next_attempt_at <= $1 ELSE lease_until <= ${leaseNow} OR lease_until > ${longest} END
   ORDER BY first_attempt_at LIMIT $3 FOR UPDATE SKIP LOCKED`
 
 const SAVE = `
@@ -91,11 +92,9 @@ export const SAY_COURSES_FROM = `
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** The course on PostgreSQL: claims by FOR UPDATE SKIP LOCKED, so that dispatchers on many machines never wait for each other. */
-export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseStore {
+export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore {
   const statement = statements(pool)
   const sentNote = createSentNote()
-  /** The current time by the clock of leases, as an SQL expression. */
-  const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   const one = async (on: Queryable, where: string, value: string | undefined, lock = '') => {
     const { rows } = await on.query<Row>(`SELECT * FROM ${TABLE} WHERE ${where} = $1 ${lock}`, [value])
     return rows[0] && recordOf(rows[0])
@@ -414,7 +413,7 @@ export function postgresCourse(pool: Pool, leaseClock?: () => number): CourseSto
           )
           taken.push(...records.filter((one) => one.unreadableDays === undefined))
         }
-        await takeDue(interrupted(at, notices ? ONLY_NOTICES : ''), limit)
+        await takeDue(interrupted(at, leaseUntil + leaseMs, notices ? ONLY_NOTICES : ''), limit)
         await takeDue(failed, Math.min(retries, limit - taken.length))
         await takeDue(fresh, limit - taken.length)
         await takeDue(failed, limit - taken.length)

@@ -8,14 +8,14 @@ import {
   storedReason,
 } from '../incident-rows.ts'
 import { storableText } from '../rows.ts'
-import { guarded, NOW_MS, type Pool } from './connection.ts'
+import { guarded, type Pool } from './connection.ts'
 import { statements } from './statements.ts'
 
 const COLUMNS =
   'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
 
 /** The incidents in a PostgreSQL that several machines share; leases are measured by its clock. */
-export function postgresIncidents(pool: Pool): IncidentStore {
+export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentStore {
   const statement = statements(pool)
   return {
     open: (incident) =>
@@ -65,10 +65,10 @@ export function postgresIncidents(pool: Pool): IncidentStore {
       guarded(async () => {
         const { rows } = await pool.query<{ attempts: number }>(
           `INSERT INTO platformctl.alert_message AS m (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
-           VALUES ($1, $2, $3, 'pending', 1, $4, 0, ${NOW_MS} + $5)
+           VALUES ($1, $2, $3, 'pending', 1, $4, 0, ${leaseNow()} + $5)
            ON CONFLICT (incident, kind, channel) DO UPDATE
            SET attempts = m.attempts + 1, at = excluded.at, claimed_until = excluded.claimed_until
-           WHERE m.outcome = 'pending' AND m.next_at <= $4 AND m.claimed_until <= ${NOW_MS}
+           WHERE m.outcome = 'pending' AND m.next_at <= $4 AND (m.claimed_until <= ${leaseNow()} OR m.claimed_until > ${leaseNow()} + 2 * $5)
            RETURNING attempts`,
           [incident, kind, channel, now, leaseMs],
         )

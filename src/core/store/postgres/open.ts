@@ -51,26 +51,30 @@ export async function openPostgres(input: {
     if (rows[0]?.value !== mark) throw new TypeError('what was written could not be read back')
   })
   const sql = postgresSql(pool)
+  const { leaseClock } = input
+  /** The current time by the clock of leases, as an SQL expression. */
+  const leaseNow = () => (leaseClock === undefined ? NOW_MS : String(Math.floor(leaseClock())))
   let ended = false
   return {
     kind: 'postgres',
     persistent: true,
-    course: postgresCourse(pool, input.leaseClock),
+    course: postgresCourse(pool, leaseNow),
     directory: directory(sql),
     sentMail: sentMail(sql),
     paymentEvents: paymentEvents(sql),
     audit: postgresAudit(pool),
-    incidents: postgresIncidents(pool),
+    incidents: postgresIncidents(pool, leaseNow),
     notices: postgresNotices(pool),
     heartbeats: heartbeats(sql),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>
       guarded(async () => {
+        // A lease that ends much later than any new one could was taken before the server's clock was set back.
         const { rowCount } = await pool.query(
-          `INSERT INTO platformctl.handled_hour AS h (hour, claimed_until) VALUES ($1, ${NOW_MS} + $2)
+          `INSERT INTO platformctl.handled_hour AS h (hour, claimed_until) VALUES ($1, ${leaseNow()} + $2)
            ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
-           WHERE h.claimed_until IS NOT NULL AND h.claimed_until <= ${NOW_MS}`,
+           WHERE h.claimed_until IS NOT NULL AND (h.claimed_until <= ${leaseNow()} OR h.claimed_until > ${leaseNow()} + 2 * $2)`,
           [hour, leaseMs],
         )
         if (rowCount === 1) return 'claimed'
@@ -83,10 +87,15 @@ export async function openPostgres(input: {
     keepHour: ({ hour, leaseMs }) =>
       guarded(async () => {
         await pool.query(
-          `UPDATE platformctl.handled_hour SET claimed_until = ${NOW_MS} + $2 WHERE hour = $1 AND claimed_until IS NOT NULL`,
+          `UPDATE platformctl.handled_hour SET claimed_until = ${leaseNow()} + $2 WHERE hour = $1 AND claimed_until IS NOT NULL`,
           [hour, leaseMs],
         )
       }),
+    forgetHoursAfter: (hour) =>
+      guarded(
+        async () =>
+          (await pool.query('DELETE FROM platformctl.handled_hour WHERE hour > $1', [hour])).rowCount ?? 0,
+      ),
     endHour: (hour, done) =>
       guarded(async () => {
         await pool.query(

@@ -15,7 +15,11 @@ import { storableText } from '../rows.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 
 /** The incidents in an SQLite file. */
-export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): IncidentStore {
+export function sqliteIncidents(
+  database: SqliteDatabase,
+  guarded: Guarded,
+  leaseClock: () => number,
+): IncidentStore {
   const sql = {
     open: database.prepare(`
       INSERT INTO incident (id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by)
@@ -33,15 +37,15 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
     list: database.prepare(`
       SELECT * FROM incident WHERE closed_at IS NULL OR id IN (SELECT id FROM incident ORDER BY opened_at DESC, id LIMIT ?)
       ORDER BY opened_at DESC, id`),
-    // A lease that ends later than any could was written under a clock that was ahead.
+    // A lease that ends later than any could was taken before the machine started.
     claim: database
       .prepare(`
       INSERT INTO alert_message (incident, kind, channel, outcome, attempts, at, next_at, claimed_until)
-      VALUES (@incident, @kind, @channel, 'pending', 1, @now, 0, @now + @leaseMs)
+      VALUES (@incident, @kind, @channel, 'pending', 1, @now, 0, @lease + @leaseMs)
       ON CONFLICT (incident, kind, channel) DO UPDATE
       SET attempts = attempts + 1, at = excluded.at, claimed_until = excluded.claimed_until
       WHERE outcome = 'pending' AND next_at <= @now
-        AND (claimed_until <= @now OR claimed_until > @now + @leaseMs)
+        AND (claimed_until <= @lease OR claimed_until > @lease + @leaseMs)
       RETURNING attempts`)
       .pluck(),
     settle: database.prepare(`
@@ -82,7 +86,8 @@ export function sqliteIncidents(database: SqliteDatabase, guarded: Guarded): Inc
     acknowledge: async (input) => guarded(() => sql.acknowledge.run(input).changes === 1),
     // Casts here and below are safe: the tables are STRICT, so SQLite enforces the types of the columns selected.
     list: async (limit) => guarded(() => (sql.list.all(limit) as IncidentRow[]).map(incidentOf)),
-    claim: async (input) => guarded(() => sql.claim.get(input) as number | undefined),
+    claim: async (input) =>
+      guarded(() => sql.claim.get({ ...input, lease: leaseClock() }) as number | undefined),
     settle: async ({ reason, ...input }) =>
       guarded(() => void sql.settle.run({ ...input, reason: storedReason(reason) })),
     messages: async (limit) => guarded(() => (sql.messages.all(limit) as AlertRow[]).map(messageOf)),

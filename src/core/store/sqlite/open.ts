@@ -46,18 +46,19 @@ export function openSqlite(
   const journal = openJournal(file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
-    // A lease that ends later than any new one could was written under a clock that was ahead, so it is over.
+    // A lease that ends later than any new one could was taken before the machine started, so it is over.
     claimHour: database.prepare(`
-      INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @now + @leaseMs)
+      INSERT INTO handled_hour (hour, claimed_until) VALUES (@hour, @lease + @leaseMs)
       ON CONFLICT (hour) DO UPDATE SET claimed_until = excluded.claimed_until
-      WHERE claimed_until IS NOT NULL AND (claimed_until <= @now OR claimed_until > @now + @leaseMs)`),
+      WHERE claimed_until IS NOT NULL AND (claimed_until <= @lease OR claimed_until > @lease + @leaseMs)`),
     isHandled: database.prepare('SELECT claimed_until IS NULL FROM handled_hour WHERE hour = ?').pluck(),
     keepHour: database.prepare(
-      'UPDATE handled_hour SET claimed_until = @now + @leaseMs WHERE hour = @hour AND claimed_until IS NOT NULL',
+      'UPDATE handled_hour SET claimed_until = @lease + @leaseMs WHERE hour = @hour AND claimed_until IS NOT NULL',
     ),
     endHour: database.prepare(
       'UPDATE handled_hour SET claimed_until = ? WHERE hour = ? AND claimed_until IS NOT NULL',
     ),
+    forgetHours: database.prepare('DELETE FROM handled_hour WHERE hour > ?'),
     lastHour: database.prepare('SELECT max(hour) FROM handled_hour').pluck(),
     put: database.prepare('INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)'),
     get: database.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
@@ -75,15 +76,16 @@ export function openSqlite(
     sentMail: sentMail(steps),
     paymentEvents: paymentEvents(steps),
     audit: sqliteAudit(database, guarded, journal),
-    incidents: sqliteIncidents(database, guarded),
+    incidents: sqliteIncidents(database, guarded, leaseClock),
     notices: sqliteNotices(database, guarded),
     heartbeats: heartbeats(steps),
     claimHour: async (claim) =>
       guarded(() => {
-        if (sql.claimHour.run(claim).changes === 1) return 'claimed'
+        if (sql.claimHour.run({ ...claim, lease: leaseClock() }).changes === 1) return 'claimed'
         return sql.isHandled.get(claim.hour) === 1 ? 'handled' : 'busy'
       }),
-    keepHour: async (claim) => void guarded(() => sql.keepHour.run(claim)),
+    keepHour: async (claim) => void guarded(() => sql.keepHour.run({ ...claim, lease: leaseClock() })),
+    forgetHoursAfter: async (hour) => guarded(() => sql.forgetHours.run(hour).changes),
     endHour: async (hour, done) => void guarded(() => sql.endHour.run(done ? null : 0, hour)),
     lastHour: async () => guarded(() => (sql.lastHour.get() as string | null) ?? undefined),
     getOrCreate: async (name, make) =>
