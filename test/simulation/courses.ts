@@ -26,6 +26,8 @@ export interface Release {
   /** Milliseconds after the start. */
   readonly at: number
   readonly courses: readonly CourseDefinition[]
+  /** A mistake that the next release takes back: courses that everybody follows are shorter. */
+  readonly isRollback?: boolean
 }
 
 export interface Curriculum {
@@ -106,6 +108,18 @@ export async function drawCurriculum(seed: number, courses: number, days: number
       releases.push({ at, courses: courseList.slice(0, -1) })
       releases.push({ at: at + random.between(HOUR, DAY), courses: courseList })
     } else releases.push({ at, courses: courseList })
+  }
+  // Drawn apart, too: for some hours, the release of long ago with fewer lessons runs.
+  const back = seeded(seed ^ 0xbac)
+  if (back.oneIn(2)) {
+    const at = (releases.at(-1)?.at ?? 0) + back.between(6 * HOUR, 5 * DAY)
+    const shorter = courseList.map((course) =>
+      course.follow === 'latest' && course.lessons.length > 1
+        ? { ...course, lessons: course.lessons.slice(0, back.between(1, course.lessons.length - 1)) }
+        : course,
+    )
+    releases.push({ at, courses: shorter, isRollback: true })
+    releases.push({ at: at + back.between(HOUR, 2 * DAY), courses: courseList })
   }
   // Drawn apart, so that the courses of a seed stay as they are. Some have no translation, or get it later, or lose it.
   const texts = seeded(seed ^ 0x7e87)

@@ -425,6 +425,42 @@ export const MUTATIONS: readonly Mutation[] = [
     find: 'if (!notices && (await isPaused())) return nothing(PAUSED)',
     replace: '',
   },
+  {
+    name: 'lets an older build claim courses that it does not know',
+    file: 'store/sqlite/migrations.ts',
+    find: "ELSE OLD.needs > 0 OR OLD.course <> 'quantum'",
+    replace: 'ELSE OLD.needs > 0',
+  },
+  {
+    name: 'lets an older build take over what is out',
+    file: 'store/sqlite/migrations.ts',
+    find: 'OR (OLD.claimed_at > NEW.claimed_at - 86400000 AND OLD.lease_until IS NOT NULL)',
+    replace: '',
+  },
+  {
+    name: 'lets an older build go on with a claim that was refused',
+    file: 'store/sqlite/migrations.ts',
+    find: 'SET fence = OLD.fence + 2',
+    replace: 'SET fence = OLD.fence + 1',
+  },
+  {
+    name: 'goes by the number of a lesson in a course that changed',
+    file: 'course/progress.ts',
+    find: 'if (known.every((name, index) => name === course[index])) return course',
+    replace: 'if (known.length >= 0) return course',
+  },
+  {
+    name: 'keeps no names of lessons sent',
+    file: 'store/sqlite/course.ts',
+    find: 'progress === undefined ? null : JSON.stringify(progress.sentLessons)',
+    replace: 'null',
+  },
+  {
+    name: 'ends for good whom a shorter course ended',
+    file: 'course/catalog.ts',
+    find: '(isOver && promised === undefined)',
+    replace: 'isOver',
+  },
 ]
 
 /** Mutations whose text is no longer in the source of a project: they would prove nothing. */

@@ -28,6 +28,7 @@ export type Fault =
   | 'poison'
   | 'feedback'
   | 'breaker'
+  | 'older-build'
 
 /** The clocks of machines differ by twice this at the most. */
 export const MOST_SKEW_MS = 2 * 60_000

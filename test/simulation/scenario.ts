@@ -48,6 +48,7 @@ export function scenarioOf(seed: number): Scenario {
       ...(seeded(seed ^ 0xfeed).oneIn(2) ? (['feedback'] as const) : []),
       // Courses that pause for hours hide other faults too.
       ...(seeded(seed ^ 0xb4ea).oneIn(4) ? (['feedback', 'breaker'] as const) : []),
+      ...(seeded(seed ^ 0x01d).oneIn(4) ? (['older-build'] as const) : []),
     ],
     rarity: random.pick([1, 20]),
     courses: random.pick([0, 1, 2, 3, 5]),

@@ -1,9 +1,9 @@
-import type { CourseDefinition } from '../../src/core/course/definition.ts'
+import { FIRST_COURSE } from '../../src/core/course/definition.ts'
 import type { Settlement, Subscription } from '../../src/core/course/store.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import type { Calendar } from './calendar.ts'
-import type { Curriculum } from './courses.ts'
+import type { Curriculum, Release } from './courses.ts'
 import { MOST_SKEW_MS, type Process, REFUSES_US } from './provider.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
@@ -64,6 +64,10 @@ export function createWitness(input: {
   const superseded = new Set<string>()
   const dead = new Set<string>()
   const inCall = new Map<string, number>()
+  /** The names that each number of a lesson was handed over under, by enrolment. */
+  const named = new Map<string, Map<number, Set<string>>>()
+  /** An operator decided about a lesson after the course may have changed. */
+  const decided = new Set<string>()
   const links = new Map<string, { readonly s: string; readonly t: string }>()
   const held = new Map<Process, Set<Lesson>>()
   let latest = 0
@@ -107,13 +111,33 @@ export function createWitness(input: {
   const coursesOf = ({ course }: Enrolled) =>
     releases.map(({ courses }) => courses.find(({ id }) => id === course))
   /** The plans that an enrolment may follow: the course as it was at the start, or any of its editions. */
-  const plansOf = (one: Enrolled): readonly CourseDefinition[] => {
+  const plansOf = (one: Enrolled, counts: (release: Release) => boolean = () => true) => {
     const editions = coursesOf(one)
     const begun = editions[one.release]
-    const all = begun?.follow === 'start' ? [begun] : editions
+    const all =
+      begun?.follow === 'start' ? [begun] : editions.filter((_, n) => releases[n] && counts(releases[n]))
     return all.flatMap((plan) => plan ?? [])
   }
-  const mostLessons = (one: Enrolled) => Math.max(...plansOf(one).map((plan) => plan.lessons.length))
+  const lastingPlansOf = (one: Enrolled) => plansOf(one, ({ isRollback }) => isRollback !== true)
+  /** Lessons that were deleted after somebody had them count as well. */
+  const mostLessons = (one: Enrolled) =>
+    Math.max(...plansOf(one).map((plan) => plan.lessons.length)) + releases.length
+  /** In a course that everybody follows, progress belongs to names: each lesson once, in the order of the course as it is. */
+  function followsByName(enrolment: string, day: number, name: string, edition: readonly string[]): void {
+    let names = named.get(enrolment)
+    if (names === undefined) {
+      names = new Map()
+      named.set(enrolment, names)
+    }
+    names.set(day, (names.get(day) ?? new Set<string>()).add(name))
+    const earlier = Array.from({ length: day - 1 }, (_, index) => names.get(index + 1))
+    // A lesson whose attempts had two names, because the course changed between them, may have been either.
+    if (decided.has(enrolment) || earlier.some((one) => one?.size !== 1)) return
+    const had = new Set(earlier.flatMap((one) => [...(one ?? [])]))
+    if (had.has(name)) violation('a lesson came again under another number', `${enrolment}.${day}`)
+    if (edition.slice(0, Math.max(0, edition.indexOf(name))).some((one) => !had.has(one)))
+      violation('a lesson of the course was skipped', `${enrolment}.${day}`)
+  }
   /** When a lesson is due by each plan that may count. */
   const dueTimes = (enrolment: string, one: Enrolled, day: number) => {
     const before = day === 1 ? undefined : lessonOf(`${enrolment}.${day - 1}`).sentAt
@@ -165,8 +189,12 @@ export function createWitness(input: {
         if (latest + 2 * MOST_SKEW_MS < due) violation('a lesson before it was due', parsed.lesson)
         const course = coursesOf(one)
         const edition = course[one.release]?.follow === 'start' ? one.release : process.release
-        const lesson = course[edition]?.lessons[parsed.day - 1] ?? ''
+        const follows = course[one.release]?.follow === 'latest'
+        const name = message.subject.split(' ')[0] ?? ''
+        const lesson = follows ? name : (course[edition]?.lessons[parsed.day - 1] ?? '')
         const subject = curriculum.subjectOf(lesson, one.language, edition)
+        if (follows && subject !== undefined)
+          followsByName(parsed.enrolment, parsed.day, name, course[edition]?.lessons ?? [])
         if (subject !== undefined && message.subject !== subject)
           violation('a lesson of another version of the course, or in another language', parsed.lesson)
       }
@@ -275,8 +303,24 @@ export function createWitness(input: {
       steppedAt = time.elapsed()
       note('', `clock now ${new Date(time.clock.now()).toISOString()}`)
     },
+    /** A build of before sent a lesson, and recorded it. */
+    sentByOlder(enrolment: string, day: number, course: string): void {
+      note(enrolment, `day ${day} sent by an older build`)
+      const lesson = lessonOf(`${enrolment}.${day}`)
+      if (course !== FIRST_COURSE)
+        violation('an older build sent a lesson of a course that it does not know', `${enrolment}.${day}`)
+      if (ended.has(enrolment) || superseded.has(enrolment))
+        violation('an older build wrote to somebody who left', `${enrolment}.${day}`)
+      if (lesson.recorded || (lesson.deliveries > 0 && !lesson.unsettled))
+        violation('an older build sent a lesson that was out or sent', `${enrolment}.${day}`)
+      lesson.deliveries += 1
+      delivered += 1
+      lesson.recorded = true
+      sentBy(lesson)
+    },
     /** An operator puts what was refused back in line. */
     retried(enrolment: string): void {
+      decided.add(enrolment)
       const one = enrolled.get(enrolment)
       for (let day = one ? mostLessons(one) : 0; day > 0; day -= 1) {
         const lesson = lessonOf(`${enrolment}.${day}`)
@@ -291,7 +335,9 @@ export function createWitness(input: {
       for (const [enrolment, one] of enrolled) {
         if (ended.has(enrolment) || superseded.has(enrolment) || dead.has(enrolment)) continue
         // A course that grew does not go on for whoever had finished.
-        const lengths = plansOf(one).map(({ lessons }) => lessons.length)
+        // A rollback ends nobody for good but those who began during it.
+        const lasting = releases[one.release]?.isRollback ? plansOf(one) : lastingPlansOf(one)
+        const lengths = lasting.map(({ lessons }) => lessons.length)
         for (let day = 1; day <= Math.min(...lengths); day += 1) {
           if (Math.max(...dueTimes(enrolment, one, day)) + DAY_MS >= time.clock.now()) break
           if (lessonOf(`${enrolment}.${day}`).deliveries === 0)
@@ -322,9 +368,9 @@ export type Witness = ReturnType<typeof createWitness>
 /** `SUBSCRIPTION.ENROLMENT` of a lesson. */
 export const enrolmentIn = (message: Message): string | undefined => lessonIn(message)?.enrolment
 
-/** From outside, a lesson is known by its page and by the link that ends it. */
+/** From outside, a lesson is known by its number in the key and by the link that ends it. */
 function lessonIn(message: Message) {
-  const day = /\/lessons\/(\d+)/.exec(message.source?.slots.lessonUrl ?? '')?.[1]
+  const day = /-(\d+)\.[^.]*$/.exec(message.key)?.[1]
   const link = /[?&]s=([^&]+)&t=([^>&]+)/.exec(message.headers['List-Unsubscribe'] ?? '')
   const [, enrolment, t] = link ?? []
   if (day === undefined || enrolment === undefined || t === undefined) return undefined

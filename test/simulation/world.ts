@@ -4,6 +4,7 @@ import type { CourseStore } from '../../src/core/course/store.ts'
 import { DAY_MS } from '../../src/core/durations.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
+import { olderBuild } from '../support/older-builds.ts'
 import { createCalendar } from './calendar.ts'
 import type { Core } from './core.ts'
 import { drawCurriculum, LANGUAGES, ZONES } from './courses.ts'
@@ -57,7 +58,7 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
   const calendar = createCalendar(start - 2 * DAY_MS, start + 120 * DAY_MS)
   /** The deployed release. */
   let release = 0
-  const hand = faults.has('poison') ? await openHand() : undefined
+  const hand = faults.has('poison') || faults.has('older-build') ? await openHand() : undefined
   const store = await core.openStore(hand && { kind: 'sqlite', file: hand.file }, {
     leaseClock: time.elapsed,
   })
@@ -313,7 +314,24 @@ export async function simulate(core: Core, scenario: Scenario): Promise<Run> {
       witness,
       forMs: 2 * DAY_MS,
     })
-  if (hand) {
+  if (hand && faults.has('older-build')) {
+    const old = olderBuild({ kind: 'sqlite', file: hand.file }, '0.1.0')
+    let calls = 0
+    const beside = () => {
+      if (calm) return void old.close()
+      calls += 1
+      old
+        .dispatch(`older call ${calls}`, time.clock.now())
+        .then((sent) => {
+          for (const { id, enrolment, course: of, day } of sent)
+            witness.sentByOlder(`${id}.${enrolment}`, day, of)
+        })
+        .catch((error: unknown) => witness.violation(`the older build: ${String(error)}`, ''))
+      time.after(random.between(MINUTE, 20 * MINUTE), beside)
+    }
+    time.after(random.between(HOUR, 2 * DAY_MS), beside)
+  }
+  if (hand && faults.has('poison')) {
     const poison = () => {
       if (calm) return
       hand.damage(random)

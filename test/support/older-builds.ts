@@ -6,11 +6,18 @@ import type { openStore } from '../../src/core/store/open.ts'
 interface OldRow extends Readonly<Record<string, unknown>> {
   readonly id: string
   readonly address: string
+  readonly enrolment: number
+  readonly course: string
   readonly fence: number
   readonly sent_days: unknown
   readonly confirmed_at: number
   readonly first_attempt_at: number | null
   readonly claimed_at: number | null
+}
+
+interface Sent {
+  readonly to: string
+  readonly day: number
 }
 
 export type OldVersion = '0.1.0' | '0.2.0'
@@ -199,8 +206,8 @@ export function olderBuild(address: NonNullable<Parameters<typeof openStore>[0]>
       call: string,
       now: number,
       between: () => Promise<void> = async () => {},
-    ): Promise<readonly { readonly to: string; readonly day: number }[]> {
-      const sent: { to: string; day: number }[] = []
+    ): Promise<readonly (Pick<OldRow, 'id' | 'enrolment' | 'course'> & Sent)[]> {
+      const sent: (OldRow & Sent)[] = []
       for (let round = 0; ; round += 1) {
         const claims = await statements.claim({ now, lease: now, call, limit: 100 })
         if (claims.length === 0) return sent
@@ -209,7 +216,7 @@ export function olderBuild(address: NonNullable<Parameters<typeof openStore>[0]>
         for (const row of claims) {
           if (!(await statements.holds(row))) continue
           const day = daysOf(row).length + 1
-          sent.push({ to: row.address, day })
+          sent.push({ ...row, to: row.address, day })
           await statements.sent(row, {
             sent_days:
               address.kind === 'sqlite' ? JSON.stringify([...daysOf(row), day]) : [...daysOf(row), day],

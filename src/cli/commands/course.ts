@@ -208,11 +208,12 @@ async function show(context: Context, course: Course, address: string, options: 
 
 /** A subscription without what only the store needs. */
 function published(found: Subscription): Subscription {
-  const { id, address, course, state, enrolment, sentDays, lessons, failures, problem } = found
+  const { id, address, course, state, enrolment, sentDays, sentLessons, lessons, failures, problem } = found
   const { createdAt, confirmedAt, unsubscribedAt, dueAt, lastSentAt, nextAttemptAt } = found
   const { courseVersion, timeZone, language } = found
   return {
     ...{ id, address, course, state, enrolment, createdAt, confirmedAt, unsubscribedAt, sentDays, lessons },
+    ...(sentLessons && { sentLessons }),
     ...{ dueAt, lastSentAt, courseVersion, timeZone, language, nextAttemptAt, failures, problem },
   }
 }

@@ -47,13 +47,19 @@ export async function listCourses(
     )
   }
   const { byCourse } = await course.counts()
-  const courses = course.courses.map(({ id, title, lessons, cadence }) => ({
-    id,
-    title,
-    lessons: lessons.length,
-    cadence: cadenceText(cadence),
-    ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
-  }))
+  const courses = await Promise.all(
+    course.courses.map(async ({ id, title, lessons, cadence }) => {
+      const deleted = await course.deletedLessons(id)
+      return {
+        id,
+        title,
+        lessons: lessons.length,
+        cadence: cadenceText(cadence),
+        ...(byCourse[id] ?? { unconfirmed: 0, confirmed: 0, unsubscribed: 0 }),
+        ...(deleted.length > 0 && { deleted }),
+      }
+    }),
+  )
   if (format === 'json') return printJson(context, 'course list', { courses })
   return printText(
     context,
@@ -66,7 +72,15 @@ export async function listCourses(
             cadence,
             `${confirmed} confirmed`,
           ]),
-        ),
+        ) +
+          courses
+            .flatMap(({ id, deleted = [] }) =>
+              deleted.map(
+                ({ lesson, people }) =>
+                  `${lesson} is no longer in ${id}: ${people === 1 ? '1 person' : `${people} people`} in the middle of the course had it and will get the lessons they have not had\n`,
+              ),
+            )
+            .join(''),
   )
 }
 

@@ -28,6 +28,7 @@ const subscription = z.strictObject({
   confirmedAt: milliseconds.optional(),
   unsubscribedAt: milliseconds.optional(),
   sentDays: list(count),
+  sentLessons: list(text).optional().describe('Their names, where the course follows its newest lessons.'),
   lessons: count,
   dueAt: milliseconds.optional(),
   lastSentAt: milliseconds.optional(),
@@ -89,6 +90,9 @@ export const courseList = z.union([
         unconfirmed: count,
         confirmed: count,
         unsubscribed: count,
+        deleted: list(z.strictObject({ lesson: text, people: count }))
+          .optional()
+          .describe('Lessons that people in the middle of the course had and it no longer has.'),
       }),
     ),
   }).describe('Without an address.'),

@@ -4,8 +4,9 @@ import type { LessonText, LessonTexts, LessonTranslations } from '../mail/lesson
 import { type CourseDefinition, type CoursePlan, type Plan, planOf } from './definition.ts'
 import { baseOf, NOTICES, type Notices } from './notices.ts'
 import { createPinnedTexts, type LessonMail } from './pinned-texts.ts'
+import { lessonsFor, type Progress, progressOf, RESUMES_MS } from './progress.ts'
 import { dueAt, type Enrolment, nextLesson, type Zones } from './schedule.ts'
-import type { Begin, Claim, CourseStore, Next, PinnedPlan, Subscription } from './store.ts'
+import type { Begin, Claim, CourseStore, Next, PinnedPlan, Revision, Subscription } from './store.ts'
 
 /** The courses of a platform, with what enrolments in them follow. */
 export interface Catalog {
@@ -15,11 +16,11 @@ export interface Catalog {
   readonly notices: Notices | undefined
   /** How enrolments begin, with the courses and texts as they are. */
   begin(): Promise<Begin>
-  /** The plan that an enrolment follows; undefined if the platform no longer has its course. */
-  plan(
-    enrolment: Pick<Subscription, 'course' | 'courseVersion'>,
-    store: Pick<CourseStore, 'pinnedPlan'>,
-  ): Promise<Plan | undefined>
+  /**
+   * The plan that an enrolment follows, with its lessons in the order of that enrolment; undefined if the platform no
+   * longer has its course.
+   */
+  plan(enrolment: Followed, store: Pick<CourseStore, 'pinnedPlan'>): Promise<Plan | undefined>
   /** The text that an enrolment gets of a lesson. */
   text(
     plan: Plan,
@@ -28,9 +29,16 @@ export interface Catalog {
   ): Promise<LessonMail>
   /** The lesson after one that was sent; undefined: that was the last. */
   next(plan: Plan, enrolment: Enrolment, sent: number): Next | undefined
+  /** The progress of an enrolment once its lesson in hand is sent; undefined: it keeps the course that it began with. */
+  progress(plan: Plan, enrolment: Followed): Progress | undefined
+  /** How an enrolment goes on with the newest course; undefined: as it is. */
+  revise(enrolment: Subscription, now: number): Revision | undefined
   /** The versions that enrolments begin with now. */
   versions(): Promise<readonly string[]>
 }
+
+/** An enrolment and its lesson in hand. */
+type Followed = Pick<Claim, 'course' | 'courseVersion' | 'sentLessons' | 'day'>
 
 export interface CatalogOptions {
   readonly zones?: Zones | undefined
@@ -77,6 +85,14 @@ export function createCatalog(
     return loaded
   }
   const pinnedTexts = createPinnedTexts(log)
+  /** The newest course, if an enrolment follows it. */
+  const followed = ({
+    course: id,
+    courseVersion: version,
+  }: Pick<Subscription, 'course' | 'courseVersion'>) => {
+    const course = byId.get(id)
+    return course?.follow === 'latest' || version === undefined ? course : undefined
+  }
   return {
     courses,
     find: (id) => byId.get(id),
@@ -96,10 +112,16 @@ export function createCatalog(
         return { lessons, dueAt: dueAt(course, enrolment, 1, zones), pinned: pinned.get(id) }
       }
     },
-    async plan({ course: id, courseVersion: version }, store) {
+    async plan(enrolment, store) {
+      const { course: id, courseVersion: version } = enrolment
       if (id === NOTICES && notices !== undefined) return notices.plan(baseOf(version))
+      const newest = followed(enrolment)
+      if (newest !== undefined) {
+        const lessons = lessonsFor(newest.lessons, enrolment.sentLessons, enrolment.day - 1)
+        return lessons === newest.lessons ? newest : { ...newest, lessons }
+      }
       const course = byId.get(id)
-      if (course === undefined || course.follow === 'latest' || version === undefined) return course
+      if (course === undefined || version === undefined) return course
       if ((await load()).pinned.get(id)?.version === version) return course
       let asked = kept.get(version)
       if (asked === undefined) {
@@ -123,6 +145,28 @@ export function createCatalog(
       return pinnedTexts({ lesson, like, language, hashes: plan.texts?.[day - 1], texts, store })
     },
     next: (plan, enrolment, sent) => nextLesson(plan, enrolment, sent, zones),
+    progress(plan, enrolment) {
+      const newest = followed(enrolment)
+      return newest && progressOf(newest.lessons, plan.lessons, enrolment.day)
+    },
+    revise(enrolment, now) {
+      const { state, sentDays, sentLessons, promised, confirmedAt, timeZone, lastSentAt } = enrolment
+      const newest = followed(enrolment)
+      const sent = sentDays.length
+      const isOver = sent >= enrolment.lessons
+      if (newest === undefined || state !== 'confirmed' || confirmedAt === undefined) return undefined
+      if (sent === 0 || (isOver && promised === undefined)) return undefined
+      const lessons = lessonsFor(newest.lessons, sentLessons, sent)
+      const next = isOver
+        ? nextLesson({ ...newest, lessons }, { confirmedAt, timeZone, lastSentAt }, sent, zones)
+        : undefined
+      const isLate = next !== undefined && next.dueAt < now - RESUMES_MS
+      return {
+        progress: progressOf(newest.lessons, lessons, sent),
+        next: isLate ? undefined : next,
+        settled: promised !== undefined && (next !== undefined || !isOver),
+      }
+    },
     versions: async () => [...(await load()).pinned.values()].map(({ version }) => version),
   }
 }

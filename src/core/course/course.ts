@@ -103,6 +103,8 @@ export interface Course {
    */
   retryConfirmations(signal?: AbortSignal): Promise<number>
   counts(): Promise<CourseCounts>
+  /** The lessons that a course no longer has and people in the middle of it were sent, and how many people. */
+  deletedLessons(course: string): Promise<readonly { readonly lesson: string; readonly people: number }[]>
   /** Cheap enough for every scrape. */
   backlog(): Promise<Backlog>
   due(limit: number): Promise<readonly Subscription[]>
@@ -118,7 +120,7 @@ export interface Course {
   messageIdOf(
     subscription: Pick<
       Subscription,
-      'id' | 'course' | 'courseVersion' | 'enrolment' | 'sentDays' | 'lessons'
+      'id' | 'course' | 'courseVersion' | 'enrolment' | 'sentDays' | 'sentLessons' | 'lessons'
     >,
   ): Promise<string | undefined>
   /** `operator` is who the audit log names, here and below; default: the embedding program. */

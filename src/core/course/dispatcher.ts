@@ -47,7 +47,10 @@ export interface DispatcherOptions {
    */
   readonly standing?: (claim: Claim) => Promise<'send' | 'over' | { readonly heldUntil: number }>
   /** Values that a lesson's mail needs besides its template. */
-  readonly mailFor: (claim: Claim) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
+  readonly mailFor: (
+    claim: Claim,
+    lesson: string | undefined,
+  ) => { readonly slots: Mail['slots']; readonly unsubscribeUrl: string }
 }
 
 /**
@@ -167,7 +170,9 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       const now = clock.now()
       const next = plan && following(plan, claim, now)
       const messageId = plan && mailer.messageId(lessonOf(plan, claim))
-      await mark(taken, settle(claim, outcome, { now, fraction: random.fraction(), next, messageId }))
+      const progress = plan && catalog.progress(plan, claim)
+      const fraction = random.fraction()
+      await mark(taken, settle(claim, outcome, { now, fraction, next, progress, messageId }))
       tell(claim, outcome)
     }
 
@@ -258,7 +263,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       readonly signal: AbortSignal
       readonly recorded: WaitUntilRecorded
     }): Promise<SendOutcome> {
-      const { slots, unsubscribeUrl } = mailFor(claim)
+      const { slots, unsubscribeUrl } = mailFor(claim, plan.lessons[claim.day - 1])
       const mail: Mail = {
         ...lessonOf(plan, claim),
         ...(text.kind === 'stored' ? { compiled: text.mail } : { language: text.language }),

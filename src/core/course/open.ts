@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formsOf, mailboxKey } from '../address.ts'
 import { type AuditAction, auditEntry, type Operator, PROGRAM } from '../audit.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
-import { DAY_MS } from '../durations.ts'
+import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { Log } from '../log.ts'
 import type { Mailer, SendOutcome } from '../mail/mailer.ts'
 import { recipientHashes } from '../mail/recipient.ts'
@@ -133,15 +133,18 @@ export function openCourse({
     const known = await Promise.all(forms.map((form) => store.find(form)))
     return forms[known.findIndex((found) => found !== undefined)] ?? identity
   }
-  /** The page of a lesson; that of the first course needs no name. */
-  const lessonUrl = ({ course, day }: Claim) =>
-    `${siteUrl}${ROUTES.lesson.path.replace(':day', String(day))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
+  /** The page of a lesson, by its place in the course as it is now; that of the first course needs no name. */
+  const lessonUrl = ({ course, day }: Claim, lesson = '') => {
+    const place = (catalog.find(course)?.lessons.indexOf(lesson) ?? -1) + 1 || day
+    return `${siteUrl}${ROUTES.lesson.path.replace(':day', String(place))}${course === catalog.courses[0]?.id ? '' : `?course=${course}`}`
+  }
   const firstCourse = catalog.courses[0]?.id ?? FIRST_COURSE
   /** Reads new notices. Call it before anything that depends on them. */
   const refreshed = async () => catalog.notices?.refresh()
   const resolveOne = async (enrolment: Subscription, as: 'retry' | 'sent', operator: Operator) => {
     await refreshed()
-    const plan = await catalog.plan(enrolment, store)
+    const day = enrolment.sentDays.length + 1
+    const plan = await catalog.plan({ ...enrolment, day }, store)
     return store.resolve({
       id: enrolment.id,
       as,
@@ -149,6 +152,7 @@ export function openCourse({
       audit: audit('resolve', enrolment.id, operator, as),
       next: ({ confirmedAt = 0, ...known }, day) =>
         plan && catalog.next(plan, { ...known, confirmedAt }, day),
+      progress: plan && catalog.progress(plan, { ...enrolment, day }),
     })
   }
   const noticeOf = ({ course, courseVersion, day }: Claim) =>
@@ -178,7 +182,7 @@ export function openCourse({
     ...(turn && { turn }),
     ...(isPaused && { isPaused }),
     ...(notices && { standing: noticeStanding }),
-    mailFor: (claim) => {
+    mailFor: (claim, lesson) => {
       const link = unsubscribe(claim)
       const notice = noticeOf(claim)
       if (notice && notices)
@@ -188,7 +192,7 @@ export function openCourse({
         }
       return {
         slots: {
-          lessonUrl: lessonUrl(claim),
+          lessonUrl: lessonUrl(claim, lesson),
           unsubscribeUrl: link,
         },
         unsubscribeUrl: link,
@@ -196,9 +200,26 @@ export function openCourse({
     },
   })
 
+  let reviewedAt: number | undefined
+  /**
+   * Takes the courses as they are now to the people who follow the newest: to all of them when the process starts, then
+   * once an hour to those whom another process ended with a shorter course.
+   */
+  async function reviewFollowers(): Promise<void> {
+    if (!catalog.courses.some(({ follow }) => follow === 'latest')) return
+    const [since, now] = [timer.monotonic(), clock.now()]
+    if (reviewedAt !== undefined && since - reviewedAt < HOUR_MS) return
+    const cut = reviewedAt !== undefined
+    const revise = (enrolment: Subscription) => catalog.revise(enrolment, now)
+    for (let after: string | undefined = ''; after !== undefined; await nextTurn())
+      after = await store.review({ after, cut, revise })
+    reviewedAt = since
+  }
   const dispatch: Course['dispatch'] = ({ signal, ...options }) => {
     const both = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
-    const running = refreshed().then(() => run({ ...options, signal: both }))
+    const running = refreshed()
+      .then(reviewFollowers)
+      .then(() => run({ ...options, signal: both }))
     const ended = running.then(
       () => {},
       () => {},
@@ -394,6 +415,12 @@ export function openCourse({
     },
     counts: () =>
       store.counts(clock.now(), Math.max(0, ...catalog.courses.map(({ lessons }) => lessons.length))),
+    async deletedLessons(id) {
+      const lessons = catalog.find(id)?.lessons ?? []
+      return [...(await store.sentNames(id))]
+        .filter(([lesson]) => !lessons.includes(lesson))
+        .map(([lesson, people]) => ({ lesson, people }))
+    },
     backlog: () => store.backlog(clock.now()),
     due: (limit) => store.listDue(clock.now(), limit),
     problems: (limit) => store.listProblems(limit),
@@ -422,11 +449,12 @@ export function openCourse({
     },
     history: (id) => store.history(id),
     findById: (id) => store.findById(id),
-    async messageIdOf({ id, course, courseVersion, enrolment, sentDays, lessons }) {
+    async messageIdOf({ id, course, courseVersion, enrolment, sentDays, sentLessons, lessons }) {
       const day = nextDay(sentDays, lessons)
       await refreshed()
-      const plan = await catalog.plan({ course, courseVersion }, store)
-      if (plan === undefined || day === undefined || day > plan.lessons.length) return undefined
+      if (day === undefined) return undefined
+      const plan = await catalog.plan({ course, courseVersion, sentLessons, day }, store)
+      if (plan === undefined || day > plan.lessons.length) return undefined
       return mailer.messageId(lessonOf(plan, { course, subscription: id, enrolment, day }))
     },
     async resolve(id, as, operator = PROGRAM) {

@@ -2,6 +2,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../durations.ts'
 import type { Outcome } from '../mail/transport.ts'
 import type { Cadence, Plan } from './definition.ts'
 import { outcomeFields } from './history.ts'
+import type { Progress } from './progress.ts'
 import type { Claim, Next, Settlement } from './store.ts'
 
 /** A confirmation link works for seven days (CONTRACT §4). */
@@ -138,17 +139,20 @@ export function settle(
     now,
     fraction,
     next,
+    progress,
     messageId,
   }: {
     readonly now: number
     readonly fraction: number
     /** The lesson after this one; undefined: there is none. */
     readonly next: Next | undefined
+    readonly progress?: Progress | undefined
     readonly messageId?: string | undefined
   },
 ): Settlement {
   return {
     ...consequence(claim, outcome, { now, fraction, next }),
+    ...(outcome.kind === 'sent' && progress && { progress }),
     attempt: { ...outcomeFields(outcome), ...(messageId === undefined ? {} : { messageId }) },
   }
 }

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../audit.ts'
 import type { LessonText } from '../mail/lesson-text.ts'
 import type { HistoryEntry, PastEntry } from './history.ts'
+import type { Progress } from './progress.ts'
 
 /**
  * Where the course keeps its records: one row a subscription, claimed by a lease with a fencing number, and only the
@@ -23,8 +24,12 @@ export interface Subscription {
   readonly unsubscribedAt: number | undefined
   /** Lowest first. */
   readonly sentDays: readonly number[]
+  /** Names of those lessons, for an enrolment that follows the newest course; undefined or fewer: not known. */
+  readonly sentLessons?: readonly string[] | undefined
   /** How many lessons the course has, as this enrolment knows it. */
   readonly lessons: number
+  /** How many it had when the course became shorter and so ended for this enrolment. */
+  readonly promised?: number | undefined
   /** When the lesson in hand is due; the next attempt of one that failed is later. */
   readonly dueAt: number | undefined
   /** When the last lesson was sent. */
@@ -58,6 +63,15 @@ export interface Next {
   readonly lessons: number
 }
 
+/** How an enrolment goes on with the course as it is now. */
+export interface Revision {
+  readonly progress: Progress
+  /** The next lesson, if a shorter course had ended the enrolment and it goes on; undefined: nothing changes. */
+  readonly next: Next | undefined
+  /** It no longer waits for the course to become longer. */
+  readonly settled: boolean
+}
+
 /** How an enrolment begins. */
 export interface Start extends Omit<Next, 'dueAt'> {
   /** Due time of the first lesson; undefined: none is planned yet. */
@@ -84,7 +98,10 @@ export type Begin = (enrolment: {
 
 /** One lesson taken for sending. Only an outcome with this `fence` is accepted. */
 export interface Claim
-  extends Pick<Subscription, 'course' | 'courseVersion' | 'timeZone' | 'language' | 'lastSentAt'> {
+  extends Pick<
+    Subscription,
+    'course' | 'courseVersion' | 'timeZone' | 'language' | 'lastSentAt' | 'sentLessons'
+  > {
   readonly subscription: string
   readonly address: string
   readonly enrolment: number
@@ -110,6 +127,8 @@ export interface Settlement {
   readonly untried?: boolean
   /** How many lessons the course has by now; undefined: as many as before. */
   readonly lessons?: number
+  /** With this lesson sent, for enrolments that follow the newest course. */
+  readonly progress?: Progress | undefined
   /** Next attempt, of this day or the one after; undefined: none. */
   readonly nextAttemptAt: number | undefined
   readonly failures: number
@@ -290,6 +309,17 @@ export interface CourseStore {
   findPerson(identity: string): Promise<readonly Subscription[]>
   /** The enrolment of a person in a course; without one, the oldest. */
   find(identity: string, course?: string): Promise<Subscription | undefined>
+  /**
+   * Revises a page of enrolments, and gives the id to go on after; undefined at the end. `cut`: only those that a
+   * shorter course ended.
+   */
+  review(input: {
+    readonly after: string
+    readonly cut: boolean
+    readonly revise: (enrolment: Subscription) => Revision | undefined
+  }): Promise<string | undefined>
+  /** The lessons by name that people under way in a course were sent, and how many people. */
+  sentNames(course: string): Promise<ReadonlyMap<string, number>>
   /** A plan that enrolments began with. */
   pinnedPlan(input: { readonly course: string; readonly version: string }): Promise<string | undefined>
   /** A text that a plan names. */
@@ -347,5 +377,7 @@ export interface CourseStore {
     readonly audit?: AuditEntry
     /** The lesson that follows, if this one counts as sent. */
     readonly next: (enrolment: Subscription, day: number) => Next | undefined
+    /** After that lesson, for an enrolment that follows the newest course. */
+    readonly progress?: Progress | undefined
   }): Promise<boolean>
 }

@@ -2,8 +2,9 @@ import { DAY_MS, HOUR_MS } from '../durations.ts'
 import type { SubscriptionEffect, Suppression } from '../mail/feedback/mailbox.ts'
 import type { HistoryEntry } from './history.ts'
 import { NOTICES } from './notices.ts'
+import type { Progress } from './progress.ts'
 import { KEY_LIFE_MS, nextDay, TOKEN_LIFE_MS } from './schedule.ts'
-import type { Claim, EnrolRefusal, Next, Settlement, Start, Subscription } from './store.ts'
+import type { Claim, EnrolRefusal, Next, Revision, Settlement, Start, Subscription } from './store.ts'
 
 const CONFIRMATIONS_A_DAY = 3
 
@@ -13,6 +14,8 @@ export interface SubscriptionRecord extends Subscription {
   readonly identity: string
   /** The stored list of sent days when it cannot be parsed: it is kept as it is, and nothing is sent until it is repaired. */
   readonly unreadableDays?: unknown
+  /** The least row format that a build has to know to claim it. */
+  readonly needs: number
   /** Rises with every claim and every change of state: an outcome that brings an older number came too late. */
   readonly fence: number
   /** When the day in hand was first tried; it lasts until that day is sent, because the message's Date comes from it. */
@@ -49,7 +52,10 @@ export function newSubscription(input: {
     confirmedAt: undefined,
     unsubscribedAt: undefined,
     sentDays: [],
+    sentLessons: undefined,
+    needs: 0,
     lessons: 0,
+    promised: undefined,
     dueAt: undefined,
     lastSentAt: undefined,
     courseVersion: undefined,
@@ -171,7 +177,10 @@ function started(
     unsubscribedAt: undefined,
     sentDays: [],
     unreadableDays: undefined,
+    sentLessons: undefined,
+    needs: 0,
     lessons: start.lessons,
+    promised: undefined,
     dueAt: start.dueAt,
     lastSentAt: undefined,
     courseVersion: start.pinned?.version,
@@ -293,10 +302,12 @@ export function resolve(
     as,
     now,
     next,
+    progress,
   }: {
     readonly as: 'retry' | 'sent'
     readonly now: number
     readonly next: (record: SubscriptionRecord, day: number) => Next | undefined
+    readonly progress?: Progress | undefined
   },
 ): SubscriptionRecord | undefined {
   const day = dayInHand(record)
@@ -318,6 +329,8 @@ export function resolve(
       sentAt,
       nextAttemptAt: following?.dueAt,
       lessons: following?.lessons ?? day,
+      // Another lesson may have been sent since it was computed.
+      progress: progress?.sentLessons.length === day ? progress : undefined,
     })
   }
   return {
@@ -394,12 +407,13 @@ export function compareClaims(a: Claim, b: Claim): number {
 export function claimOf(record: SubscriptionRecord): Claim | undefined {
   const day = dayInHand(record)
   if (day === undefined || record.confirmedAt === undefined) return undefined
-  const { course, courseVersion, timeZone, language, lastSentAt } = record
+  const { course, courseVersion, sentLessons, timeZone, language, lastSentAt } = record
   return {
     subscription: record.id,
     address: record.address,
     course,
     courseVersion,
+    sentLessons,
     timeZone,
     language,
     enrolment: record.enrolment,
@@ -421,12 +435,23 @@ export function claimOf(record: SubscriptionRecord): Claim | undefined {
  */
 export function record(
   current: SubscriptionRecord,
-  { claim, now, sent, untried, lessons = current.lessons, nextAttemptAt, failures, problem, end }: Settlement,
+  {
+    claim,
+    now,
+    sent,
+    untried,
+    lessons = current.lessons,
+    progress,
+    nextAttemptAt,
+    failures,
+    problem,
+    end,
+  }: Settlement,
 ): SubscriptionRecord | undefined {
   const holds = current.fence === claim.fence && current.enrolment === claim.enrolment
   if (sent) {
     if (current.enrolment !== claim.enrolment || current.sentDays.includes(claim.day)) return undefined
-    return afterSent(current, claim.day, { sentAt: now, nextAttemptAt, lessons })
+    return afterSent(current, claim.day, { sentAt: now, nextAttemptAt, lessons, progress })
   }
   if (!holds) return answered(current, claim, problem)
   return {
@@ -463,11 +488,12 @@ function answered(
 }
 
 /** The columns that sending a lesson changes while the claim still holds, computed without reading the row. */
-export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settlement): Pick<
+export function sentBy({ claim: { day }, now, nextAttemptAt, lessons, progress }: Settlement): Pick<
   SubscriptionRecord,
   'sentDays' | 'nextAttemptAt' | 'dueAt' | 'lastSentAt'
 > & {
   readonly lessons: number | undefined
+  readonly progress: Progress | undefined
 } {
   return {
     // Lowest unsent day first, so a claim of day N implies that exactly the days before it were sent.
@@ -475,7 +501,29 @@ export function sentBy({ claim: { day }, now, nextAttemptAt, lessons }: Settleme
     nextAttemptAt,
     dueAt: nextAttemptAt,
     lessons,
+    progress,
     lastSentAt: now,
+  }
+}
+
+/** Takes the course as it is now into account; undefined: nothing changes. */
+export function revise(
+  record: SubscriptionRecord,
+  { progress, next, settled }: Revision,
+): SubscriptionRecord | undefined {
+  const { sentLessons, needs, promised } = record
+  const isKnown = sentLessons?.length === progress.sentLessons.length && needs === progress.needs
+  if (record.unreadableDays !== undefined || (isKnown && next === undefined && !settled)) return undefined
+  return {
+    ...record,
+    ...progress,
+    promised: settled ? undefined : promised,
+    ...(next && {
+      lessons: next.lessons,
+      dueAt: next.dueAt,
+      nextAttemptAt: next.dueAt,
+      fence: record.fence + 1,
+    }),
   }
 }
 
@@ -486,11 +534,16 @@ function afterSent(
     sentAt,
     nextAttemptAt,
     lessons,
-  }: Pick<SubscriptionRecord, 'nextAttemptAt' | 'lessons'> & { readonly sentAt: number },
+    progress,
+  }: Pick<SubscriptionRecord, 'nextAttemptAt' | 'lessons'> & {
+    readonly sentAt: number
+    readonly progress: Progress | undefined
+  },
 ): SubscriptionRecord {
   return {
     ...current,
     sentDays: [...current.sentDays, day],
+    ...progress,
     lessons,
     dueAt: nextAttemptAt,
     lastSentAt: sentAt,

@@ -14,6 +14,8 @@ export interface Row {
   readonly course: string
   readonly course_version: string | null
   readonly lessons: number
+  readonly promised: number | null
+  readonly needs: number
   readonly due_at: number | null
   readonly last_sent_at: number | null
   readonly time_zone: string | null
@@ -25,6 +27,7 @@ export interface Row {
   readonly unsubscribed_at: number | null
   /** Any value: somebody may have edited the row. */
   readonly sent_days: unknown
+  readonly sent_lessons: unknown
   readonly next_attempt_at: number | null
   readonly first_attempt_at: number | null
   readonly claimed_at: number | null
@@ -43,8 +46,11 @@ export interface Row {
  */
 export const COURSES_FROM = 14
 
+/** The row format of builds that know several courses, and no lessons by name. */
+export const COURSES = 1
+
 /**
- * The format of rows that this build knows: 0 is one course, 1 is several. A row’s column `needs` says the
+ * The format of rows that this build knows: 0 is one course, 1 is several, 2 is lessons by name. A row’s column `needs` says the
  * least that a build has to know to claim it, and each claim names the format of its build, so the store can
  * refuse a claim of an older build (the migration with `needs`).
  */
@@ -83,6 +89,8 @@ export function recordOf(row: Row): SubscriptionRecord {
     course: row.course,
     courseVersion: row.course_version ?? undefined,
     lessons: row.lessons,
+    promised: row.promised ?? undefined,
+    needs: row.needs,
     dueAt:
       row.due_at ??
       (sentDays && sentDays.length < row.lessons
@@ -97,6 +105,7 @@ export function recordOf(row: Row): SubscriptionRecord {
     confirmedAt: row.confirmed_at ?? undefined,
     unsubscribedAt: row.unsubscribed_at ?? undefined,
     sentDays: sentDays ?? [],
+    sentLessons: namesOf(row.sent_lessons),
     ...(sentDays === undefined && { unreadableDays: row.sent_days }),
     nextAttemptAt: row.next_attempt_at ?? undefined,
     firstAttemptAt: row.first_attempt_at ?? undefined,
@@ -116,6 +125,10 @@ function daysOf(value: unknown): readonly number[] | undefined {
   return Array.isArray(value) && value.every((day) => Number.isInteger(day) && day >= 1) ? value : undefined
 }
 
+function namesOf(value: unknown): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string') ? value : undefined
+}
+
 /** The columns that a change may set. The others are set when the row is created. */
 export function columnsOf(
   record: SubscriptionRecord,
@@ -124,6 +137,8 @@ export function columnsOf(
     id: record.id,
     course_version: record.courseVersion ?? null,
     lessons: record.lessons,
+    promised: record.promised ?? null,
+    needs: record.needs,
     due_at: dueColumn(record),
     last_sent_at: record.lastSentAt ?? null,
     time_zone: record.timeZone ?? null,
@@ -133,6 +148,7 @@ export function columnsOf(
     confirmed_at: record.confirmedAt ?? null,
     unsubscribed_at: record.unsubscribedAt ?? null,
     sent_days: record.unreadableDays ?? record.sentDays,
+    sent_lessons: record.sentLessons ?? null,
     next_attempt_at: record.nextAttemptAt ?? null,
     first_attempt_at: record.firstAttemptAt ?? null,
     claimed_at: record.claimedAt ?? null,

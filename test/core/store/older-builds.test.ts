@@ -61,7 +61,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
       `INSERT INTO ${it.table} (id, identity, person, course, course_version, lessons, address, state, enrolment, created_at, confirmed_at, next_attempt_at)
        VALUES ('visitor', 'eve@example.com ${NOTICES}', 'eve@example.com', '${NOTICES}', '0', 1, 'eve@example.com', 'confirmed', 1, ${START}, ${START}, ${START})`,
     )
-    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p0@example.com')])
+    expect(await it.old.dispatch('old call', it.now())).toMatchObject([claimed('p0@example.com')])
     for (const name of ['ada', 'eve'])
       expect(await it.find(name)).toMatchObject({ sentDays: [], claimedAt: undefined, nextAttemptAt: START })
     await it.old.run(`DELETE FROM ${it.table} WHERE id = 'visitor'`)
@@ -73,7 +73,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const it = await beside('0.2.0')
     await it.enrol('ada')
     const sent = await it.old.dispatch('old call', it.now())
-    expect(sent.toSorted((a, b) => a.to.localeCompare(b.to))).toEqual([
+    expect(sent.toSorted((a, b) => a.to.localeCompare(b.to))).toMatchObject([
       claimed('ada@example.com'),
       claimed('p0@example.com'),
     ])
@@ -83,7 +83,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   test('a row that needs a later build is left alone by every earlier one, this one too, and their calls end', async () => {
     const it = await beside('0.2.0', 2)
     await it.old.run(`UPDATE ${it.table} SET needs = 2 WHERE id = 'person-0'`)
-    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p1@example.com')])
+    expect(await it.old.dispatch('old call', it.now())).toMatchObject([claimed('p1@example.com')])
     await it.old.run(`UPDATE ${it.table} SET needs = 99 WHERE id = 'person-0'`)
     expect(await it.course.dispatch({ limit: 10 })).toMatchObject({ processed: 0, remaining: 1 })
     await it.old.run(`UPDATE ${it.table} SET needs = 2 WHERE id = 'person-0'`)
@@ -129,7 +129,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     const it = await beside('0.1.0')
     expect(await it.claimDue('a call that died')).toHaveLength(1)
     it.pass(DAY_MS + MINUTE)
-    expect(await it.old.dispatch('old call', it.now())).toEqual([claimed('p0@example.com')])
+    expect(await it.old.dispatch('old call', it.now())).toMatchObject([claimed('p0@example.com')])
   })
 
   test('a claim of version 0.1.0 on a row with an older lease is not taken over while it lasts', async () => {

@@ -1,9 +1,10 @@
 import type { Secret } from '../../secret.ts'
 import { type CopyResult, type CopySource, OWN_META, TABLES, type Table } from '../copy.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { COURSES, COURSES_FROM } from '../rows.ts'
 import { StoreOpenError } from '../store.ts'
 import { createPool, type Queryable, transaction, UNLIMITED } from './connection.ts'
-import { SAY_COURSES_FROM } from './course.ts'
+import { NAMES_FROM, sayReadableFrom } from './course.ts'
 import { sentence } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -20,7 +21,9 @@ export async function copyIntoPostgres(source: CopySource, url: Secret): Promise
         await assertSameColumns(connection, table, await source.columns(table))
         counts[table] = await fill(connection, table, source)
       }
-      if (await hasOtherCourses(connection)) await connection.query(SAY_COURSES_FROM)
+      if (await anyone(connection, 'person IS NOT NULL'))
+        await connection.query(sayReadableFrom(COURSES_FROM))
+      if (await anyone(connection, `needs > ${COURSES}`)) await connection.query(sayReadableFrom(NAMES_FROM))
       return { counts }
     })
   } catch (error) {
@@ -45,12 +48,8 @@ async function assertEmpty(connection: Queryable): Promise<void> {
   }
 }
 
-async function hasOtherCourses(connection: Queryable): Promise<boolean> {
-  const { rowCount } = await connection.query(
-    'SELECT 1 FROM platformctl.subscription WHERE person IS NOT NULL LIMIT 1',
-  )
-  return rowCount === 1
-}
+const anyone = async (connection: Queryable, where: string) =>
+  (await connection.query(`SELECT 1 FROM platformctl.subscription WHERE ${where} LIMIT 1`)).rowCount === 1
 
 async function assertSameColumns(
   connection: Queryable,

@@ -21,6 +21,7 @@ import {
   recentWindow,
   record,
   resolve,
+  revise,
   type SubscriptionRecord,
   setAside,
   take,
@@ -34,11 +35,21 @@ import { countsOf } from '../counts.ts'
 import { pastEntry } from '../history-rows.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
-import { COURSES_FROM, claimedAs, columnsOf, earliest, enrolmentKey, type Row, recordOf } from '../rows.ts'
+import {
+  COURSES,
+  COURSES_FROM,
+  claimedAs,
+  columnsOf,
+  earliest,
+  enrolmentKey,
+  type Row,
+  recordOf,
+} from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { remember } from './course-history.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { findPlan, findText, followedVersions, keepPlan, listPlans, prunePlans } from './plans.ts'
 import { ROWS_A_STEP, statements } from './statements.ts'
 
@@ -76,18 +87,20 @@ const interrupted = (leaseNow: string, longest: number, which: string) => `
 const SAVE = `
   UPDATE ${TABLE} s SET state = r.state, enrolment = r.enrolment, confirmed_at = r.confirmed_at, unsubscribed_at = r.unsubscribed_at,
     course_version = r.course_version, lessons = r.lessons, due_at = r.due_at, last_sent_at = r.last_sent_at,
-    time_zone = r.time_zone, language = r.language, sent_days = r.sent_days, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, lease_until = r.lease_until, claimed_by = r.claimed_by, fence = r.fence,
+    time_zone = r.time_zone, language = r.language, sent_days = r.sent_days, sent_lessons = r.sent_lessons, needs = r.needs, promised = r.promised, next_attempt_at = r.next_attempt_at, first_attempt_at = r.first_attempt_at, claimed_at = r.claimed_at, lease_until = r.lease_until, claimed_by = r.claimed_by, fence = r.fence,
     failures = r.failures, problem_kind = r.problem_kind, problem_reason = r.problem_reason, problem_since = r.problem_since
   FROM jsonb_to_recordset($1::jsonb) AS r (id text, state text, enrolment integer, confirmed_at bigint, unsubscribed_at bigint,
-    course_version text, lessons integer, due_at bigint, last_sent_at bigint, time_zone text, language text, sent_days jsonb, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, lease_until bigint, claimed_by text, fence integer, failures integer,
+    course_version text, lessons integer, due_at bigint, last_sent_at bigint, time_zone text, language text, sent_days jsonb, sent_lessons jsonb, needs integer, promised integer, next_attempt_at bigint, first_attempt_at bigint, claimed_at bigint, lease_until bigint, claimed_by text, fence integer, failures integer,
     problem_kind text, problem_reason text, problem_since bigint)
   WHERE s.id = r.id`
 
 const INSERT = `INSERT INTO ${TABLE} (id, identity, address, state, created_at, mailbox_key, person, course) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (identity) DO NOTHING`
-/** Closes the store to builds that know only one course; one that is closed to more builds stays so. */
-export const SAY_COURSES_FROM = `
+/** The oldest schema whose builds know lessons by name. */
+export const NAMES_FROM = MIGRATIONS.findIndex((step) => step.includes('ADD COLUMN sent_lessons')) + 1
+/** Closes the store to builds that know only older schemas; one that is closed to more builds stays so. */
+export const sayReadableFrom = (schema: number) => `
   INSERT INTO platformctl.meta (name, value)
-  SELECT 'readable_from', version || ':' || greatest(${COURSES_FROM}, substring(value from ':([0-9]+)$')::integer)
+  SELECT 'readable_from', version || ':' || greatest(${schema}, substring(value from ':([0-9]+)$')::integer)
   FROM platformctl.schema_version LEFT JOIN platformctl.meta ON name = 'readable_from'
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
@@ -131,8 +144,10 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
     )
     return rows[0] && mailboxOf(rows[0]).suppression
   }
-  const save = (on: Queryable, changed: readonly SubscriptionRecord[]) =>
-    on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
+  const save = async (on: Queryable, changed: readonly SubscriptionRecord[]) => {
+    await on.query(SAVE, [JSON.stringify(changed.map(columnsOf))])
+    if (changed.some(({ needs }) => needs > COURSES)) await on.query(sayReadableFrom(NAMES_FROM))
+  }
   const write = <T>(work: (on: Queryable) => Promise<T>) => guarded(() => transaction(pool, work))
   const change = (
     id: string,
@@ -271,7 +286,7 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
         ])
         if (!wanted && inserted.rowCount === 1)
           await on.query(`DELETE FROM ${TABLE} WHERE identity = $1`, [key])
-        if (wanted && course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
+        if (wanted && course !== FIRST_COURSE) await on.query(sayReadableFrom(COURSES_FROM))
         return wanted
           ? { mail: true, address: current.address, id: current.id, language: spoken ?? undefined }
           : { mail: false, exhausted }
@@ -341,7 +356,7 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
             rowKey === identity ? null : identity,
             course,
           ])
-        if (course !== FIRST_COURSE) await on.query(SAY_COURSES_FROM)
+        if (course !== FIRST_COURSE) await on.query(sayReadableFrom(COURSES_FROM))
         if (start.pinned) await keepPlan(on, course, start.pinned)
         const enrolled = enrol(current, { now, start, timeZone, language, suppression: undefined })
         await save(on, [enrolled])
@@ -517,6 +532,37 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
     find: async (identity, course) =>
       (await findPerson(identity)).find((one) => course === undefined || one.course === course),
     findPerson,
+    review: async ({ after, cut, revise: revisionOf }) => {
+      const revised = (one: SubscriptionRecord) => {
+        const revision = revisionOf(one)
+        return (revision && revise(one, revision)) ?? []
+      }
+      const found = await statement.all(
+        recordOf,
+        `SELECT * FROM ${TABLE} WHERE ${cut ? 'promised IS NOT NULL AND' : ''} id > $1 ORDER BY id LIMIT ${ROWS_A_STEP}`,
+        [after],
+      )
+      const ids = found.flatMap(revised).map(({ id }) => id)
+      if (ids.length > 0)
+        await write(async (on) => {
+          const { rows } = await on.query<Row>(
+            `SELECT * FROM ${TABLE} WHERE id = ANY($1) ORDER BY id FOR UPDATE`,
+            [ids],
+          )
+          const changed = rows.map(recordOf).flatMap(revised)
+          if (changed.length > 0) await save(on, changed)
+        })
+      return found.length < ROWS_A_STEP ? undefined : found.at(-1)?.id
+    },
+    sentNames: (course) =>
+      guarded(async () => {
+        const { rows } = await pool.query<{ name: string; people: number }>(
+          `SELECT name, count(*) AS people FROM ${TABLE}, jsonb_array_elements_text(sent_lessons) AS name
+           WHERE course = $1 AND state = 'confirmed' AND ${LESSONS_SENT} < lessons GROUP BY 1`,
+          [course],
+        )
+        return new Map(rows.map(({ name, people }) => [name, people]))
+      }),
     pinnedPlan: ({ course, version }) => guarded(() => findPlan(pool, course, version)),
     lessonText: (hash) => guarded(() => findText(pool, hash)),
     async prunePlans({ keep, now }) {
@@ -593,10 +639,10 @@ export function postgresCourse(pool: Pool, leaseNow: () => string): CourseStore 
         return { existed: (rowCount ?? 0) > 0, related: related + (mails.rowCount ?? 0), bytesGone: true }
       }),
     isSuppressed: (hash) => statement.hits('SELECT 1 FROM platformctl.suppression WHERE hash = $1', [hash]),
-    resolve: ({ id, as, now, next, audit }) =>
+    resolve: ({ id, as, now, next, progress, audit }) =>
       change(
         id,
-        (current) => resolve(current, { as, now, next }),
+        (current) => resolve(current, { as, now, next, progress }),
         (current) => ({
           at: now,
           kind: 'resolved',

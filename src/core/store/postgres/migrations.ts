@@ -270,7 +270,7 @@ export const MIGRATIONS: readonly string[] = [
   BEGIN
     refused.fence := OLD.fence + 2;
     IF OLD.claimed_at IS NOT NULL AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until
-    THEN refused.next_attempt_at := NEW.next_attempt_at;
+    THEN refused.next_attempt_at := NEW.claimed_at + 900000;
     ELSE refused.claimed_by := NEW.claimed_by;
     END IF;
     RETURN refused;
@@ -291,5 +291,23 @@ export const MIGRATIONS: readonly string[] = [
     AND NEW.lease_until IS NOT DISTINCT FROM OLD.lease_until AND NEW.lease_until IS NOT NULL
     AND NEW.fence = OLD.fence + 1)
   EXECUTE FUNCTION platformctl.drop_old_lease();
+  `,
+  // The names of lessons sent, for enrolments that follow the newest course, and how many lessons one had that
+  // a shorter course ended. Builds before 0.3.0 write neither.
+  `
+  ALTER TABLE platformctl.subscription ADD COLUMN sent_lessons jsonb;
+  ALTER TABLE platformctl.subscription ADD COLUMN promised integer;
+  CREATE INDEX subscription_cut ON platformctl.subscription (id) WHERE promised IS NOT NULL;
+  CREATE FUNCTION platformctl.cut_short() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN NEW.promised := OLD.lessons; RETURN NEW; END';
+  CREATE TRIGGER subscription_cut_short BEFORE UPDATE OF lessons ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.lessons < OLD.lessons AND NEW.next_attempt_at IS NULL AND NEW.problem_kind IS NULL
+    AND NEW.state = 'confirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status')
+  EXECUTE FUNCTION platformctl.cut_short();
+  CREATE FUNCTION platformctl.begin_anew() RETURNS trigger LANGUAGE plpgsql
+    AS 'BEGIN NEW.sent_lessons := NULL; NEW.promised := NULL; NEW.needs := 0; RETURN NEW; END';
+  CREATE TRIGGER subscription_begins_anew BEFORE UPDATE OF enrolment ON platformctl.subscription FOR EACH ROW
+  WHEN (NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0))
+  EXECUTE FUNCTION platformctl.begin_anew();
   `,
 ]

@@ -7,7 +7,7 @@ import { MIGRATIONS } from './migrations.ts'
 
 const PAGE = 500
 /** Columns of JSON text, which another store may keep as JSON. */
-const JSON_COLUMNS = new Set(['sent_days'])
+const JSON_COLUMNS = new Set(['sent_days', 'sent_lessons'])
 
 /** An SQLite store to copy from: brought up to date, and held against writers until it is closed. */
 export function sqliteSource(file: string): CopySource {

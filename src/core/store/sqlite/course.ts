@@ -22,6 +22,7 @@ import {
   recentWindow,
   record,
   resolve,
+  revise,
   type SubscriptionRecord,
   sentBy,
   setAside,
@@ -35,13 +36,14 @@ import { batchPerTick } from '../../per-tick.ts'
 import { countsOf } from '../counts.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { plansToCheck } from '../plan-rows.ts'
-import { COURSES_FROM, claimedAs, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
+import { COURSES, COURSES_FROM, claimedAs, columnsOf, dueColumn, earliest, enrolmentKey } from '../rows.ts'
 import { createSentNote, SENT_NOTE } from '../sent-note.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
 import { eraseRows, scrubFile } from './erase.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { sqlitePlans } from './plans.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 
@@ -58,10 +60,12 @@ const LESSON_DUE = `coalesce(due_at, confirmed_at + ${DAY_MS} * ${LESSONS_SENT})
 const bothHalves = (select: string, bounds: string) =>
   [0, 1].map((failed) => `${select} WHERE (failures > 0) = ${failed} AND ${bounds}`).join(' UNION ALL ')
 
-/** Closes the store to builds that know only one course; one that is closed to more builds stays so. */
-export const SAY_COURSES_FROM = `
+/** The oldest schema whose builds know lessons by name. */
+export const NAMES_FROM = MIGRATIONS.findIndex((step) => step.includes('ADD COLUMN sent_lessons')) + 1
+/** Closes the store to builds that know only older schemas; one that is closed to more builds stays so. */
+export const sayReadableFrom = (schema: number) => `
   INSERT OR REPLACE INTO meta (name, value)
-  SELECT 'readable_from', user_version || ':' || max(${COURSES_FROM}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
+  SELECT 'readable_from', user_version || ':' || max(${schema}, coalesce(CAST(substr(value, instr(value, ':') + 1) AS INTEGER), 0))
   FROM pragma_user_version LEFT JOIN meta ON name = 'readable_from'`
 
 /**
@@ -86,7 +90,15 @@ export function sqliteCourse(
     byPerson: prepare(
       'SELECT * FROM subscription WHERE identity = @identity OR person = @identity ORDER BY created_at, course',
     ),
-    sayCoursesFrom: prepare(SAY_COURSES_FROM),
+    sayCoursesFrom: prepare(sayReadableFrom(COURSES_FROM)),
+    sayNamesFrom: prepare(sayReadableFrom(NAMES_FROM)),
+    page: prepare('SELECT * FROM subscription WHERE id > ? ORDER BY id LIMIT ?'),
+    pageOfCut: prepare(
+      'SELECT * FROM subscription INDEXED BY subscription_cut WHERE promised IS NOT NULL AND id > ? ORDER BY id LIMIT ?',
+    ),
+    sentNames: prepare(`
+      SELECT value AS name, count(*) AS people FROM subscription, json_each(sent_lessons)
+      WHERE course = ? AND state = 'confirmed' AND sent_lessons IS NOT NULL AND ${LESSONS_SENT} < lessons GROUP BY 1`),
     requested: prepare('SELECT subscription AS id, enrolment FROM enrol_request WHERE key = ?'),
     keepRequest: prepare('INSERT INTO enrol_request (key, subscription, enrolment) VALUES (?, ?, ?)'),
     byId: prepare('SELECT * FROM subscription WHERE id = ?'),
@@ -98,7 +110,7 @@ export function sqliteCourse(
     save: prepare(`
       UPDATE subscription SET state = @state, enrolment = @enrolment, confirmed_at = @confirmed_at, unsubscribed_at = @unsubscribed_at,
         course_version = @course_version, lessons = @lessons, due_at = @due_at, last_sent_at = @last_sent_at, time_zone = @time_zone, language = @language,
-        sent_days = @sent_days, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, lease_until = @lease_until, claimed_by = @claimed_by, fence = @fence, failures = @failures,
+        sent_days = @sent_days, sent_lessons = @sent_lessons, needs = @needs, promised = @promised, next_attempt_at = @next_attempt_at, first_attempt_at = @first_attempt_at, claimed_at = @claimed_at, lease_until = @lease_until, claimed_by = @claimed_by, fence = @fence, failures = @failures,
         problem_kind = @problem_kind, problem_reason = @problem_reason, problem_since = @problem_since
       WHERE id = @id`),
     suppressed: prepare('SELECT 1 FROM suppression WHERE hash = ?'),
@@ -164,7 +176,7 @@ export function sqliteCourse(
       UPDATE subscription SET next_attempt_at = ?, first_attempt_at = ?, claimed_at = ?, lease_until = ?, claimed_by = ?, fence = ?
       WHERE rowid = ?`),
     markSent: prepare(`
-      UPDATE subscription SET sent_days = ?, next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
+      UPDATE subscription SET sent_days = ?, sent_lessons = coalesce(?, sent_lessons), needs = coalesce(?, needs), next_attempt_at = ?, due_at = ?, lessons = coalesce(?, lessons), last_sent_at = ?, first_attempt_at = NULL, claimed_at = NULL, lease_until = NULL,
         failures = 0, problem_kind = NULL, problem_reason = NULL, problem_since = NULL, fence = fence + 1
       WHERE id = ? AND fence = ?`),
     // Without a next attempt the subscriber has left: don't give them a new one.
@@ -224,7 +236,9 @@ export function sqliteCourse(
       sql.save.run({
         ...columns,
         sent_days: unreadableDays === undefined ? JSON.stringify(columns.sent_days) : String(unreadableDays),
+        sent_lessons: changed.sentLessons === undefined ? null : JSON.stringify(changed.sentLessons),
       })
+      if (changed.needs > COURSES) sql.sayNamesFrom.run()
     }
     return changed !== undefined
   }
@@ -244,11 +258,13 @@ export function sqliteCourse(
     )
   /** Records a sent lesson without reading its row first; false if the claim no longer holds. */
   const markSent = (settlement: Settlement) => {
-    const { sentDays, nextAttemptAt, dueAt, lessons, lastSentAt } = sentBy(settlement)
+    const { sentDays, nextAttemptAt, dueAt, lessons, progress, lastSentAt } = sentBy(settlement)
     const { subscription, fence, confirmedAt } = settlement.claim
     const due = dueColumn({ dueAt, confirmedAt, sentDays })
     const { changes } = sql.markSent.run(
       JSON.stringify(sentDays),
+      progress === undefined ? null : JSON.stringify(progress.sentLessons),
+      progress?.needs ?? null,
       nextAttemptAt ?? null,
       due,
       lessons ?? null,
@@ -256,6 +272,7 @@ export function sqliteCourse(
       subscription,
       fence,
     )
+    if (progress !== undefined && progress.needs > COURSES) sql.sayNamesFrom.run()
     return changes === 1
   }
   /** IMMEDIATE: takes the write lock first, so that a transaction never fails half-way for want of it. */
@@ -536,6 +553,25 @@ export function sqliteCourse(
         ),
       ),
     findPerson: (identity) => read(() => recordsOf(sql.byPerson.all({ identity }))),
+    review: async ({ after, cut, revise: revisionOf }) => {
+      const page = () => recordsOf((cut ? sql.pageOfCut : sql.page).all(after, ROWS_A_STEP))
+      const revised = (one: SubscriptionRecord) => {
+        const revision = revisionOf(one)
+        return revision && revise(one, revision)
+      }
+      const found = await read(page)
+      // Take the write lock only if something changes.
+      if (found.some((one) => revised(one) !== undefined))
+        await write(() => {
+          for (const one of page()) save(revised(one))
+        })
+      return found.length < ROWS_A_STEP ? undefined : found.at(-1)?.id
+    },
+    sentNames: (course) =>
+      read(() => {
+        const rows = sql.sentNames.all(course) as { name: string; people: number }[]
+        return new Map(rows.map(({ name, people }) => [name, people]))
+      }),
     pinnedPlan: ({ course, version }) => read(() => plans.find(course, version)),
     lessonText: (hash) => read(() => plans.text(hash)),
     async prunePlans({ keep, now }) {
@@ -585,9 +621,9 @@ export function sqliteCourse(
       }),
     history: (subscription) => read(() => history.of(subscription)),
     isSuppressed: (hash) => read(() => sql.suppressed.get(hash) !== undefined),
-    resolve: ({ id, as, now, next, audit }) =>
+    resolve: ({ id, as, now, next, progress, audit }) =>
       change(id, (current) => {
-        const resolved = resolve(current, { as, now, next })
+        const resolved = resolve(current, { as, now, next, progress })
         const day = nextDay(current.sentDays, current.lessons) ?? 0
         if (resolved) {
           history.add(id, { at: now, kind: 'resolved', enrolment: current.enrolment, day, outcome: as })

@@ -3,9 +3,10 @@ import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
 import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
+import { COURSES, COURSES_FROM } from '../rows.ts'
 import { failed, moveIntoPlace, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
-import { SAY_COURSES_FROM } from './course.ts'
+import { NAMES_FROM, sayReadableFrom } from './course.ts'
 import { type JournalEntry, journalFile, openJournal } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { changeOwner } from './restore.ts'
@@ -33,7 +34,8 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       database.exec('BEGIN IMMEDIATE')
       const counts: Record<string, number> = {}
       for (const table of TABLES) counts[table] = await fill(database, table, source)
-      if (hasOtherCourses(database)) database.exec(SAY_COURSES_FROM)
+      if (anyone(database, 'person IS NOT NULL')) database.exec(sayReadableFrom(COURSES_FROM))
+      if (anyone(database, `needs > ${COURSES}`)) database.exec(sayReadableFrom(NAMES_FROM))
       database.exec('COMMIT')
       rememberWhoStaysOut(database, file)
       // One file: what is left in the log would stay behind under the name that this one had.
@@ -94,9 +96,8 @@ function asStored(row: CopiedRow): CopiedRow {
   )
 }
 
-function hasOtherCourses(database: SqliteDatabase): boolean {
-  return database.prepare('SELECT 1 FROM subscription WHERE person IS NOT NULL LIMIT 1').get() !== undefined
-}
+const anyone = (database: SqliteDatabase, where: string) =>
+  database.prepare(`SELECT 1 FROM subscription WHERE ${where} LIMIT 1`).get() !== undefined
 
 /**
  * Writes everybody who unsubscribed or bounced into the new file's journal. A server keeps no journal, and

@@ -250,7 +250,7 @@ export const MIGRATIONS: readonly string[] = [
   BEGIN
     UPDATE subscription SET fence = OLD.fence + 2,
       claimed_by = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, OLD.claimed_by, NEW.claimed_by),
-      next_attempt_at = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, NEW.next_attempt_at, OLD.next_attempt_at)
+      next_attempt_at = iif(OLD.claimed_at IS NOT NULL AND NEW.lease_until IS OLD.lease_until, NEW.claimed_at + 900000, OLD.next_attempt_at)
     WHERE id = OLD.id;
     SELECT RAISE(IGNORE);
   END;
@@ -259,6 +259,24 @@ export const MIGRATIONS: readonly string[] = [
     AND NEW.fence = OLD.fence + 1
   BEGIN
     UPDATE subscription SET lease_until = NULL WHERE id = NEW.id;
+  END;
+  `,
+  // The names of lessons sent, for enrolments that follow the newest course, and how many lessons one had that
+  // a shorter course ended. Builds before 0.3.0 write neither.
+  `
+  ALTER TABLE subscription ADD COLUMN sent_lessons TEXT;
+  ALTER TABLE subscription ADD COLUMN promised INTEGER;
+  CREATE INDEX subscription_cut ON subscription (id) WHERE promised IS NOT NULL;
+  CREATE TRIGGER subscription_cut_short AFTER UPDATE OF lessons ON subscription
+  WHEN NEW.lessons < OLD.lessons AND NEW.next_attempt_at IS NULL AND NEW.problem_kind IS NULL
+    AND NEW.state = 'confirmed' AND NEW.enrolment = OLD.enrolment AND NEW.course <> 'status'
+  BEGIN
+    UPDATE subscription SET promised = OLD.lessons WHERE id = NEW.id;
+  END;
+  CREATE TRIGGER subscription_begins_anew AFTER UPDATE OF enrolment ON subscription
+  WHEN NEW.enrolment <> OLD.enrolment AND (NEW.sent_lessons IS NOT NULL OR NEW.promised IS NOT NULL OR NEW.needs > 0)
+  BEGIN
+    UPDATE subscription SET sent_lessons = NULL, promised = NULL, needs = 0 WHERE id = NEW.id;
   END;
   `,
 ]

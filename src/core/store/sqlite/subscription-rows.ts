@@ -2,10 +2,17 @@ import type { SubscriptionRecord } from '../../course/subscription.ts'
 import { type Row, recordOf } from '../rows.ts'
 
 /** SQLite has no type for a list: the days are JSON in a text column. */
-export type SqliteRow = Omit<Row, 'sent_days'> & { readonly sent_days: string }
+export type SqliteRow = Omit<Row, 'sent_days' | 'sent_lessons'> & {
+  readonly sent_days: string
+  readonly sent_lessons: string | null
+}
 
 export function recordOfRow(row: SqliteRow): SubscriptionRecord {
-  const record = recordOf({ ...row, sent_days: parsed(row.sent_days) })
+  const record = recordOf({
+    ...row,
+    sent_days: parsed(row.sent_days),
+    sent_lessons: row.sent_lessons === null ? null : parsed(row.sent_lessons),
+  })
   return record.unreadableDays === undefined ? record : { ...record, unreadableDays: row.sent_days }
 }
 

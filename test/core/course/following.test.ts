@@ -1,0 +1,213 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCatalog } from '../../../src/core/course/catalog.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/core/durations.ts'
+import { learning } from '../../../src/presets/learning/platform.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { compiledMails } from '../../support/learning.ts'
+import { olderBuild } from '../../support/older-builds.ts'
+
+const [A, B, C, D] = ['course-day-1', 'course-day-2', 'course-day-3', 'course-day-4'] as const
+const ADA = { spelling: 'ada@example.com', identity: 'ada@example.com', course: 'pottery' }
+
+/** A course whose lessons everybody gets as they are now. */
+const following = (...lessons: string[]) =>
+  createCatalog([
+    ...learning.courses,
+    {
+      id: 'pottery',
+      title: 'Pottery',
+      lessons,
+      cadence: { kind: 'every', ms: DAY_MS },
+      spacingMs: 0,
+      follow: 'latest',
+    },
+  ])
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  /** Ada, in a course that is deployed again and again. */
+  async function deployed(...lessons: string[]) {
+    const it = await courseWith(0, { kind, catalog: following(...lessons) })
+    if (it.address === undefined) throw new TypeError('this store has an address')
+    const old = olderBuild(it.address, '0.2.0')
+    onTestFinished(() => old.close())
+    const subjects = new Map(
+      Object.entries(await compiledMails()).map(([name, { subject }]) => [subject.join(''), name]),
+    )
+    let course = it.course
+    await course.enrol(ADA)
+    return {
+      ...it,
+      old,
+      run: (sql: string) =>
+        old.run(sql.replaceAll('TABLE', kind === 'postgres' ? 'platformctl.subscription' : 'subscription')),
+      meta: async () => {
+        const table = kind === 'postgres' ? 'platformctl.meta' : 'meta'
+        const [row] = await old.run(`SELECT value FROM ${table} WHERE name = 'readable_from'`)
+        return Number(String(row?.value).split(':')[1])
+      },
+      /** A deployment: the process of before ends. */
+      deploy(...next: string[]) {
+        course = it.open(it.store.course, { catalog: following(...next) })
+        return course
+      },
+      /** One dispatch call; gives the lessons that went out. */
+      async sends() {
+        const before = it.messages.length
+        await course.dispatch({ limit: 10 })
+        return it.messages.slice(before).map(({ subject }) => subjects.get(subject))
+      },
+      ada: async () => {
+        const found = await course.find(ADA.identity, 'pottery')
+        if (found === undefined) throw new TypeError('Ada is enrolled')
+        return found
+      },
+    }
+  }
+
+  test('whoever had a lesson that is deleted goes on with the one after it', async () => {
+    const it = await deployed(A, B, C)
+    expect(await it.sends()).toEqual([A])
+    it.deploy(B, C)
+    expect(await it.sends()).toEqual([])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([C])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([])
+    expect(await it.ada()).toMatchObject({
+      sentDays: [1, 2, 3],
+      sentLessons: [A, B, C],
+      lessons: 3,
+      nextAttemptAt: undefined,
+    })
+  })
+
+  test('a lesson that is put before those that somebody had comes next, and none comes twice', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    it.deploy(D, A, B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([D])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([C])
+    expect((await it.ada()).nextAttemptAt).toBeUndefined()
+  })
+
+  test('a lesson links to its page in the course as it is now', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    it.deploy(B, C)
+    it.pass(DAY_MS)
+    await it.sends()
+    expect(it.messages.at(-1)?.text).toContain('/lessons/1?course=pottery')
+  })
+
+  test('a rollback to a shorter course ends nobody: when it is long again, they go on where they were', async () => {
+    const it = await deployed(A, B, C, D)
+    await it.sends()
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    it.deploy(A, B)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([])
+    expect(await it.ada()).toMatchObject({ lessons: 2, nextAttemptAt: undefined })
+    it.pass(HOUR_MS)
+    it.deploy(A, B, C, D)
+    expect(await it.sends()).toEqual([C])
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([D])
+    expect(await it.ada()).toMatchObject({ sentDays: [1, 2, 3, 4], promised: undefined })
+  })
+
+  test('the last lesson of a shorter course ends nobody either, and a running process notices within an hour', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    const long = it.deploy(A, B, C)
+    await long.dispatch({ limit: 10 })
+    it.deploy(A, B)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+    expect(await it.ada()).toMatchObject({ lessons: 2, nextAttemptAt: undefined })
+    it.pass(DAY_MS)
+    const again = it.deploy(A, B, C)
+    await again.dispatch({ limit: 10 })
+    expect(await it.ada()).toMatchObject({ sentLessons: [A, B, C] })
+  })
+
+  test('a course that grows goes on for nobody who had finished it, or whose next lesson was due a month ago', async () => {
+    const it = await deployed(A, B)
+    await it.sends()
+    it.pass(DAY_MS)
+    await it.sends()
+    it.deploy(A, B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([])
+    await it.run(`UPDATE TABLE SET promised = 3 WHERE course = 'pottery'`)
+    it.pass(32 * DAY_MS)
+    it.deploy(A, B, C)
+    expect(await it.sends()).toEqual([])
+    expect((await it.ada()).lessons).toBe(2)
+  })
+
+  test('what an older build sent is known by the name that its number had at the upgrade', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    await it.run(`UPDATE TABLE SET sent_lessons = NULL WHERE course = 'pottery'`)
+    it.deploy(A, B, C)
+    expect(await it.sends()).toEqual([])
+    expect((await it.ada()).sentLessons).toEqual([A])
+    it.deploy(B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+  })
+
+  test('an older build leaves somebody alone whose next lesson it would take for another, and does not start again', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    const before = await it.meta()
+    it.deploy(B, C)
+    await it.sends()
+    it.pass(DAY_MS)
+    expect(await it.old.dispatch('old call', it.now())).toEqual([])
+    expect(await it.meta()).toBeGreaterThan(before)
+    expect(await it.sends()).toEqual([B])
+  })
+
+  test('a course that an older build begins anew begins with its first lesson', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    it.deploy(B, C)
+    await it.sends()
+    await it.run(
+      `UPDATE TABLE SET enrolment = 2, sent_days = '[]', next_attempt_at = ${START}, fence = fence + 1 WHERE course = 'pottery'`,
+    )
+    expect(await it.sends()).toEqual([B])
+    expect(await it.ada()).toMatchObject({ sentLessons: [B] })
+  })
+
+  test('an operator who marks a lesson as sent marks it by its name', async () => {
+    const it = await deployed(A, B, C)
+    it.answer(() => ({ kind: 'permanent', hardBounce: false, reason: 'refused' }))
+    await it.course.enrol({ ...ADA, spelling: 'bob@example.com', identity: 'bob@example.com' })
+    await it.sends()
+    it.answer(({ key }) => ({ kind: 'sent', id: key }))
+    const { id, problem } = await it.ada()
+    expect(problem?.kind).toBe('parked')
+    expect(await it.course.resolve(id, 'sent')).toBe(true)
+    it.deploy(B, C)
+    it.pass(DAY_MS)
+    expect(await it.sends()).toEqual([B])
+  })
+
+  test('an operator reads which deleted lessons people in the middle of a course had', async () => {
+    const it = await deployed(A, B, C)
+    await it.sends()
+    expect(await it.course.deletedLessons('pottery')).toEqual([])
+    const course = it.deploy(B, C)
+    await it.sends()
+    expect(await course.deletedLessons('pottery')).toEqual([{ lesson: A, people: 1 }])
+  })
+})
