@@ -5,6 +5,7 @@ export type StoreFault =
   | 'disk_error'
   | 'locked'
   | 'not_writable'
+  | 'read_only'
   | 'not_reached'
   | 'unknown'
 
@@ -14,6 +15,7 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
   disk_error: 'its disk reports errors',
   locked: 'another process holds its lock',
   not_writable: 'its file cannot be written',
+  read_only: 'its server accepts no writes: it is a replica, or was set to read-only',
   not_reached: 'its server cannot be reached',
   unknown: 'cannot be opened, written or read',
 }
@@ -38,7 +40,7 @@ const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['SQLITE_PERM', 'not_writable'],
   ['EACCES', 'not_writable'],
   ['EROFS', 'not_writable'],
-  ['25006', 'not_writable'],
+  ['25006', 'read_only'],
   ['ECONN', 'not_reached'],
   ['ENOTFOUND', 'not_reached'],
   ['EHOSTUNREACH', 'not_reached'],

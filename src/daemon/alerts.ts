@@ -5,14 +5,15 @@ import { adviceFor } from '../core/incidents/advice.ts'
 import { followRound, type RoundReport, type Streaks } from '../core/incidents/causes.ts'
 import { ALERT, mailChannel, webhookChannel } from '../core/incidents/channels.ts'
 import { CONDITIONS } from '../core/incidents/conditions.ts'
-import type {
-  IncidentStore,
-  MessageKind,
-  MessageRecord,
-  Silence,
-  StoredIncident,
+import {
+  INCIDENTS_KEPT,
+  type IncidentStore,
+  type MessageKind,
+  type MessageRecord,
+  type Silence,
+  type StoredIncident,
 } from '../core/incidents/incident.ts'
-import { type Channel, sendDueAlerts } from '../core/incidents/teller.ts'
+import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/teller.ts'
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
 import { openMailer } from '../core/mail/open.ts'
@@ -26,8 +27,6 @@ import { meaningOf } from './status.ts'
 
 /** Another machine that saw the cause fail within this time keeps its incident open. */
 const SEEN_ELSEWHERE_MS = 150_000
-const OPEN_LOOKED_AT = 200
-const MESSAGES_LOOKED_AT = 2000
 
 /** The channels that the environment configures. */
 export function alertChannels({
@@ -78,21 +77,14 @@ export interface Alerts {
 
 /** The state of the store when it was last read. */
 interface Known {
-  /** The open incidents. */
+  /** Those that are open, or whose end was not sent. */
   readonly incidents: readonly StoredIncident[]
   readonly messages: readonly MessageRecord[]
   readonly silence: Silence | undefined
 }
 
-async function knownOf(store: IncidentStore): Promise<Known> {
-  const incidents = (await store.list(OPEN_LOOKED_AT)).filter(({ closedAt }) => closedAt === undefined)
-  const messages = incidents.length === 0 ? [] : await store.messages(MESSAGES_LOOKED_AT)
-  const ids = new Set(incidents.map(({ id }) => id))
-  return {
-    incidents,
-    messages: messages.filter(({ incident }) => ids.has(incident)),
-    silence: await store.lastSilence(),
-  }
+async function knownOf(store: IncidentStore, channels: readonly Channel[], now: number): Promise<Known> {
+  return { ...(await unfinishedIn(store, channels, now)), silence: await store.silenceAt(now) }
 }
 
 /** Copies a sent message into a store; an unsent one is left to be sent. */
@@ -139,7 +131,12 @@ export function startAlerts({
     idOf: (cause: string) => string,
   ) {
     const now = clock.now()
-    const open = (await incidents.list(OPEN_LOOKED_AT)).filter(({ closedAt }) => closedAt === undefined)
+    if ((await incidents.rewind(now)) > 0)
+      log.warn(
+        'clock_set_back',
+        'the clock was set back: incidents and silences of times to come were repaired',
+      )
+    const open = await incidents.list(0)
     const round = followRound({ streaks, reports, open: open.map(({ cause }) => cause), isKnown })
     for (const { cause, reason, affected } of round.causes)
       await incidents.seen({ cause, reason, affected, now })
@@ -161,7 +158,7 @@ export function startAlerts({
   /** Opens a store in memory that starts with the open incidents and sent alerts, so that no alert is sent twice. */
   async function openSpare(): Promise<Store> {
     // A store that cannot be written can often be read.
-    known = await knownOf(store.incidents).catch(() => known)
+    known = await knownOf(store.incidents, channels, clock.now()).catch(() => known)
     const opened = await openStore(undefined)
     const { incidents } = opened
     if (known.silence) await incidents.silence(known.silence)
@@ -170,10 +167,15 @@ export function startAlerts({
     return opened
   }
 
-  /** Copies the incidents opened and the alerts sent while the store failed back into the store. */
+  /**
+   * Copies the incidents opened and the alerts sent while the store failed back into the store. An incident whose cause
+   * has another open one there is over: its end is sent, and the other goes on.
+   */
   async function bringBack(from: IncidentStore, to: IncidentStore): Promise<void> {
-    for (const incident of await from.list(OPEN_LOOKED_AT)) await to.open(incident)
-    for (const message of await from.messages(MESSAGES_LOOKED_AT)) await recordSent(to, message)
+    const incidents = await from.list(INCIDENTS_KEPT.most)
+    for (const one of incidents)
+      if (!(await to.open(one))) await to.open({ ...one, closedAt: one.closedAt ?? clock.now() })
+    for (const message of await from.messages(incidents.map(({ id }) => id))) await recordSent(to, message)
   }
 
   let recordedIn: IncidentStore = store.incidents
@@ -182,7 +184,7 @@ export function startAlerts({
     const incidents = recordedIn
     try {
       await sendDueAlerts({ store: incidents, channels, clock, log })
-      if (incidents === store.incidents) known = await knownOf(incidents)
+      if (incidents === store.incidents) known = await knownOf(incidents, channels, clock.now())
     } catch (error) {
       log.error('alerts_failed', 'alerts could not be sent; the next round tries again', {
         fault: error instanceof Error ? error.name : 'unknown',

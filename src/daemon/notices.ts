@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Course } from '../core/course/course.ts'
 import { heartbeatProbeName } from '../core/heartbeats.ts'
-import { isSilent } from '../core/incidents/due.ts'
 import type { Channel } from '../core/incidents/teller.ts'
 import type { Log } from '../core/log.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -74,7 +73,7 @@ export function createNoticeSender({
 
   async function run(): Promise<void> {
     const now = clock.now()
-    if (isSilent(await store.incidents.lastSilence(), now)) return
+    if ((await store.incidents.silenceAt(now)) !== undefined) return
     for (const { id: subject, text, from, until } of await store.incidents.announcements(now))
       await store.notices.publish({ subject, kind: 'announced', at: now, facts: { text, from, until } })
     const { dispatch, noticesDue } = await course()

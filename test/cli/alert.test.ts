@@ -165,7 +165,7 @@ test('silence reaches the running service from a machine without its store, and 
     stdout: 'silent until 2026-11-21T09:15:00.000Z\n',
     stderr: '',
   })
-  expect(await store.incidents.lastSilence()).toMatchObject({
+  expect(await store.incidents.silenceAt(NOW)).toMatchObject({
     until: NOW + 15 * 60_000,
     reason: 'deploy of 4.3',
     by: 'ada',

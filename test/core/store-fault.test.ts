@@ -10,6 +10,8 @@ test.each([
   ['SQLITE_BUSY_SNAPSHOT', 'another process holds its lock'],
   ['53100', 'its disk is full'],
   ['XX001', 'a page of its file is damaged'],
+  ['SQLITE_READONLY_DBMOVED', 'its file cannot be written'],
+  ['25006', 'its server accepts no writes: it is a replica, or was set to read-only'],
   ['ECONNREFUSED', 'its server cannot be reached'],
   ['08006', 'its server cannot be reached'],
   ['something_else', 'cannot be opened, written or read'],

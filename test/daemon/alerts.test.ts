@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInbox } from '../../src/cli/demo/inbox.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import { HOUR_MS } from '../../src/core/durations.ts'
 import { readSettings } from '../../src/core/env/read-settings.ts'
 import type { HealthReport, ProbeState } from '../../src/core/health/probe.ts'
 import { silentLog } from '../../src/core/log.ts'
@@ -14,10 +15,16 @@ import type { Store } from '../../src/core/store/store.ts'
 import { alertChannels, startAlerts } from '../../src/daemon/alerts.ts'
 import { learning } from '../../src/presets/learning/platform.ts'
 import { emptyFolder } from '../support/folder.ts'
+import { addressOf, openTestStore } from '../support/stores.ts'
 
 interface Event {
   readonly type: string
-  readonly data: { readonly title: string; readonly cause: string; readonly affected: readonly string[] }
+  readonly data: {
+    readonly incident: string
+    readonly title: string
+    readonly cause: string
+    readonly affected: readonly string[]
+  }
 }
 
 /** A receiver of Standard Webhooks that answers with the next of `answers`, then 200. */
@@ -216,7 +223,8 @@ test.each(['writes', 'all'] as const)(
         ['payments', true],
       ]),
     )
-    const before = await store.incidents.messages(9)
+    const known = (await store.incidents.list(9)).map(({ id }) => id)
+    const before = await store.incidents.messages(known)
     expect(before.map(({ outcome, at }) => outcome === 'sent' && at > time.now - 600_000)).toEqual([
       true,
       true,
@@ -299,8 +307,50 @@ test('a stop waits for the message in flight, and no round is taken after it', a
   expect(stopped).toBe(false)
   held.resolve()
   await stopping
-  expect((await store.incidents.messages(9)).map(({ outcome }) => outcome)).toEqual(['sent'])
+  const [{ id } = { id: '' }] = await store.incidents.list(1)
+  expect((await store.incidents.messages([id])).map(({ outcome }) => outcome)).toEqual(['sent'])
   expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
   expect(await alerts.follow([report('web', { payments: 'failing' })])).toBe(false)
   expect(await store.incidents.list(9)).toHaveLength(1)
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
+  test.each([3, 72])(
+    'a false incident of a clock that was %i hours ahead ends within three minutes, and the next is told',
+    async (hours) => {
+      const { url, events } = await receiver()
+      const { round, time } = alertsOf(await openTestStore(await addressOf(kind)), { ALERT_WEBHOOK_URL: url })
+      const told = () => events.map(({ type }) => type.split('.')[1])
+      time.now += hours * HOUR_MS
+      for (let n = 0; n < 2; n += 1) await round(report('web', { lessons_late: 'failing' }))
+      time.now -= hours * HOUR_MS
+      for (let n = 0; n < 3; n += 1) await round(report('web', { lessons_late: 'ok' }))
+      expect(told()).toEqual(['opened', 'closed'])
+      for (let n = 0; n < 2; n += 1) await round(report('web', { lessons_late: 'failing' }))
+      expect(told()).toEqual(['opened', 'closed', 'opened'])
+      // One that goes on while the clock is set back reminds and ends as any other.
+      time.now -= hours * HOUR_MS
+      await round(report('web', { lessons_late: 'failing' }))
+      time.now += 4 * HOUR_MS
+      await round(report('web', { lessons_late: 'failing' }))
+      for (let n = 0; n < 4; n += 1) await round(report('web', { lessons_late: 'ok' }))
+      expect(told().slice(3)).toEqual(['reminder', 'closed'])
+    },
+  )
+})
+
+test('an incident that was told while the store failed ends too when another machine opened one for its cause', async () => {
+  const { url, events } = await receiver()
+  const { store, state } = breakable(await (await openFile()).open())
+  const { round, time } = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  state.broken = 'all'
+  for (let n = 0; n < 2; n += 1) await round(report('web', { mail: 'failing' }))
+  state.broken = 'no'
+  const other = alertsOf(store, { ALERT_WEBHOOK_URL: url })
+  other.time.now = time.now
+  for (let n = 0; n < 2; n += 1) await other.round(report('web', { mail: 'failing' }))
+  for (let n = 0; n < 6; n += 1) await round(report('web', { mail: 'ok' }))
+  const ids = (type: string) => events.filter((one) => one.type === type).map(({ data }) => data.incident)
+  expect(ids('incident.opened')).toHaveLength(2)
+  expect(ids('incident.closed').toSorted()).toEqual(ids('incident.opened').toSorted())
 })

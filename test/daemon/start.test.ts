@@ -239,7 +239,8 @@ test('an alert in flight when the daemon stops is waited for and recorded', asyn
   await closing
   const store = await openStore({ kind: 'sqlite', file: path.join(dataFolder, 'platform.sqlite') })
   onTestFinished(() => store.close())
-  expect((await store.incidents.messages(9)).map(({ outcome }) => outcome)).toEqual(['sent'])
+  const [{ id } = { id: '' }] = await store.incidents.list(1)
+  expect((await store.incidents.messages([id])).map(({ outcome }) => outcome)).toEqual(['sent'])
 })
 
 test('an hour that was cut short by a stop is not handled, and a call of the watcher is ended', async () => {

@@ -26,7 +26,6 @@ interface SilenceOptions extends Options {
 }
 
 const SHOWN = 200
-const MESSAGES = 5000
 
 export const configure: Configure = (command, context, settle) => {
   command
@@ -147,17 +146,14 @@ async function list(
   env: Environment,
   options: Options,
 ): Promise<ExitCode> {
-  const { dueMessages, isSilent } = await import('../../core/incidents/due.ts')
+  const { dueMessages } = await import('../../core/incidents/due.ts')
   const now = context.clock.now()
   const channels = (await channelsOf(context, env)).map(({ name }) => name)
-  const [incidents, messages, last] = [
-    await store.list(SHOWN),
-    await store.messages(MESSAGES),
-    await store.lastSilence(),
-  ]
-  const silence = isSilent(last, now) ? last : undefined
+  const incidents = await store.list(SHOWN)
+  const messages = await store.messages(incidents.map(({ id }) => id))
+  const silence = await store.silenceAt(now)
   const due = channels.flatMap((channel) =>
-    dueMessages({ incidents, messages, channel, silence: undefined, now }).map(({ incident, kind }) => ({
+    dueMessages({ incidents, messages, channel, now }).map(({ incident, kind }) => ({
       id: incident.id,
       kind,
       channel,

@@ -1,12 +1,10 @@
-import { DAY_MS } from '../durations.ts'
-import type { MessageKind, MessageRecord, Silence, StoredIncident } from './incident.ts'
+import { HOUR_MS } from '../durations.ts'
+import type { MessageKind, MessageRecord, StoredIncident } from './incident.ts'
 
-export const REMINDER_MS = 4 * 60 * 60 * 1000
-/** No alert is sent about the end of an incident that closed longer ago than this. */
-const CLOSED_IS_NEWS_MS = DAY_MS
+export const REMINDER_MS = 4 * HOUR_MS
 /** A cause that opened this often within the window flaps: alert only once it has lasted. */
 const FLAPS = 4
-const FLAP_WINDOW_MS = 60 * 60 * 1000
+export const FLAP_WINDOW_MS = HOUR_MS
 const LASTS_MS = 10 * 60 * 1000
 
 export interface DueMessage {
@@ -14,21 +12,18 @@ export interface DueMessage {
   readonly kind: MessageKind
 }
 
-/** The messages due for one channel, oldest incident first. None during a silence. */
+/** The messages due for one channel, oldest incident first. */
 export function dueMessages({
   incidents,
   messages,
   channel,
-  silence,
   now,
 }: {
   readonly incidents: readonly StoredIncident[]
   readonly messages: readonly MessageRecord[]
   readonly channel: string
-  readonly silence: Silence | undefined
   readonly now: number
 }): DueMessage[] {
-  if (isSilent(silence, now)) return []
   const recordOf = (id: string, kind: MessageKind) =>
     messages.find((one) => one.incident === id && one.kind === kind && one.channel === channel)
   return incidents
@@ -38,10 +33,6 @@ export function dueMessages({
         .filter((kind) => (recordOf(incident.id, kind)?.outcome ?? 'pending') === 'pending')
         .map((kind) => ({ incident, kind })),
     )
-}
-
-export function isSilent(silence: Silence | undefined, now: number): boolean {
-  return silence !== undefined && silence.from <= now && now < silence.until
 }
 
 function kindsOf(
@@ -59,7 +50,7 @@ function kindsOf(
   const { closedAt, openedAt, acknowledgedAt } = incident
   const opened = wasSent('opened')
   // Skip an incident that closed before its first alert was sent.
-  if (closedAt !== undefined) return opened && now - closedAt < CLOSED_IS_NEWS_MS ? ['closed'] : []
+  if (closedAt !== undefined) return opened ? ['closed'] : []
   if (!opened && isFlapping(incident, incidents) && now - openedAt < LASTS_MS) return []
   if (acknowledgedAt !== undefined) return opened ? ['opened', 'acknowledged'] : []
   const reminder = Math.floor((now - openedAt) / REMINDER_MS)

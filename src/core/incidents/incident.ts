@@ -76,8 +76,21 @@ export interface IncidentStore {
   close(input: { readonly cause: string; readonly now: number; readonly unseenSince: number }): Promise<void>
   /** False if there is no such open incident. */
   acknowledge(input: { readonly id: string; readonly now: number; readonly by: string }): Promise<boolean>
+  /**
+   * Repairs what was recorded before the clock was set back, and gives how many rows that were: times ahead of now become
+   * now, so that an incident can end and remind again, and silences and reminders of times to come are forgotten.
+   */
+  rewind(now: number): Promise<number>
   /** The newest incidents up to the limit, and all open ones. */
   list(limit: number): Promise<readonly StoredIncident[]>
+  /**
+   * The incidents that a channel may have something to say about: all that are open, all that opened after `since`, and
+   * those whose beginning one of the channels was given and whose end it was not.
+   */
+  unfinished(input: {
+    readonly channels: readonly string[]
+    readonly since: number
+  }): Promise<readonly StoredIncident[]>
   /**
    * Claims a message for `leaseMs`, for one caller at a time, and gives the number of this attempt. Undefined
    * if it was sent or given up, somebody else has it, or its next attempt is not due.
@@ -92,16 +105,17 @@ export interface IncidentStore {
       readonly reason: string | undefined
     },
   ): Promise<void>
-  /** The newest first. */
-  messages(limit: number): Promise<readonly MessageRecord[]>
+  /** The messages about these incidents, the newest first. */
+  messages(incidents: readonly string[]): Promise<readonly MessageRecord[]>
   /** Deletes incidents that closed before that moment, and of the rest all but the newest `keep`, with their messages; also old silences and announcements. */
   prune(input: { readonly before: number; readonly keep: number }): Promise<void>
+  /** Adds a silence to those there are; one of no length ends all that began before. */
   silence(silence: Silence): Promise<void>
   announce(announcement: Announcement): Promise<void>
   /** Ends an announcement. False if there is none with this id, or it is over already. */
   withdraw(input: { readonly id: string; readonly now: number }): Promise<boolean>
   /** Current and planned ones, in the order in which they begin. */
   announcements(now: number): Promise<readonly Announcement[]>
-  /** The silence that begins last: it replaces those before it. */
-  lastSilence(): Promise<Silence | undefined>
+  /** Of the silences that hold, the one that ends last. */
+  silenceAt(now: number): Promise<Silence | undefined>
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { dueMessages } from './due.ts'
-import type { IncidentStore, MessageKind, StoredIncident } from './incident.ts'
+import { dueMessages, FLAP_WINDOW_MS } from './due.ts'
+import type { IncidentStore, MessageKind, MessageRecord, StoredIncident } from './incident.ts'
 
 /** Outcome of one attempt; `transient` is retried. */
 export type AlertOutcome =
@@ -24,12 +24,21 @@ export interface Channel {
 const LEASE_MS = 90_000
 /** The pause after each failed attempt. When they are used up, the message is given up. */
 const BACKOFF_MS = [15_000, 60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000, 3 * 60 * 60_000, 6 * 60 * 60_000]
-const INCIDENTS = 200
-const MESSAGES = 2000
 
 /** The same for every attempt, so that a receiver can recognize a repeat. */
 export function alertMessageId(incident: string, kind: MessageKind): string {
   return `alert.${incident}.${kind}`
+}
+
+/** All that decides which messages are due on these channels. */
+export async function unfinishedIn(
+  store: Pick<IncidentStore, 'unfinished' | 'messages'>,
+  channels: readonly Pick<Channel, 'name'>[],
+  now: number,
+): Promise<{ readonly incidents: readonly StoredIncident[]; readonly messages: readonly MessageRecord[] }> {
+  const names = channels.map(({ name }) => name)
+  const incidents = await store.unfinished({ channels: names, since: now - FLAP_WINDOW_MS })
+  return { incidents, messages: await store.messages(incidents.map(({ id }) => id)) }
 }
 
 /** Sends what is due on every channel: each message once, however many processes share the store. */
@@ -45,14 +54,11 @@ export async function sendDueAlerts({
   readonly log: Log
 }): Promise<void> {
   if (channels.length === 0) return
-  const [incidents, messages, silence] = await Promise.all([
-    store.list(INCIDENTS),
-    store.messages(MESSAGES),
-    store.lastSilence(),
-  ])
+  if ((await store.silenceAt(clock.now())) !== undefined) return
+  const { incidents, messages } = await unfinishedIn(store, channels, clock.now())
   await Promise.all(
     channels.map(async (channel) => {
-      const due = dueMessages({ incidents, messages, channel: channel.name, silence, now: clock.now() })
+      const due = dueMessages({ incidents, messages, channel: channel.name, now: clock.now() })
       // In order: the end of an incident is never sent before its beginning.
       for (const { incident, kind } of due)
         if (channel.takes?.(kind, incident) ?? true)

@@ -6,7 +6,6 @@ import { createNotices } from '../../core/course/notices.ts'
 import { openCourse } from '../../core/course/open.ts'
 import { HOUR_MS } from '../../core/durations.ts'
 import type { Settings } from '../../core/env/settings.ts'
-import { isSilent } from '../../core/incidents/due.ts'
 import type { IncidentStore, Silence } from '../../core/incidents/incident.ts'
 import type { Log } from '../../core/log.ts'
 import type { MailSet } from '../../core/mail/definition.ts'
@@ -125,8 +124,7 @@ function openSilence(incidents: IncidentStore, clock: Clock): () => Promise<numb
   return async () => {
     const at = clock.monotonic()
     if (asked === undefined || at - asked.at >= SILENCE_ASKED_MS)
-      asked = { at, silence: incidents.lastSilence() }
-    const silence = await asked.silence
-    return isSilent(silence, clock.now()) ? silence?.until : undefined
+      asked = { at, silence: incidents.silenceAt(clock.now()) }
+    return (await asked.silence)?.until
   }
 }

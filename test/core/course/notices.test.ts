@@ -6,7 +6,6 @@ import { runProgram } from '../../../src/cli/program.ts'
 import { createCatalog } from '../../../src/core/course/catalog.ts'
 import { createNotices, NOTICES, type Notice } from '../../../src/core/course/notices.ts'
 import { openCourse } from '../../../src/core/course/open.ts'
-import { isSilent } from '../../../src/core/incidents/due.ts'
 import { sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { openMailer } from '../../../src/core/mail/open.ts'
@@ -80,8 +79,7 @@ async function world(kind: StoreKind) {
       notices: {
         store: store.notices,
         async silentUntil() {
-          const silence = await store.incidents.lastSilence()
-          return isSilent(silence, now) ? silence?.until : undefined
+          return (await store.incidents.silenceAt(now))?.until
         },
         slots: ({ kind, subject }) => ({
           title: `${kind} ${subject}`,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { DAY_MS, MOST_SKEW_MS } from '../../../src/core/durations.ts'
 import type { StoredIncident } from '../../../src/core/incidents/incident.ts'
 import { type Channel, sendDueAlerts } from '../../../src/core/incidents/teller.ts'
 import { silentLog } from '../../../src/core/log.ts'
@@ -37,17 +38,13 @@ describe.each(STORES)('%s', (kind) => {
     expect((await incidents.list(10)).map(({ id }) => id)[0]).toBe('c')
   })
 
-  test('an open incident is acknowledged once, and the newest silence counts', async () => {
+  test('an open incident is acknowledged once', async () => {
     const { incidents } = await openTestStore(await addressOf(kind))
     await incidents.open(incident('a'))
     expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'ada' })).toBe(true)
     expect(await incidents.acknowledge({ id: 'a', now: NOW, by: 'bob' })).toBe(false)
     expect(await incidents.acknowledge({ id: 'nowhere', now: NOW, by: 'bob' })).toBe(false)
     expect(await incidents.list(1)).toMatchObject([{ acknowledgedBy: 'ada', acknowledgedAt: NOW }])
-    expect(await incidents.lastSilence()).toBeUndefined()
-    await incidents.silence({ from: NOW, until: NOW + 10, reason: 'deploy', by: 'ci' })
-    await incidents.silence({ from: NOW + 5, until: NOW + 6, reason: 'done', by: 'ci' })
-    expect(await incidents.lastSilence()).toEqual({ from: NOW + 5, until: NOW + 6, reason: 'done', by: 'ci' })
   })
 
   test('an announcement is listed until it ends or is withdrawn, the one that begins first before the others', async () => {
@@ -92,11 +89,13 @@ describe.each(STORES)('%s', (kind) => {
     await incidents.prune({ before: NOW + 1, keep: 2 })
     const ids = async () => (await incidents.list(10)).map(({ id }) => id)
     expect(await ids()).toEqual(['i4', 'i3', 'i2'])
-    expect((await incidents.messages(10)).map((one) => one.incident).toSorted()).toEqual(['i2', 'i3', 'i4'])
-    expect(await incidents.lastSilence()).toMatchObject({ until: NOW + 1 })
+    expect(
+      (await incidents.messages(['i0', 'i1', 'i2', 'i3', 'i4'])).map((one) => one.incident).toSorted(),
+    ).toEqual(['i2', 'i3', 'i4'])
+    expect(await incidents.silenceAt(NOW)).toMatchObject({ until: NOW + 1 })
     await incidents.prune({ before: NOW + 100, keep: 2 })
     expect(await ids()).toEqual(['i4'])
-    expect(await incidents.lastSilence()).toBeUndefined()
+    expect(await incidents.silenceAt(NOW)).toBeUndefined()
   })
 
   test('an open incident is listed, however many opened after it', async () => {
@@ -107,6 +106,71 @@ describe.each(STORES)('%s', (kind) => {
       await incidents.close({ cause: 'mail', now: NOW + n, unseenSince: NOW + n })
     }
     expect((await incidents.list(2)).map(({ id }) => id)).toEqual(['flap-3', 'flap-2', 'old'])
+  })
+
+  test('any silence that covers now holds, and one of no length ends those before it', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const silence = (from: number, ms: number) =>
+      incidents.silence({ from: NOW + from, until: NOW + from + ms, reason: `${ms} ms`, by: 'ci' })
+    const until = async (at: number) => ((await incidents.silenceAt(NOW + at))?.until ?? NOW) - NOW
+    expect(await until(0)).toBe(0)
+    await silence(0, 1000)
+    await silence(10, 5)
+    expect([await until(-1), await until(0), await until(12), await until(999), await until(1000)]).toEqual([
+      0, 1000, 1000, 1000, 0,
+    ])
+    await silence(0, 20)
+    expect(await until(30)).toBe(1000)
+    await silence(100, 0)
+    expect([await until(99), await until(100), await until(500)]).toEqual([1000, 0, 0])
+    await silence(200, 50)
+    expect([await until(210), await until(250)]).toEqual([250, 0])
+    await silence(200, 0)
+    expect(await until(210)).toBe(0)
+  })
+
+  test('what is open or was told to begin is found by that, however old, until its end was told', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const open = (id: string, at: number) =>
+      incidents.open({ ...incident(id, id), openedAt: NOW + at, seenAt: NOW + at })
+    const tell = async (id: string, kind: 'opened' | 'closed', outcome: 'sent' | 'pending' | 'failed') => {
+      const key = { incident: id, kind, channel: 'webhook' }
+      await incidents.claim({ ...key, now: NOW, leaseMs: 1 })
+      await incidents.settle({ ...key, outcome, now: NOW, nextAt: NOW, reason: undefined })
+    }
+    const found = async (channel: string, since = NOW + 100) =>
+      (await incidents.unfinished({ channels: [channel], since })).map(({ id }) => id)
+    for (const [at, id] of ['open', 'told', 'untold', 'new'].entries()) await open(id, at)
+    await tell('told', 'opened', 'sent')
+    for (const cause of ['told', 'untold', 'new'])
+      await incidents.close({ cause, now: NOW + 50, unseenSince: NOW + 50 })
+    expect([await found('webhook'), await found('mail')]).toEqual([['told', 'open'], ['open']])
+    expect(await found('mail', NOW + 2)).toEqual(['new', 'open'])
+    await tell('told', 'closed', 'pending')
+    expect(await found('webhook')).toEqual(['told', 'open'])
+    await tell('told', 'closed', 'sent')
+    expect(await found('webhook')).toEqual(['open'])
+  })
+
+  test('after the clock was set back nothing of a time to come remains: incidents end, retries and silences too', async () => {
+    const { incidents } = await openTestStore(await addressOf(kind))
+    const now = NOW - 3 * DAY_MS
+    await incidents.open(incident('a'))
+    await incidents.open({ ...incident('b', 'store'), closedAt: NOW })
+    for (const kind of ['opened', 'reminder-1'] as const)
+      await incidents.claim({ incident: 'a', kind, channel: 'webhook', now: NOW, leaseMs: 0 })
+    await incidents.silence({ from: NOW, until: NOW + DAY_MS, reason: 'deploy', by: 'ci' })
+    expect(await incidents.rewind(NOW - MOST_SKEW_MS)).toBe(0)
+    expect(await incidents.rewind(now)).toBeGreaterThan(0)
+    expect(await incidents.rewind(now)).toBe(0)
+    expect(await incidents.list(9)).toMatchObject([
+      { id: 'a', openedAt: now, closedAt: undefined },
+      { id: 'b', openedAt: now, closedAt: now },
+    ])
+    expect((await incidents.messages(['a'])).map(({ kind, at }) => [kind, at])).toEqual([['opened', now]])
+    expect(await incidents.silenceAt(NOW)).toBeUndefined()
+    await incidents.close({ cause: 'mail', now: now + 1, unseenSince: now + 1 - MOST_SKEW_MS })
+    expect((await incidents.list(0)).map(({ id }) => id)).toEqual([])
   })
 
   test('a message is taken by one caller, tried again when due, and never after it was sent', async () => {
@@ -120,7 +184,7 @@ describe.each(STORES)('%s', (kind) => {
     expect(await claim(NOW + 5)).toBe(2)
     await incidents.settle({ ...key, outcome: 'sent', now: NOW + 6, nextAt: 0, reason: undefined })
     expect(await claim(NOW + 1_000_000)).toBeUndefined()
-    expect(await incidents.messages(10)).toEqual([
+    expect(await incidents.messages(['a'])).toEqual([
       { ...key, outcome: 'sent', attempts: 2, at: NOW + 6, reason: undefined },
     ])
   })
@@ -159,7 +223,7 @@ test('after a thousand crashes around the send nothing is lost, and a receiver t
     }).catch(() => {})
     // Past the lease of whoever was killed.
     now += 91_000
-    const open = (await incidents.messages(2000)).filter(
+    const open = (await incidents.messages(ids)).filter(
       ({ kind, outcome }) => kind === 'opened' && outcome === 'sent',
     )
     if (open.length === ids.length) break

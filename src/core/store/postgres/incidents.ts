@@ -1,3 +1,4 @@
+import { MOST_SKEW_MS } from '../../durations.ts'
 import type { IncidentStore } from '../../incidents/incident.ts'
 import {
   announcementOf,
@@ -13,6 +14,17 @@ import { statements } from './statements.ts'
 
 const COLUMNS =
   'id, cause, service, reason, affected, opened_at, seen_at, closed_at, acknowledged_at, acknowledged_by'
+
+/** $1 is now; a time more than $2 ahead of it was recorded before the clock was set back. */
+const REWIND = [
+  `UPDATE platformctl.incident SET opened_at = least(opened_at, $1), seen_at = least(seen_at, $1 - $2::bigint),
+     acknowledged_at = CASE WHEN acknowledged_at > $1 THEN $1 ELSE acknowledged_at END,
+     closed_at = CASE WHEN closed_at > $1 THEN $1 ELSE closed_at END
+   WHERE opened_at > $1 + $2::bigint OR seen_at > $1 + $2::bigint OR closed_at > $1 + $2::bigint`,
+  "DELETE FROM platformctl.alert_message WHERE at > $1 + $2::bigint AND kind LIKE 'reminder-%'",
+  "UPDATE platformctl.alert_message SET at = $1, next_at = $1 WHERE at > $1 + $2::bigint AND outcome = 'pending'",
+  'DELETE FROM platformctl.silence WHERE from_at > $1 + $2::bigint',
+]
 
 /** The incidents in a PostgreSQL that several machines share; leases are measured by its clock. */
 export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentStore {
@@ -80,12 +92,30 @@ export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentS
            WHERE incident = $5 AND kind = $6 AND channel = $7 AND outcome = 'pending'`,
         [outcome, now, nextAt, storedReason(reason), incident, kind, channel],
       ),
-    messages: (limit) =>
+    messages: (incidents) =>
       statement.all(
         messageOf,
-        'SELECT incident, kind, channel, outcome, attempts, at, reason FROM platformctl.alert_message ORDER BY at DESC, incident, kind LIMIT $1',
-        [limit],
+        `SELECT incident, kind, channel, outcome, attempts, at, reason FROM platformctl.alert_message
+           WHERE incident = ANY ($1) ORDER BY at DESC, incident, kind`,
+        [incidents],
       ),
+    unfinished: ({ channels, since }) =>
+      statement.all(
+        incidentOf,
+        `SELECT ${COLUMNS} FROM platformctl.incident i WHERE closed_at IS NULL OR opened_at > $2 OR EXISTS (
+             SELECT 1 FROM platformctl.alert_message o
+             WHERE o.incident = i.id AND o.kind = 'opened' AND o.channel = ANY ($1) AND NOT EXISTS (
+               SELECT 1 FROM platformctl.alert_message c
+               WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
+           ORDER BY opened_at DESC, id`,
+        [channels, since],
+      ),
+    rewind: (now) =>
+      guarded(async () => {
+        let changed = 0
+        for (const text of REWIND) changed += (await pool.query(text, [now, MOST_SKEW_MS])).rowCount ?? 0
+        return changed
+      }),
     prune: ({ before, keep }) =>
       guarded(async () => {
         await pool.query(
@@ -102,8 +132,9 @@ export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentS
       }),
     silence: ({ from, until, reason, by }) =>
       statement.run(
-        `INSERT INTO platformctl.silence (from_at, until_at, reason, who) VALUES ($1, $2, $3, $4)
-           ON CONFLICT (from_at) DO UPDATE SET until_at = excluded.until_at, reason = excluded.reason, who = excluded.who`,
+        `INSERT INTO platformctl.silence AS s (from_at, until_at, reason, who) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (from_at) DO UPDATE SET reason = excluded.reason, who = excluded.who, until_at =
+             CASE WHEN excluded.until_at = excluded.from_at THEN excluded.until_at ELSE greatest(s.until_at, excluded.until_at) END`,
         [from, until, reason, by],
       ),
     announce: ({ id, text, from, until, by }) =>
@@ -122,10 +153,14 @@ export function postgresIncidents(pool: Pool, leaseNow: () => string): IncidentS
         'SELECT * FROM platformctl.announcement WHERE until_at IS NULL OR until_at > $1 ORDER BY from_at, id',
         [now],
       ),
-    lastSilence: () =>
+    silenceAt: (now) =>
       statement.first(
         silenceOf,
-        'SELECT from_at, until_at, reason, who FROM platformctl.silence ORDER BY from_at DESC LIMIT 1',
+        `SELECT from_at, until_at, reason, who FROM platformctl.silence s
+           WHERE from_at <= $1 AND until_at > $1 AND NOT EXISTS (
+             SELECT 1 FROM platformctl.silence WHERE until_at = from_at AND from_at >= s.from_at AND from_at <= $1)
+           ORDER BY until_at DESC LIMIT 1`,
+        [now],
       ),
   }
 }

@@ -1,3 +1,4 @@
+import { MOST_SKEW_MS } from '../../durations.ts'
 import type { IncidentStore } from '../../incidents/incident.ts'
 import {
   type AlertRow,
@@ -51,9 +52,25 @@ export function sqliteIncidents(
     settle: database.prepare(`
       UPDATE alert_message SET outcome = @outcome, at = @now, next_at = @nextAt, reason = @reason, claimed_until = 0
       WHERE incident = @incident AND kind = @kind AND channel = @channel AND outcome = 'pending'`),
-    messages: database.prepare(
-      'SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message ORDER BY at DESC, incident, kind LIMIT ?',
-    ),
+    messages: database.prepare(`
+      SELECT incident, kind, channel, outcome, attempts, at, reason FROM alert_message
+      WHERE incident IN (SELECT value FROM json_each(?)) ORDER BY at DESC, incident, kind`),
+    unfinished: database.prepare(`
+      SELECT * FROM incident i WHERE closed_at IS NULL OR opened_at > @since OR EXISTS (
+        SELECT 1 FROM alert_message o
+        WHERE o.incident = i.id AND o.kind = 'opened' AND o.channel IN (SELECT value FROM json_each(@channels))
+          AND NOT EXISTS (
+            SELECT 1 FROM alert_message c
+            WHERE c.incident = i.id AND c.kind = 'closed' AND c.channel = o.channel AND c.outcome <> 'pending'))
+      ORDER BY opened_at DESC, id`),
+    rewind: [
+      `UPDATE incident SET opened_at = min(opened_at, @now), seen_at = min(seen_at, @now - ${MOST_SKEW_MS}),
+         acknowledged_at = min(acknowledged_at, @now), closed_at = min(closed_at, @now)
+       WHERE opened_at > @latest OR seen_at > @latest OR closed_at > @latest`,
+      "DELETE FROM alert_message WHERE at > @latest AND kind LIKE 'reminder-%'",
+      "UPDATE alert_message SET at = @now, next_at = @now WHERE at > @latest AND outcome = 'pending'",
+      'DELETE FROM silence WHERE from_at > @latest',
+    ].map((text) => database.prepare(text)),
     pruneIncidents: database.prepare(`
       DELETE FROM incident WHERE closed_at IS NOT NULL AND (closed_at < @before OR id NOT IN
         (SELECT id FROM incident WHERE closed_at IS NOT NULL ORDER BY closed_at DESC, id LIMIT @keep))`),
@@ -71,10 +88,14 @@ export function sqliteIncidents(
     announcements: database.prepare(
       'SELECT * FROM announcement WHERE until_at IS NULL OR until_at > ? ORDER BY from_at, id',
     ),
-    silence: database.prepare(
-      'INSERT OR REPLACE INTO silence (from_at, until_at, reason, who) VALUES (?, ?, ?, ?)',
-    ),
-    lastSilence: database.prepare('SELECT * FROM silence ORDER BY from_at DESC LIMIT 1'),
+    silence: database.prepare(`
+      INSERT INTO silence (from_at, until_at, reason, who) VALUES (?, ?, ?, ?)
+      ON CONFLICT (from_at) DO UPDATE SET reason = excluded.reason, who = excluded.who, until_at =
+        iif(excluded.until_at = excluded.from_at, excluded.until_at, max(until_at, excluded.until_at))`),
+    silenceAt: database.prepare(`
+      SELECT * FROM silence s WHERE from_at <= @now AND until_at > @now AND NOT EXISTS (
+        SELECT 1 FROM silence WHERE until_at = from_at AND from_at >= s.from_at AND from_at <= @now)
+      ORDER BY until_at DESC LIMIT 1`),
   }
   return {
     open: async (incident) => guarded(() => sql.open.run(incidentRow(incident)).changes === 1),
@@ -90,7 +111,17 @@ export function sqliteIncidents(
       guarded(() => sql.claim.get({ ...input, lease: leaseClock() }) as number | undefined),
     settle: async ({ reason, ...input }) =>
       guarded(() => void sql.settle.run({ ...input, reason: storedReason(reason) })),
-    messages: async (limit) => guarded(() => (sql.messages.all(limit) as AlertRow[]).map(messageOf)),
+    messages: async (incidents) =>
+      guarded(() => (sql.messages.all(JSON.stringify(incidents)) as AlertRow[]).map(messageOf)),
+    unfinished: async ({ channels, since }) =>
+      guarded(() =>
+        (sql.unfinished.all({ channels: JSON.stringify(channels), since }) as IncidentRow[]).map(incidentOf),
+      ),
+    rewind: async (now) =>
+      guarded(() => {
+        const times = { now, latest: now + MOST_SKEW_MS }
+        return sql.rewind.reduce((changed, statement) => changed + statement.run(times).changes, 0)
+      }),
     prune: async (input) =>
       guarded(() => {
         sql.pruneIncidents.run(input)
@@ -105,9 +136,9 @@ export function sqliteIncidents(
     withdraw: async (input) => guarded(() => sql.withdraw.run(input).changes === 1),
     announcements: async (now) =>
       guarded(() => (sql.announcements.all(now) as AnnouncementRow[]).map(announcementOf)),
-    lastSilence: async () =>
+    silenceAt: async (now) =>
       guarded(() => {
-        const row = sql.lastSilence.get() as SilenceRow | undefined
+        const row = sql.silenceAt.get({ now }) as SilenceRow | undefined
         return row && silenceOf(row)
       }),
   }
