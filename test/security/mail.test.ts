@@ -192,6 +192,14 @@ describe.each(STORES)('on the store %s', (kind) => {
     })
   })
 
+  test('many who subscribe at once get no more confirmations than the budget has left', async () => {
+    const { course } = await openTestStore(await addressOf(kind))
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) => course.requestConfirmation(ask(`a${n}`, NOW, { mostADay: 3 }))),
+    )
+    expect(answers.filter(({ mail }) => mail)).toHaveLength(3)
+  })
+
   test('unconfirmed addresses are deleted 30 days after their last link, and nothing else is', {
     timeout: 90_000,
   }, async () => {
