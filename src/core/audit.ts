@@ -62,7 +62,7 @@ export function auditEntry(input: {
     who: plain(input.operator.name),
     place: plain(input.operator.place),
     subject: input.subject,
-    details: input.details && plain(masked(input.details)),
+    details: input.details && plain(masked(input.details.slice(0, 2 * LONGEST))),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { SmokeCheck } from '../../core/payments/smoke.ts'
+import { trimEnd } from '../../core/trim-end.ts'
 import type { Configure } from '../configure.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
@@ -101,5 +102,5 @@ function webUrl(url: string): string {
       EXIT.usage,
       'the address of the web service is not an http:// or https:// address.',
     )
-  return url.replace(/\/+$/, '')
+  return trimEnd(url, '/')
 }

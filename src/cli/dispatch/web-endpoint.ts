@@ -1,5 +1,6 @@
 import type { Environment } from '../../core/env/settings.ts'
 import { isBearerToken, splitSecrets } from '../../core/secret.ts'
+import { trimEnd } from '../../core/trim-end.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { post } from './post.ts'
@@ -33,7 +34,7 @@ export function webEndpoint(
       EXIT.usage,
       'EMAIL_DISPATCH_SECRET has a character that is not allowed in an HTTP header: choose another secret, for the web service too.',
     )
-  return { url: new URL(`${site.replace(/\/+$/, '')}${path}`), secret }
+  return { url: new URL(`${trimEnd(site, '/')}${path}`), secret }
 }
 
 const PATIENCE_MS = 5000

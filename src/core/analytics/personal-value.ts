@@ -1,3 +1,5 @@
+import { trimEnd } from '../trim-end.ts'
+
 /**
  * The form of an e-mail address, anywhere in a text. It has no anchors, so a cut text never matches where the
  * whole one did not.
@@ -117,7 +119,7 @@ function decoded(text: string): string {
  */
 function decodedBase64(text: string): string[] {
   return (text.match(BASE64) ?? []).flatMap((run) => {
-    const bare = run.replace(/=+$/, '').replace(/-/g, '+').replace(/_/g, '/')
+    const bare = trimEnd(run, '=').replace(/-/g, '+').replace(/_/g, '/')
     // A last character beyond whole bytes is not base64, and `atob` would throw for each such word.
     const inner = atob(bare.length % 4 === 1 ? bare.slice(0, -1) : bare)
     return ASCII.test(inner) ? [inner, decoded(inner)] : []

@@ -1,5 +1,6 @@
 import { parseAddress, parseMailbox } from '../address.ts'
 import { isBearerToken, secretPair, splitSecrets } from '../secret.ts'
+import { trimEnd } from '../trim-end.ts'
 import type { Kind, StandardSchema } from './definition.ts'
 import { postgresServers } from './postgres-url.ts'
 import { parseBoolean, parseBytes, parseDuration, parseNumber } from './quantities.ts'
@@ -175,7 +176,7 @@ export function parseInteger(value: string, low: number, high: number): number |
 export function parseHttpUrl(value: string): string | undefined {
   const url = parseUrl(value)
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined
-  return value.replace(/\/+$/, '')
+  return trimEnd(value, '/')
 }
 
 /**
@@ -186,7 +187,7 @@ export function parseBaseUrl(value: string): string | undefined {
   const url = parseHttpUrl(value) === undefined ? undefined : parseUrl(value)
   if (url === undefined || /[?#]/.test(value) || url.username !== '' || url.password !== '') return undefined
   const path = url.pathname.replace(/[^A-Za-z0-9\-._~:/@!$&'()*+,;=%]/g, encodeURIComponent)
-  return `${url.origin}${path}`.replace(/\/+$/, '')
+  return trimEnd(`${url.origin}${path}`, '/')
 }
 
 function parseSmtpUrl(value: string): URL | undefined {

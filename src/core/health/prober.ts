@@ -2,6 +2,7 @@ import { DAY_MS } from '../durations.ts'
 import { CAUSES, type CauseCode } from '../network/causes.ts'
 import { get, type Network, type Phases } from '../network/get.ts'
 import { type HealthFormat, type Service, WEB } from '../service.ts'
+import { trimEnd } from '../trim-end.ts'
 import type { HealthReport } from './probe.ts'
 import { holdsReport, LARGEST_REPORT_BYTES, readReport } from './remote-report.ts'
 
@@ -53,7 +54,7 @@ export async function probeRemote(input: RemoteProbeInput): Promise<RemoteHealth
   const { service, url, clock, token, format = 'platformctl' } = input
   const deep = input.deep && service === WEB
   const target = new URL(url)
-  target.pathname = `${target.pathname.replace(/\/+$/, '')}${input.health}`
+  target.pathname = `${trimEnd(target.pathname, '/')}${input.health}`
   target.search = deep ? '?deep=1' : ''
   const outcome = await get({
     url: target,
