@@ -4,14 +4,16 @@ import type { Dialect } from '../core/env/dialects/read.ts'
 import { missingPackages } from '../core/env/packages.ts'
 import { rawValue, usableValue } from '../core/env/read-settings.ts'
 import { secretBehind } from '../core/env/secret-files.ts'
-import { type Report, validate } from '../core/env/validate.ts'
+import { validate } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import { isInstalled } from '../core/installed.ts'
 import type { Service } from '../core/service.ts'
 import type { Context } from './context.ts'
-import { type LoadedEnvironment, loadEnvironment } from './environment.ts'
+import { loadEnvironment } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { namesNotRead } from './names-not-read.ts'
 import { type ReportOptions, writeReport } from './report.ts'
+import { recordedPlatform } from './which-platform.ts'
 
 export interface CheckInput extends ReportOptions {
   readonly name: string
@@ -50,7 +52,7 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
     ...finding,
     services: concerned(contract, finding, services),
   }))
-  const unread = namesNotRead({ contract, loaded, report, services })
+  const unread = namesNotRead(context, { loaded, report, services })
   const told = alertFindings({
     groups: report.groups,
     services,
@@ -70,42 +72,9 @@ export async function checkEnvironment(context: Context, input: CheckInput): Pro
   return writeReport(
     context,
     input.name,
-    { ...report, ok, findings, ...(live && { live: live.results }) },
+    { ...report, platform: recordedPlatform(context), ok, findings, ...(live && { live: live.results }) },
     input,
   )
-}
-
-/** One notice with the number of unknown names in the files, not counting those that a warning calls misspelled. */
-function namesNotRead(input: {
-  readonly contract: Contract
-  readonly loaded: LoadedEnvironment
-  readonly report: Report
-  readonly services: readonly Service[]
-}): readonly Finding[] {
-  const { contract, loaded, report, services } = input
-  const misspelt = new Set(
-    report.findings.filter(({ id }) => id === 'unknown-name').flatMap(({ present }) => present),
-  )
-  const names = Object.keys(loaded.env).filter(
-    (name) =>
-      loaded.origin(name) &&
-      contract.find(name) === undefined &&
-      secretBehind(contract, name) === undefined &&
-      !misspelt.has(name),
-  )
-  if (names.length === 0) return []
-  return [
-    {
-      id: 'names-not-read',
-      severity: 'notice',
-      services,
-      group: 'file',
-      present: [],
-      missing: [],
-      cause: `${names.length === 1 ? '1 name in the files is' : `${names.length} names in the files are`} in no group of this platform, and not checked.`,
-      fix: 'Nothing to do, unless they should be checked: then add them to a group of the definition.',
-    },
-  ]
 }
 
 /** The requested services that read the variables of a finding; all of them if none does. */

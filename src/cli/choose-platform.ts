@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { pointerFolders, recordFile } from '../core/daemon-places.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import { findDefinition } from '../platform/find.ts'
 import { learning } from '../presets/learning/platform.ts'
+import type { Context } from './context.ts'
 
 /** Command-line options that select the definition. */
 export interface ConfigWords {
@@ -35,26 +38,84 @@ export function takeConfigWords(argv: readonly string[]): ConfigWords {
 /** Commands that need no platform, or create one. */
 const INDIFFERENT = [undefined, 'help', '--help', '-h', '--version', '-V', 'completion', 'init']
 
-/** The platform that a command is for: its definition's, or the default one. Rejects with a DefinitionError. */
-export async function choosePlatform(
-  { file, ignored, rest }: ConfigWords,
-  cwd: string,
-): Promise<ResolvedPlatform> {
-  if (ignored || INDIFFERENT.includes(rest[0])) return learning
+/** Commands that start something of their own, whatever else runs on the machine. */
+const STARTING = ['daemon', 'demo']
+
+/** The platform that a command is for, and how it was found. */
+export type Choice = Pick<Context, 'platform' | 'searched' | 'daemon'>
+
+type Machine = Pick<Context, 'cwd' | 'env'> & {
+  /** Takes one sentence for the operator. */
+  readonly say: (sentence: string) => void
+}
+
+/**
+ * Finds the definition that a command is for: the file named, else in the working directory, beside an env file, or
+ * where the data folder's daemon had it; else that of the one daemon that runs here. Rejects with a DefinitionError.
+ */
+export async function choosePlatform(words: ConfigWords, machine: Machine): Promise<Choice> {
+  const { ignored, rest } = words
+  if (ignored || INDIFFERENT.includes(rest[0])) return { platform: learning }
   try {
-    const found = file ?? findDefinition(cwd)
-    if (found === undefined) return learning
-    const [{ loadPlatform }, { refuseForeignDefinition }, { packageRoot }] = await Promise.all([
-      import('../platform/load-platform.ts'),
-      import('../platform/trusted.ts'),
-      import('../core/package-root.ts'),
-    ])
-    if (file === undefined) refuseForeignDefinition(cwd, found)
-    const configModule = path.join(packageRoot(), 'dist', 'config.js')
-    return await loadPlatform({ folder: cwd, file: found, configModule })
+    return await choose(words, machine)
   } catch (error) {
     // A broken definition must not break --help, or `beat`, which wraps other people's jobs.
-    if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'beat') return learning
+    if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'beat') return { platform: learning }
     throw error
   }
+}
+
+async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Choice> {
+  const { cwd, env, say } = machine
+  if (file !== undefined) return { platform: await load(cwd, file) }
+  const { envFiles, data } = placesIn(rest)
+  const searched = [...new Set([cwd, ...envFiles.map((one) => path.dirname(path.resolve(cwd, one)))])]
+  for (const folder of searched) {
+    const name = findDefinition(folder)
+    if (name === undefined) continue
+    const { refuseForeignDefinition } = await import('../platform/trusted.ts')
+    refuseForeignDefinition(folder, name)
+    return { platform: await load(cwd, folder === cwd ? name : path.join(folder, name)) }
+  }
+  const folder = path.resolve(cwd, data ?? '.platformctl')
+  const isKnown = existsSync(recordFile(folder))
+  const asksHelp = rest.includes('--help') || rest.includes('-h')
+  const asksUrl = rest.some((word) => word === '--url' || word.startsWith('--url='))
+  const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
+  const pointers = isNamed || asksHelp || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
+  if (!isKnown && !pointers.some((one) => existsSync(one))) return { platform: learning, searched }
+  const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
+  const daemon = findRunningDaemon(pointers, { only: isKnown ? folder : undefined, say })
+  const recorded = daemon === undefined ? definitionOfDaemon(folder, say) : daemon.definition
+  return {
+    ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),
+    ...(daemon && { daemon }),
+  }
+}
+
+async function load(folder: string, file: string): Promise<ResolvedPlatform> {
+  const [{ loadPlatform }, { packageRoot }] = await Promise.all([
+    import('../platform/load-platform.ts'),
+    import('../core/package-root.ts'),
+  ])
+  return loadPlatform({ folder, file, configModule: path.join(packageRoot(), 'dist', 'config.js') })
+}
+
+/** The values of `--env-file` and `--data`, which the command itself parses later. */
+function placesIn(words: readonly string[]): {
+  readonly envFiles: readonly string[]
+  readonly data: string | undefined
+} {
+  const end = words.indexOf('--')
+  const own = end === -1 ? words : words.slice(0, end)
+  const valuesOf = (...names: readonly string[]) =>
+    own.flatMap((word, index) => {
+      const name = names.find(
+        (one) => word === one || word.startsWith(one.startsWith('--') ? `${one}=` : one),
+      )
+      if (name === undefined) return []
+      if (word === name) return own[index + 1] ?? []
+      return word.slice(name.startsWith('--') ? name.length + 1 : name.length)
+    })
+  return { envFiles: valuesOf('--env-file', '-e'), data: valuesOf('--data').at(-1) }
 }

@@ -18,6 +18,12 @@ export interface Output {
 /** Off a terminal. A terminal that does not know its size says 0. */
 const COLUMNS = 100
 
+/** A running daemon: what it was started with. */
+export interface UsedDaemon {
+  readonly dataFolder: string
+  readonly envFiles: readonly string[]
+}
+
 /** The width to wrap text for. */
 export function terminalColumns(output: Output): number {
   return output.columns || COLUMNS
@@ -40,6 +46,10 @@ export function operatorOf(context: Context): Operator {
 export interface Context {
   /** The platform: the definition's, or the default one. */
   readonly platform: ResolvedPlatform
+  /** The folders in which there was no definition; absent if there is one, or if none was wanted. */
+  readonly searched?: readonly string[]
+  /** The daemon of this machine whose files the command uses, because it names none itself. */
+  readonly daemon?: UsedDaemon
   readonly env: Environment
   readonly cwd: string
   readonly stdin: AsyncIterable<Uint8Array | string>

@@ -37,14 +37,15 @@ export interface LoadedEnvironment {
 }
 
 /**
- * The process's environment and the files named. A later file wins over an earlier one; the process's
+ * The process's environment and the files named, or those of the daemon that is used if none is. A later file wins over an earlier one; the process's
  * environment wins over every file, as with Node's own --env-file. Unreadable input is a CommandError, exit 2.
  */
 export async function loadEnvironment(
   context: Context,
-  files: readonly string[],
+  named: readonly string[],
   { withProcess = true, dialect, readers, reportsSecretFiles = false }: LoadEnvironmentOptions = {},
 ): Promise<LoadedEnvironment> {
+  const files = named.length > 0 || !withProcess ? named : (context.daemon?.envFiles ?? [])
   const findings: Finding[] = []
   const placed = new Map<string, Assignment>()
   for (const file of files) {

@@ -4,6 +4,7 @@ import { rawValue, readSettings } from '../core/env/read-settings.ts'
 import type { Environment, StoreAddress } from '../core/env/settings.ts'
 import { malformedStoreSentence, malformedStores } from '../core/env/store-address.ts'
 import { openStore } from '../core/store/open.ts'
+import { assertOwner } from '../core/store/owner.ts'
 import type { Store } from '../core/store/store.ts'
 import type { OpenedPlatform } from '../daemon/embedding.ts'
 import { openPlatform } from '../daemon/platform.ts'
@@ -81,9 +82,20 @@ export async function openLocalStore(
 ): Promise<Store> {
   const address = storeAddress(context, env, data)
   await assertExists(address)
-  return openStore(address).catch((error: unknown) => {
+  try {
+    const store = await openStore(address)
+    // Only a daemon claims a store: a command that is started in the wrong folder would otherwise shut the daemon out.
+    await store.owner
+      .name()
+      .then((owner) => assertOwner(owner, context.platform.name))
+      .catch(async (error: unknown) => {
+        await store.close()
+        throw error
+      })
+    return store
+  } catch (error) {
     throw storeFaultError(address, error)
-  })
+  }
 }
 
 /** The platform over this machine's store, which must exist. */

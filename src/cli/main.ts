@@ -129,12 +129,13 @@ export async function start(): Promise<void> {
     void (async () => report(error))().finally(() => process.exit(exitCode))
   })
 
-  const code = await choosePlatform(words, context.cwd).then(
-    (platform) =>
+  const say = (sentence: string) => withGuardedOutput(context).stderr.write(`platformctl: ${sentence}\n`)
+  const code = await choosePlatform(words, { cwd, env: process.env, say }).then(
+    (choice) =>
       runProgram(
         [...argv.filter((word) => word !== '--color' && word !== '--no-color'), ...others],
         // Not copied: a copy would call its getters and open the streams, which are opened on first use.
-        Object.defineProperty(context, 'platform', { value: platform }),
+        Object.defineProperties(context, Object.getOwnPropertyDescriptors(choice)),
       ),
     (error: unknown) => reportFault(error, context),
   )

@@ -1,4 +1,5 @@
 import packageJson from '../../package.json' with { type: 'json' }
+import type { RecordedPlatform } from '../core/daemon-record.ts'
 import type { Report } from '../core/env/validate.ts'
 import type { Finding } from '../core/finding.ts'
 import type { LiveResult } from '../core/live/live.ts'
@@ -9,6 +10,7 @@ import { readTextFile } from './environment.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { reportText, type TextOptions } from './output/findings-text.ts'
 import { loadPaint } from './paint.ts'
+import { whichPlatform } from './which-platform.ts'
 
 export const REPORT_FORMATS = ['text', 'json', 'github', 'sarif', 'junit'] as const
 export type ReportFormat = (typeof REPORT_FORMATS)[number]
@@ -23,6 +25,7 @@ export interface ReportOptions {
 
 /** A report, and with `--deep` what the live checks gave. */
 export interface CheckedReport extends Report {
+  readonly platform: RecordedPlatform
   readonly live?: readonly LiveResult[]
 }
 
@@ -40,6 +43,9 @@ export async function writeReport(
   )
   const shown = findings.filter((finding) => options.notices || finding.severity !== 'notice')
   const remaining = { ...report, findings }
+  // Formats of other tools have no place for it.
+  if (!('mails' in report) && options.format !== 'text' && options.format !== 'json')
+    context.stderr.write(`${whichPlatform(context)}\n`)
   context.stdout.write(await document(context, name, remaining, shown, options))
   const warned = findings.some(({ severity }) => severity === 'warning')
   const errors = findings.filter(({ severity }) => severity === 'error')
@@ -94,7 +100,11 @@ async function document(
       }
       return 'mails' in report
         ? (await import('./output/lint-text.ts')).lintText(report, shown, how)
-        : reportText(report, { ...how, live: await liveBlock(live, how) })
+        : reportText(report, {
+            ...how,
+            platform: whichPlatform(context),
+            live: await liveBlock(live, how),
+          })
     }
   }
 }

@@ -1,5 +1,6 @@
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { recordFile } from './daemon-places.ts'
 import { postgresLocation } from './env/postgres-url.ts'
 import type { StoreAddress } from './env/settings.ts'
 import { codeOf } from './error-code.ts'
@@ -14,6 +15,8 @@ export interface DaemonRecord {
   /** When it stopped in an orderly way. */
   readonly stoppedAt?: string
   readonly build: string | null
+  /** Absent in the record of an older build. */
+  readonly platform?: RecordedPlatform
   readonly store: RecordedStore
   /** Absolute paths, in the order in which they were read. */
   readonly envFiles: readonly string[]
@@ -22,15 +25,17 @@ export interface DaemonRecord {
   readonly urls: Readonly<Partial<Record<Service, string>>>
 }
 
+export interface RecordedPlatform {
+  readonly name: string
+  /** The absolute path of the definition; null for the default platform. */
+  readonly definition: string | null
+  readonly fingerprint: string | null
+}
+
 export interface RecordedStore {
   readonly kind: 'sqlite' | 'postgres'
   /** The file, or `host:port/database`: never a user or a password. */
   readonly location: string
-}
-
-/** Where the daemon of a data folder describes itself. */
-export function recordFile(folder: string): string {
-  return path.join(folder, 'daemon.json')
 }
 
 /** A store as it may be shown and compared. */
@@ -59,7 +64,7 @@ export function readRecord(folder: string): DaemonRecord | undefined {
 }
 
 /** Whether the recorded daemon is running on this machine. */
-export function isRunning({ pid, stoppedAt }: DaemonRecord): boolean {
+export function isRunning({ pid, stoppedAt }: Pick<DaemonRecord, 'pid' | 'stoppedAt'>): boolean {
   if (stoppedAt !== undefined || hasEnded(pid)) return false
   try {
     process.kill(pid, 0)

@@ -18,6 +18,14 @@ export interface Brand {
   readonly logo?: string
 }
 
+/** The file that defines a platform. */
+export interface DefinitionSource {
+  /** Absolute. */
+  readonly file: string
+  /** A short name for its content and that of its mails and lessons. Reads them when first called. */
+  readonly fingerprint: () => string
+}
+
 /** Sentences on pages that only this platform can say. */
 export interface PlatformTexts {
   /** Above the subscribe form: what the course is. HTML. */
@@ -37,6 +45,8 @@ export interface SecurityContact {
 /** A platform: checked, complete, and passed down as a value. Nothing in core knows one by name. */
 export interface ResolvedPlatform {
   readonly name: string
+  /** Absent for the default platform, and for one that a program gives as a value. */
+  readonly definition?: DefinitionSource
   readonly brand: Brand | undefined
   /** A language tag, as `en` or `de`. */
   readonly language: string

@@ -7,6 +7,7 @@ export type StoreFault =
   | 'not_writable'
   | 'read_only'
   | 'not_reached'
+  | 'other_platform'
   | 'unknown'
 
 const REASONS: Readonly<Record<StoreFault, string>> = {
@@ -17,6 +18,7 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
   not_writable: 'its file cannot be written',
   read_only: 'its server accepts no writes: it is a replica, or was set to read-only',
   not_reached: 'its server cannot be reached',
+  other_platform: 'belongs to a platform of another name',
   unknown: 'cannot be opened, written or read',
 }
 
@@ -47,6 +49,7 @@ const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
   ['ETIMEDOUT', 'not_reached'],
   ['57P0', 'not_reached'],
   ['08', 'not_reached'],
+  ['OTHER_PLATFORM', 'other_platform'],
 ]
 
 /**

@@ -17,6 +17,7 @@ import { type Channel, sendDueAlerts, unfinishedIn } from '../core/incidents/tel
 import { alertText } from '../core/incidents/text.ts'
 import type { Log } from '../core/log.ts'
 import { openMailer } from '../core/mail/open.ts'
+import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { createLabels } from '../core/status/words.ts'
@@ -32,10 +33,12 @@ const SEEN_ELSEWHERE_MS = 150_000
 export function alertChannels({
   platform,
   settings,
+  places,
   clock,
 }: {
   readonly platform: ResolvedPlatform
   readonly settings: Settings
+  readonly places?: Places
   readonly clock: Clock
 }): Channel[] {
   const { alerts, mail } = settings
@@ -46,6 +49,7 @@ export function alertChannels({
       incident,
       kind,
       platform: platform.name,
+      places,
       advice: adviceFor(incident.cause, {
         label: labels.probe(incident.cause),
         isService: labels.isService(incident.cause),

@@ -6,6 +6,8 @@ export interface DaemonLog extends Log {
   flush(): void
 }
 
+const ALWAYS: ReadonlySet<string> = new Set(['platform', 'listening'])
+
 /**
  * JSON lines with `time` (ISO 8601), `level`, `event`, `message` and the fields given; `build` on each. The lines of
  * one turn of the event loop are written together, because each write costs more than a line; an error goes out at once.
@@ -40,12 +42,12 @@ export function createLog({
     },
     { write: hold },
   )
-  // Programs read from that line which ports were taken: no level hides it.
+  // No level hides which platform runs, or the line from which programs read the ports that were taken.
   const always = logger.child({}, { level: 'info' })
   const at =
     (name: LogLevel): Log[LogLevel] =>
     (event, message, fields = {}) => {
-      const one = event === 'listening' ? always : logger
+      const one = ALWAYS.has(event) ? always : logger
       // Check the level first, before building the fields: there can be ten thousand polls a second.
       if (!one.isLevelEnabled(name)) return
       one[name]({ event, ...fields }, message)

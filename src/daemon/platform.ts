@@ -41,7 +41,7 @@ export function openPlatform(options: OpenOptions): OpenedPlatform {
   const { env, platform, clock = systemClock, random = systemRandom, log = silentLog, onLost } = options
   const settings = readSettings(platform, env)
   const startedAt = clock.now()
-  const stores = openStores({ options, settings, random, log })
+  const stores = openStores({ options, platform: platform.name, settings, random, log })
   const { store, jobStore } = stores
   const mail = openMail({ transport: options.mailer, settings, platform, stores, clock })
   const { mailer, suppressionList } = mail

@@ -1,7 +1,19 @@
 import pinoPretty from 'pino-pretty'
 
 /** Fields left out, because they are the same on every line or the message says them. */
-const UNSHOWN = new Set(['level', 'time', 'event', 'build', 'message', 'requestId', 'warning', 'fix'])
+const UNSHOWN = new Set([
+  'level',
+  'time',
+  'event',
+  'build',
+  'message',
+  'requestId',
+  'warning',
+  'fix',
+  'platform',
+  'definition',
+  'fingerprint',
+])
 
 type Fields = Readonly<Record<string, unknown>>
 

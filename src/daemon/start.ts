@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { leavePointer } from '../core/daemon-pointer.ts'
 import { type DaemonRecord, recordedStore, writeRecord } from '../core/daemon-record.ts'
 import { readSettings } from '../core/env/read-settings.ts'
 import type { Environment, Settings, StoreAddress } from '../core/env/settings.ts'
@@ -8,6 +9,7 @@ import { malformedStoreSentence, malformedStores } from '../core/env/store-addre
 import { codeOf } from '../core/error-code.ts'
 import type { ConditionName } from '../core/incidents/conditions.ts'
 import type { Log } from '../core/log.ts'
+import type { Places } from '../core/next-step.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
 import type { Random } from '../core/random.ts'
 import { reportError } from '../core/reporting/facade.ts'
@@ -15,6 +17,7 @@ import { type Service, WEB } from '../core/service.ts'
 import type { History } from '../core/status/history.ts'
 import type { OnLost } from '../core/store/on-lost.ts'
 import { openHistory, openSharedHistory, openStore } from '../core/store/open.ts'
+import { assertOwner } from '../core/store/owner.ts'
 import { StoreOpenError } from '../core/store/store.ts'
 import { within } from '../core/wait.ts'
 import { alertChannels, startAlerts } from './alerts.ts'
@@ -42,10 +45,14 @@ export interface DaemonOptions {
   /** In place of `history.sqlite`; closed with the daemon. */
   readonly history?: History
   readonly schedule: boolean
+  /** Take the store over from a platform of another name. */
+  readonly adopt?: boolean | undefined
   /** Measures the disk of the data folder; the system's when left out. */
   readonly freeSpace?: ConditionsOptions['freeSpace']
   /** The env files that `env` was read from, for the record in the data folder. */
   readonly envFiles?: readonly string[]
+  /** Where commands that run in other folders look for this daemon. */
+  readonly pointerFolder?: string | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
@@ -121,6 +128,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     }
     const store = await openStore(address, { poolSize: settings.store.poolSize, log, onLost })
     opened.push(() => store.close())
+    assertOwner(await store.owner.claim(definition.name, { adopt: options.adopt }), definition.name)
     const history = await openHistoryOf(options, address, onLost)
     let recorder: ReturnType<typeof startRecorder> | undefined
     opened.push(async () => {
@@ -193,7 +201,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       store,
       platform: definition,
       channels: [
-        ...alertChannels({ platform: definition, settings, clock }),
+        ...alertChannels({ platform: definition, settings, places: placesOf(options), clock }),
         ...(mailsNotices ? [subscribersChannel({ platform: definition, store, clock })] : []),
       ],
       clock,
@@ -264,12 +272,19 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
       host: hostname(),
       startedAt: new Date(clock.now()).toISOString(),
       build: settings.site.buildStamp ?? null,
+      platform: {
+        name: definition.name,
+        definition: definition.definition?.file ?? null,
+        fingerprint: definition.definition?.fingerprint() ?? null,
+      },
       store: recordedStore(address),
       envFiles: options.envFiles ?? [],
       schedule: schedule !== undefined,
       urls,
     } as const
     record(options, own)
+    const removePointer = point(options)
+    opened.push(async () => removePointer())
     log.info('listening', 'the services listen', urls)
     return {
       urls,
@@ -309,7 +324,7 @@ const REFUSAL_MS = 25_000
 async function tellRefusal(options: DaemonOptions, { findings }: InvalidEnvironmentError): Promise<void> {
   const { env, platform, dataFolder, clock, random, log } = options
   const settings = readSettings(platform, env)
-  const channels = alertChannels({ platform, settings, clock })
+  const channels = alertChannels({ platform, settings, places: placesOf(options), clock })
   if (channels.length === 0) return
   const file = path.join(dataFolder, 'platform.sqlite')
   const address = settings.store.address ?? { kind: 'sqlite' as const, file }
@@ -375,6 +390,25 @@ function record({ dataFolder, log }: DaemonOptions, own: DaemonRecord): void {
         fault: codeOf(error) || 'unknown',
       },
     )
+  }
+}
+
+function placesOf({ platform, envFiles = [], dataFolder }: DaemonOptions): Places {
+  const definition = platform.definition?.file ?? null
+  return { definition, envFiles, dataFolder: path.resolve(dataFolder) }
+}
+
+/** Says where this daemon is. Commands that are run in another folder then need its options. */
+function point({ pointerFolder, dataFolder, log }: DaemonOptions): () => void {
+  if (pointerFolder === undefined) return () => {}
+  try {
+    return leavePointer(pointerFolder, dataFolder)
+  } catch (error) {
+    log.info('pointer_not_written', 'commands in other folders do not find this daemon: name its options', {
+      folder: pointerFolder,
+      fault: codeOf(error) || 'unknown',
+    })
+    return () => {}
   }
 }
 

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Cadence } from '../core/course/definition.ts'
 import { DAY_MS } from '../core/durations.ts'
 import { parseDuration } from '../core/env/quantities.ts'
@@ -14,6 +15,7 @@ import { checkedDefinition, contractOf, presetOf } from './contract.ts'
 import type { CourseInput, PlatformDefinition, Weekday } from './definition.ts'
 import { DefinitionError } from './definition-error.ts'
 import { type DefinitionFiles, readDefinitionFiles } from './files.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import { ownMail } from './own-mail.ts'
 import { ownProbe } from './own-probe.ts'
 import { servicesOf } from './services.ts'
@@ -35,6 +37,12 @@ export function resolvePlatform(
   const heartbeats = heartbeatsOf(definition)
   return {
     name: definition.name ?? preset.name,
+    ...(file !== undefined && {
+      definition: {
+        file: path.join(folder, path.basename(file)),
+        fingerprint: () => fingerprintOf(definition, foldersOf(files)),
+      },
+    }),
     brand: brandOf(definition, files) ?? preset.brand,
     language: definition.brand?.language ?? preset.language,
     contract: contractOf(definition),
@@ -65,6 +73,11 @@ export function resolvePlatform(
       security: { ...definition.security, contact: [definition.security.contact].flat() },
     }),
   }
+}
+
+function foldersOf({ mails, lessonFolders, translations }: DefinitionFiles): readonly string[] {
+  const translated = [...translations.values()].flat().map((one) => one.folder)
+  return [...(mails === undefined ? [] : [mails]), ...lessonFolders.values(), ...translated]
 }
 
 const WEEKDAYS: readonly Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']

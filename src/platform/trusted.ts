@@ -13,8 +13,7 @@ export interface Account {
  * that was only found, not named: evaluating it would run their code with this account's rights.
  */
 export function refuseForeignDefinition(folder: string, file: string, account = thisAccount()): void {
-  const found = path.join(folder, file)
-  const cause = account && (foreign(found, account) ?? foreign(realpathSync.native(found), account))
+  const cause = controlledByOthers(path.join(folder, file), account)
   if (cause === undefined) return
   throw new DefinitionError(file, [
     {
@@ -23,6 +22,11 @@ export function refuseForeignDefinition(folder: string, file: string, account = 
       fix: 'Correct owner and mode, name the file with --config if you trust it, or ignore it with --no-config.',
     },
   ])
+}
+
+/** Why somebody other than root and this account controls the file at an absolute path; undefined if nobody does. */
+export function controlledByOthers(file: string, account = thisAccount()): string | undefined {
+  return account && (foreign(file, account) ?? foreign(realpathSync.native(file), account))
 }
 
 function thisAccount(): Account | undefined {

@@ -348,7 +348,7 @@ test('progress goes to a terminal on standard error and nowhere else', async () 
   }
   const { stdout } = await preflight({ env: { API_URL: 'http://nowhere.invalid' }, stderr: terminal })
   expect(written).toMatch(/live checks/)
-  expect(stdout).toMatch(/^Services/)
+  expect(stdout).toMatch(/^Platform/)
 })
 
 test('the key goes to the address it belongs to, and to no other', async () => {

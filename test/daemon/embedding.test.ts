@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../../src/core/log.ts'
 import type { Message } from '../../src/core/mail/transport.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { type Log, openPlatform, type Platform } from '../../src/daemon/index.ts'
@@ -99,6 +100,25 @@ test.each(['postgress://ada:canary@db/x', 'sqlite:'])(
     expect(events).not.toContain('store_in_memory')
   },
 )
+
+test('the store of a platform of another name is refused: the answer is 503, health fails, and the log names both', async () => {
+  const env = { STORE_URL: `sqlite:${path.join(await emptyFolder(), 'store.sqlite')}` }
+  const kiln = { preset: 'base', name: 'Kiln School' } as const
+  const email = { email: 'ada@example.com' }
+  const first = openPlatform({ env, platform: kiln })
+  expect((await first.health('web', { deep: true })).probes.store).toMatchObject({ state: 'ok' })
+  await first.close()
+  const errors: string[] = []
+  const log = { ...silentLog, error: (_: string, message: string) => void errors.push(message) }
+  const other = openPlatform({ env, log })
+  onTestFinished(() => other.close())
+  expect((await post(other, '/api/email/subscribe', email)).status).toBe(503)
+  expect((await other.health('web')).probes.store).toMatchObject({
+    state: 'failing',
+    reason: expect.stringContaining('belongs to a platform of another name'),
+  })
+  expect(errors[0]).toMatch(/"Kiln School", and this is "platformctl"/)
+})
 
 test.each([1.5, -1, Number.NaN])(
   'a dispatch with a limit of %s is refused as the caller’s mistake',

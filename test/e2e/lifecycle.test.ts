@@ -126,7 +126,7 @@ test('the hour of the schedule forgets payment events that are older than a prov
   await expect.poll(() => kept.all(), { timeout: 5000 }).toEqual(['evt_89'])
 })
 
-test('every line of the log is JSON with time, level, event and build; LOG_LEVEL hides all but where it listens', async () => {
+test('every line of the log is JSON with time, level, event and build; LOG_LEVEL hides all but which platform runs and where it listens', async () => {
   const loud = await daemon([], { BUILD_STAMP: '2026.11.21-abc', LOG_LEVEL: 'debug' })
   await fetch(`${loud.urls.web}/lessons/3?token=not-in-the-log`, {
     headers: { 'X-Request-Id': 'given-by-caller-1' },
@@ -152,5 +152,5 @@ test('every line of the log is JSON with time, level, event and build; LOG_LEVEL
   const quiet = await daemon([], { LOG_LEVEL: 'error' })
   await fetch(`${quiet.urls.web}/lessons/3`)
   expect(await quiet.stop()).toBe(0)
-  expect(quiet.lines.map(({ event }) => event)).toEqual(['listening'])
+  expect(quiet.lines.map(({ event }) => event)).toEqual(['platform', 'listening'])
 })

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { withValidDocument } from './documents.ts'
@@ -27,7 +28,7 @@ export async function platformctl(
 ): Promise<Finished> {
   const { exitCode, stdout, stderr } = await execa(process.execPath, ['--', program, ...args], {
     cwd,
-    env: bare(env),
+    env: bare(env, cwd),
     extendEnv: false,
     reject: false,
     timeout: 30_000,
@@ -54,7 +55,7 @@ export async function startDaemon(
   const ports = ['--web-port', '0', '--api-port', '0', '--agent-port', '0', '--grace', '0']
   const child = execa(process.execPath, ['--', program, 'daemon', ...ports, ...args], {
     cwd,
-    env: bare(env),
+    env: bare(env, cwd),
     extendEnv: false,
     reject: false,
     buffer: { stdout: false },
@@ -84,11 +85,12 @@ export async function startDaemon(
   }
 }
 
-function bare(env: Record<string, string>): Record<string, string> {
+function bare(env: Record<string, string>, cwd: string): Record<string, string> {
   // Environment variables that a program needs on any system; none that configures the platform.
   const kept = ['PATH', 'HOME', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
   })
-  return { ...Object.fromEntries(kept), ...env }
+  // Daemons of other tests run on this machine too: a command finds only those that were started in its folder.
+  return { ...Object.fromEntries(kept), XDG_STATE_HOME: path.join(cwd, '.state'), ...env }
 }

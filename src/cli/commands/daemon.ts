@@ -1,6 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import { ownPointerFolder } from '../../core/daemon-places.ts'
 import { codeOf } from '../../core/error-code.ts'
 import type { LogFields } from '../../core/log.ts'
 import type { Service } from '../../core/service.ts'
@@ -10,6 +11,7 @@ import type { Context } from '../context.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { LoadedEnvironment } from '../environment.ts'
 import { CommandError, EXIT } from '../exit.ts'
+import { namesNotRead } from '../names-not-read.ts'
 import { envFileOption, port, serviceOption } from '../options.ts'
 import { findingText } from '../output/findings-text.ts'
 import { loadPaint } from '../paint.ts'
@@ -26,6 +28,7 @@ interface Options {
   readonly data?: string
   readonly envFile: readonly string[]
   readonly schedule: boolean
+  readonly adopt?: true
   readonly grace: number
   readonly deadline: number
 }
@@ -53,6 +56,10 @@ export const configure: Configure = (command, context, settle) => {
     )
     .addOption(envFileOption())
     .option('--no-schedule', 'do not dispatch every hour, because something else calls the dispatch endpoint')
+    .option(
+      '--adopt',
+      'take the store over from a platform of another name, as after the platform was renamed',
+    )
     .option(
       '--grace <seconds>',
       'keep serving while reporting unhealthy after SIGTERM, so that load balancers can drain; Ctrl-C skips this',
@@ -91,6 +98,12 @@ Examples:
         level: logLevel,
         build: buildStamp,
       })
+      const { recordedPlatform, whichPlatform } = await import('../which-platform.ts')
+      const { name, ...definition } = recordedPlatform(context)
+      log.info('platform', whichPlatform(context), { platform: name, ...definition })
+      const unread = namesNotRead(context, { loaded, services })
+      for (const { id, severity, cause, fix } of unread)
+        if (severity === 'warning') log.warn('environment_warning', cause, { id, fix })
       const { openReporting } = await import('../../daemon/reporting.ts')
       const { reportError } = await import('../../core/reporting/facade.ts')
       const reporting = await openReporting({ platform, env, log })
@@ -111,6 +124,8 @@ Examples:
           ),
           dataFolder: dataFolder(context, options.data),
           schedule: options.schedule,
+          adopt: options.adopt,
+          pointerFolder: ownPointerFolder(context.env),
           envFiles: options.envFile.map((file) => path.resolve(context.cwd, file)),
           clock: context.clock,
           random: context.random,

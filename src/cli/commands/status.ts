@@ -32,7 +32,10 @@ Examples:
       if (options.format === 'json') printJson(context, 'status', status)
       else {
         const { statusText } = await import('../status/text.ts')
-        context.stdout.write(statusText(status, context.clock.now()))
+        const { whichPlatform } = await import('../which-platform.ts')
+        context.stdout.write(
+          statusText(status, { now: context.clock.now(), platform: whichPlatform(context) }),
+        )
       }
       const { daemon, services, store } = status
       const well =

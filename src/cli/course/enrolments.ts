@@ -8,6 +8,7 @@ import { type Context, operatorOf } from '../context.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { printJson, printText, table } from '../print.ts'
 import { unknownName } from '../suggest.ts'
+import { whichPlatform } from '../which-platform.ts'
 import { cadenceText } from './cadence-text.ts'
 
 export interface EnrolOptions {
@@ -60,6 +61,7 @@ export async function listCourses(
       }
     }),
   )
+  context.stderr.write(`${whichPlatform(context)}\n`)
   if (format === 'json') return printJson(context, 'course list', { courses })
   return printText(
     context,

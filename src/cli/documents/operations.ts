@@ -68,6 +68,13 @@ export const status = versioned({
     startedAt: time,
     stoppedAt: time.optional(),
     build: text.nullable(),
+    platform: z
+      .strictObject({
+        name: text,
+        definition: text.nullable().describe('Its file; null: the default platform.'),
+        fingerprint: text.nullable(),
+      })
+      .optional(),
     store: z.strictObject({ kind: z.enum(['sqlite', 'postgres']), location: text }),
     envFiles: list(text),
     schedule: z.boolean(),

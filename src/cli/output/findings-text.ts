@@ -14,11 +14,18 @@ export interface TextOptions {
 }
 
 /** A report for a person: services, groups as a table, findings by severity, a verdict in one line. */
-export function reportText(report: Report, options: TextOptions): string {
+export function reportText(
+  report: Report,
+  /** With a sentence about which platform was checked. */
+  options: TextOptions & { readonly platform: string },
+): string {
   const { paint } = options
   const shown = report.findings.filter((finding) => options.notices || finding.severity !== 'notice')
   const parts = [
-    `${paint.bold('Services')}  ${report.services.join(', ')}`,
+    [
+      `${paint.bold('Platform')}  ${options.platform}`,
+      `${paint.bold('Services')}  ${report.services.join(', ')}`,
+    ].join('\n'),
     groupTable(report, paint, options.columns),
     ...(options.live ? [options.live] : []),
     ...blocks(shown).map((block) => blockText(block, paint, options.columns)),

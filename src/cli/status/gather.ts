@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { CourseCounts } from '../../core/course/store.ts'
-import { type DaemonRecord, isRunning, readRecord, recordFile } from '../../core/daemon-record.ts'
+import { recordFile } from '../../core/daemon-places.ts'
+import { type DaemonRecord, isRunning, readRecord } from '../../core/daemon-record.ts'
 import type { Environment } from '../../core/env/settings.ts'
 import { probeRemote } from '../../core/health/prober.ts'
 import type { Service } from '../../core/service.ts'

@@ -1,10 +1,16 @@
 import { HOUR_MS } from '../../core/durations.ts'
 import { agoText } from '../output/amounts.ts'
+import { platformText } from '../which-platform.ts'
 import type { PlatformStatus, ServiceReport } from './gather.ts'
 
 /** The whole platform on one screen: a label and a sentence a line. */
-export function statusText({ daemon, services, store, alerts }: PlatformStatus, now: number): string {
+export function statusText(
+  { daemon, services, store, alerts }: PlatformStatus,
+  /** `platform`: which one this command is for, if the daemon did not record a definition. */
+  { now, platform }: { readonly now: number; readonly platform: string },
+): string {
   const rows: [string, string][] = [
+    ['platform', daemon.platform?.definition ? platformText(daemon.platform) : platform],
     ['daemon', daemonText(daemon, now)],
     ...services.map((one): [string, string] => [one.service, serviceText(one)]),
     ['store', `${store.kind} ${store.location}${'fault' in store ? `: ${store.fault}` : ''}`],

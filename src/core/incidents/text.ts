@@ -1,4 +1,5 @@
 import { lengths } from '../messages/words.ts'
+import { nextStep, type Places } from '../next-step.ts'
 import type { MessageKind, StoredIncident } from './incident.ts'
 
 /** Text of one alert, for every channel. */
@@ -38,10 +39,13 @@ export function alertText({
   kind,
   advice,
   platform,
+  places,
 }: {
   readonly incident: StoredIncident
   readonly kind: MessageKind
   readonly advice: Advice
+  /** What the daemon was started with, for the commands of the text. */
+  readonly places?: Places | undefined
   /** The platform's name. */
   readonly platform: string
 }): AlertText {
@@ -51,6 +55,7 @@ export function alertText({
     still: 'is still failing',
     ended: 'works again',
   }
+  const pasted = (command: string) => (places === undefined ? command : nextStep(command, places))
   // A condition concerns the whole platform, not one service.
   const name = advice.words ? advice.label : `${advice.label} (${[service, ...affected].join(', ')})`
   const about = (what: string) => `${platform}: ${name} ${what}`
@@ -76,9 +81,9 @@ export function alertText({
       `Since: ${minute(openedAt)}.`,
       ...(affected.length === 0 ? [] : [`Also failing for this cause: ${affected.join(', ')}.`]),
       `What it means: ${advice.means}.`,
-      `Start with: ${advice.command}`,
+      `Start with: ${pasted(advice.command)}`,
       `Runbook: ${advice.runbook}`,
-      `Acknowledge: platformctl alert ack ${incident.id}`,
+      `Acknowledge: ${pasted(`platformctl alert ack ${incident.id}`)}`,
     ],
   }
 }

@@ -71,6 +71,11 @@ export function reportSchema(contract: Contract): Schema {
     ...object(
       {
         version: { const: 1 },
+        platform: object({
+          name: text,
+          definition: { type: ['string', 'null'], description: 'Its file; null: the default platform.' },
+          fingerprint: { type: ['string', 'null'] },
+        }),
         ok: { type: 'boolean', description: 'No finding is an error.' },
         services,
         groups: {

@@ -52,6 +52,14 @@ export interface StoreStatus {
   readonly backupAt: number | undefined
 }
 
+/** The platform that a store belongs to, by its name. */
+export interface StoreOwner {
+  /** Undefined until a platform has claimed the store. */
+  name(): Promise<string | undefined>
+  /** The first platform to claim a store keeps it, until another adopts it. Gives the name of the one that has it. */
+  claim(platform: string, options?: { readonly adopt?: boolean | undefined }): Promise<string>
+}
+
 /** Where the platform keeps what must outlive a process. Opened by `open.ts`, which alone names the adapters. */
 export interface Store extends HourStore {
   readonly kind: 'memory' | 'sqlite' | 'postgres'
@@ -68,6 +76,7 @@ export interface Store extends HourStore {
   /** The notices that are mailed to subscribers of incidents. */
   readonly notices: NoticeStore
   readonly heartbeats: HeartbeatStore
+  readonly owner: StoreOwner
   readonly feedback: FeedbackStore
   readonly sending: SendingStore
   lastHour(): Promise<string | undefined>

@@ -7,6 +7,7 @@ import { type Once, once } from '../../core/once.ts'
 import type { Random } from '../../core/random.ts'
 import { type Secret, secret } from '../../core/secret.ts'
 import { openStore } from '../../core/store/open.ts'
+import { assertOwner } from '../../core/store/owner.ts'
 import { type Store, StoreOpenError } from '../../core/store/store.ts'
 import type { DaemonParts, PlatformOptions } from '../embedding.ts'
 
@@ -34,11 +35,14 @@ export interface Stores {
 /** The store, the store of jobs and the keys in them, each opened when first asked for. */
 export function openStores({
   options,
+  platform,
   settings,
   random,
   log,
 }: {
   readonly options: Pick<PlatformOptions & DaemonParts, 'env' | 'store' | 'clock' | 'onLost'>
+  /** Its name: the store that is opened must belong to it. */
+  readonly platform: string
   readonly settings: Settings
   readonly random: Random
   readonly log: Log
@@ -60,7 +64,17 @@ export function openStores({
         'store_in_memory',
         'STORE_URL is not set: subscriptions are kept in memory and end with the process',
       )
-    return openStore(address, { poolSize, log, onLost, leaseClock: ownTime(options.clock, address) })
+    const leaseClock = ownTime(options.clock, address)
+    const opened = await openStore(address, { poolSize, log, onLost, leaseClock })
+    try {
+      assertOwner(await opened.owner.claim(platform), platform)
+      return opened
+    } catch (cause) {
+      await opened.close()
+      if (!(cause instanceof StoreOpenError)) throw cause
+      log.error('store_of_another_platform', cause.message)
+      throw new PlatformError('store_unavailable', 'The store belongs to another platform.', { cause })
+    }
   })
   const jobStore = once(async () => {
     assertWellFormed('JOB_STORE_URL')

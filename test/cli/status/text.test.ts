@@ -42,7 +42,7 @@ function lines(
     alerts: [],
     ...parts,
   } as unknown as PlatformStatus
-  const text = statusText(status, now)
+  const text = statusText(status, { now, platform: 'the default platform' })
   return (label: string) =>
     text
       .split('\n')

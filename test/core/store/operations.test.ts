@@ -278,6 +278,18 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
     expect(await listed(9, { at: NOW, identity: 'a@x.example' })).toEqual(['b@x.example', '0@x.example'])
   })
 
+  test('the first platform to claim a store keeps it until another adopts it', async () => {
+    const { owner } = await opened()
+    expect(await owner.name()).toBeUndefined()
+    const claims = await Promise.all(['Kiln School', 'Quantum'].map((name) => owner.claim(name)))
+    expect(new Set(claims).size).toBe(1)
+    expect(await owner.name()).toBe(claims[0])
+    expect(await owner.claim('Another')).toBe(claims[0])
+    expect(await owner.claim('Another', { adopt: true })).toBe('Another')
+    expect(await owner.claim('Another')).toBe('Another')
+    expect(await owner.name()).toBe('Another')
+  })
+
   test('a value is made once, and the last hour is the latest that anybody took', async () => {
     const { getOrCreate, lastHour, claimHour, forgetHoursAfter, ping } = await opened()
     expect([await getOrCreate('key', () => 'one'), await getOrCreate('key', () => 'two')]).toEqual([

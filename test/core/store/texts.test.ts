@@ -4,12 +4,13 @@ import { secret } from '../../../src/core/secret.ts'
 import { TEXTS as account } from '../../../src/core/store/account.ts'
 import { TEXTS as heartbeats } from '../../../src/core/store/heartbeats.ts'
 import { openStore } from '../../../src/core/store/open.ts'
+import { TEXTS as owner } from '../../../src/core/store/owner.ts'
 import { forPostgres, forSqlite } from '../../../src/core/store/sql.ts'
 import { MIGRATIONS } from '../../../src/core/store/sqlite/migrations.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 /** Every subject's texts: an export `TEXTS` that is missing here is reported as unused by `npm run check`. */
-const SUBJECTS = { account, heartbeats }
+const SUBJECTS = { account, heartbeats, owner }
 
 /** Every statement that both stores run, by subject and name. */
 const TEXTS_OF_ALL = Object.entries(SUBJECTS).flatMap(([subject, texts]) =>

@@ -4,6 +4,7 @@ import { trailing } from '../../trailing.ts'
 import { within } from '../../wait.ts'
 import { directory, paymentEvents, sentMail } from '../account.ts'
 import { heartbeats } from '../heartbeats.ts'
+import { storeOwner } from '../owner.ts'
 import type { Store } from '../store.ts'
 import { postgresAudit } from './audit.ts'
 import { createPool, guarded, NOW_MS, silentServer } from './connection.ts'
@@ -66,6 +67,7 @@ export async function openPostgres(input: {
     incidents: postgresIncidents(pool, leaseNow),
     notices: postgresNotices(pool),
     heartbeats: heartbeats(sql),
+    owner: storeOwner(sql),
     feedback: postgresFeedback(pool),
     sending: postgresSending(pool),
     claimHour: ({ hour, leaseMs }) =>

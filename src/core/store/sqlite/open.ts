@@ -5,6 +5,7 @@ import { storeFault } from '../../store-fault.ts'
 import { directory, paymentEvents, sentMail } from '../account.ts'
 import { heartbeats } from '../heartbeats.ts'
 import { BACKUP_AT } from '../maintenance.ts'
+import { storeOwner } from '../owner.ts'
 import type { Store } from '../store.ts'
 import { sqliteAudit } from './audit.ts'
 import { closeFile, guard, IN_MEMORY, openDatabase, UNAVAILABLE } from './connection.ts'
@@ -79,6 +80,7 @@ export function openSqlite(
     incidents: sqliteIncidents(database, guarded, leaseClock),
     notices: sqliteNotices(database, guarded),
     heartbeats: heartbeats(steps),
+    owner: storeOwner(steps),
     claimHour: async (claim) =>
       guarded(() => {
         if (sql.claimHour.run({ ...claim, lease: leaseClock() }).changes === 1) return 'claimed'

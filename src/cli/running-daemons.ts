@@ -1,0 +1,100 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { recordFile } from '../core/daemon-places.ts'
+import { pointersIn } from '../core/daemon-pointer.ts'
+import { readRecord } from '../core/daemon-record.ts'
+import { codeOf } from '../core/error-code.ts'
+import { nextStep } from '../core/next-step.ts'
+import { controlledByOthers } from '../platform/trusted.ts'
+import type { UsedDaemon } from './context.ts'
+import { CommandError, EXIT } from './exit.ts'
+
+type Say = (sentence: string) => void
+
+export interface FoundDaemon extends UsedDaemon {
+  /** Null for the default platform. */
+  readonly definition: string | null
+}
+
+const NAME_THEM = 'name --config, --env-file and --data'
+
+/** The definition that the last daemon of a data folder ran; undefined if it ran none, or if another user could replace it. */
+export function definitionOfDaemon(dataFolder: string, say: Say): string | undefined {
+  const file = recordFile(dataFolder)
+  const definition = readRecord(dataFolder)?.platform?.definition ?? undefined
+  if (definition === undefined) return undefined
+  const foreign = foreignFile([file, definition])
+  if (foreign === undefined) {
+    assertThere(definition, file)
+    return definition
+  }
+  say(`${definition} is not used. ${foreign}. Name the definition with --config.`)
+  return undefined
+}
+
+/**
+ * The one daemon that runs on this machine, if its files belong to root or this user; with `only`, none but the one of
+ * that data folder. Says which it is, or why it is not used.
+ */
+export function findRunningDaemon(
+  folders: readonly string[],
+  { only, say }: { readonly only: string | undefined; readonly say: Say },
+): FoundDaemon | undefined {
+  const byFolder = new Map(folders.flatMap(pointersIn).map((pointer) => [pointer.dataFolder, pointer]))
+  const [pointer, ...others] = byFolder.values()
+  if (pointer === undefined || (only !== undefined && only !== pointer.dataFolder)) return undefined
+  if (others.length > 0) {
+    say(
+      `several daemons run here (${[...byFolder.keys()].join(', ')}), so no command assumes one: ${NAME_THEM}.`,
+    )
+    return undefined
+  }
+  const { dataFolder, file } = pointer
+  const record = readRecord(dataFolder)
+  const { platform, envFiles = [] } = record ?? {}
+  const definition = platform?.definition ?? null
+  const named = [...(definition === null ? [] : [definition]), ...envFiles]
+  const foreign = foreignFile([file, recordFile(dataFolder), ...named])
+  if (record === undefined || foreign !== undefined) {
+    const why = foreign ?? `Its ${recordFile(dataFolder)} cannot be read`
+    say(`the daemon of ${dataFolder} is not used. ${why}. Run this as the daemon’s user, or ${NAME_THEM}.`)
+    return undefined
+  }
+  if (definition !== null) assertThere(definition, recordFile(dataFolder))
+  const readable = envFiles.filter(isReadable)
+  for (const one of envFiles)
+    if (!readable.includes(one)) say(`not read: ${one}, which the daemon was started with.`)
+  const found = { definition, envFiles: readable, dataFolder }
+  say(`acting on the daemon that runs here: ${nextStep('', found).trim()}`)
+  return found
+}
+
+function assertThere(definition: string, record: string): void {
+  if (existsSync(definition)) return
+  throw new CommandError(
+    EXIT.usage,
+    `${record} says that ${definition} defines this platform, and there is no such file: name the definition with --config, or run the default platform with --no-config.`,
+  )
+}
+
+/** Why this account cannot rely on one of the files; a file that is gone is reported by its reader. */
+function foreignFile(files: readonly string[]): string | undefined {
+  for (const file of files) {
+    try {
+      const cause = controlledByOthers(file)
+      if (cause !== undefined) return `${cause} (${file})`
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') return `This user cannot read ${file}`
+    }
+  }
+  return undefined
+}
+
+/** A pipe that was read once, as `<(…)` makes it, is not there for a second reader. */
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return statSync(file).isFile()
+  } catch {
+    return false
+  }
+}

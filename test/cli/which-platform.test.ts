@@ -1,0 +1,250 @@
+import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { type Daemon, platformctl, startDaemon } from '../support/cli.ts'
+import { emptyFolder } from '../support/folder.ts'
+
+// Each test starts many processes.
+vi.setConfig({ testTimeout: 60_000 })
+afterAll(() => vi.resetConfig())
+
+const DEFINITION = {
+  preset: 'learning',
+  name: 'Kiln School',
+  groups: {
+    kiln: {
+      services: ['web'],
+      unlocks: 'kiln bookings',
+      absent: 'bookings are shown as unavailable',
+      variables: { KILN_API_KEY: { kind: 'secret' } },
+    },
+  },
+  courses: { firing: { lessons: './firing', every: '2d' } },
+}
+
+/** A folder with a definition and an env file, an empty one to run commands in, and one for pointers. */
+async function school(definition: object = DEFINITION) {
+  const root = await emptyFolder()
+  const at = (name: string) => path.join(root, name)
+  for (const name of ['srv/firing', 'elsewhere', 'state']) await mkdir(at(name), { recursive: true })
+  const file = at('srv/platform.config.json')
+  await writeFile(file, JSON.stringify(definition))
+  await writeFile(at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it.')
+  await writeFile(at('srv/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\n')
+  const env = { XDG_STATE_HOME: at('state') }
+  return {
+    at,
+    file,
+    run: (args: readonly string[], { cwd = at('elsewhere'), more = {} } = {}) =>
+      platformctl(args, { cwd, env: { ...env, ...more } }),
+    start: (args: readonly string[], cwd = at('elsewhere')) => started(args, cwd, env),
+  }
+}
+
+async function started(args: readonly string[], cwd: string, env: Record<string, string>): Promise<Daemon> {
+  const daemon = await startDaemon([...args, '--no-schedule'], { cwd, env })
+  let exit: Promise<number | undefined> | undefined
+  const stop = (signal?: 'SIGTERM' | 'SIGKILL') => (exit ??= daemon.stop(signal))
+  onTestFinished(async () => void (await stop()))
+  return { ...daemon, stop }
+}
+
+const named = (file: string) => `Kiln School, defined by ${file} (fingerprint `
+
+test('preflight names the definition that it found in its folder or beside the env file, or says that there is none', async () => {
+  const { at, file, run } = await school()
+  const own = await run(['preflight'], { cwd: at('srv') })
+  const beside = await run(['preflight', '--env-file', '../srv/kiln.env', '--strict'])
+  for (const { exitCode, stdout } of [own, beside]) {
+    expect(stdout).toContain(named(file))
+    expect(exitCode).toBe(0)
+  }
+  const none = await run(['preflight'])
+  expect(none.stdout).toContain(`no definition found in ${at('elsewhere')}: running the default platform`)
+  for (const format of ['github', 'sarif', 'junit'])
+    expect((await run(['preflight', '--format', format])).stderr).toContain('no definition found in ')
+  expect(JSON.parse((await run(['preflight', '--format', 'json'])).stdout)).toMatchObject({
+    platform: { name: 'platformctl', definition: null, fingerprint: null },
+  })
+  expect(
+    JSON.parse((await run(['preflight', '--format=json', `-e${at('srv/kiln.env')}`])).stdout),
+  ).toMatchObject({
+    platform: { name: 'Kiln School', definition: file, fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) },
+  })
+})
+
+test('an env file with names that the default platform does not know is a warning, unless --no-config asks for it', async () => {
+  const { at, run } = await school()
+  await writeFile(at('elsewhere/kiln.env'), 'KILN_API_KEY=a-long-key-of-the-kiln\n')
+  const loose = await run(['preflight', '--env-file', 'kiln.env'])
+  expect(loose.stdout).toMatch(
+    /▲ warning no-definition[\s\S]*1 name in the files is unknown to the default platform/,
+  )
+  expect(loose.exitCode).toBe(0)
+  expect((await run(['preflight', '--env-file', 'kiln.env', '--strict'])).exitCode).toBe(1)
+  expect((await run(['preflight', '--env-file', 'kiln.env', '--strict', '--no-config'])).exitCode).toBe(0)
+  expect((await run(['env', 'explain', 'no-definition'])).exitCode).toBe(0)
+})
+
+test('the first line of a daemon’s log names the platform, whatever is logged, and a later one warns of unknown names', async () => {
+  const { at, file, start } = await school()
+  const kiln = await start(['--env-file', at('srv/kiln.env')])
+  expect(kiln.lines[0]).toMatchObject({
+    event: 'platform',
+    message: expect.stringContaining(named(file)),
+    platform: 'Kiln School',
+    definition: file,
+  })
+  await writeFile(at('elsewhere/quiet.env'), 'LOG_LEVEL=warn\nKILN_API_KEY=a-long-key-of-the-kiln\n')
+  const none = await start(['--env-file', 'quiet.env', '--data', at('other')])
+  expect(none.lines[0]).toMatchObject({
+    event: 'platform',
+    message: `no definition found in ${at('elsewhere')}: running the default platform`,
+  })
+  expect(none.lines).toContainEqual(expect.objectContaining({ id: 'no-definition', level: 'warn' }))
+})
+
+test('a store of another platform is refused with both names until it is adopted, whatever its fingerprint', async () => {
+  const { at, file, run, start } = await school()
+  const data = ['--data', at('data')]
+  await (await start(['--config', file, ...data])).stop()
+  await writeFile(at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it again.')
+  await (await start(['--config', file, ...data])).stop()
+  await writeFile(file, JSON.stringify({ ...DEFINITION, name: 'Glaze School' }))
+  for (const command of ['daemon', 'course status'])
+    expect(await run([...command.split(' '), '--config', file, ...data])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(
+        /belongs to the platform "Kiln School", and this is "Glaze School".*--adopt/,
+      ),
+    })
+  await (await start(['--config', file, '--adopt', ...data])).stop()
+  expect((await run(['course', 'status', '--config', file, ...data])).exitCode).toBe(0)
+  expect((await run(['course', 'status', '--no-config', ...data])).exitCode).toBe(2)
+})
+
+test('a command that was started in the wrong folder does not claim a store that has no record', async () => {
+  const { at, file, run, start } = await school()
+  const data = ['--data', at('data')]
+  await run(['db', 'migrate', ...data])
+  expect((await run(['course', 'status', '--no-config', ...data])).exitCode).toBe(0)
+  await start(['--config', file, ...data])
+})
+
+test('the fingerprint follows the definition and its lessons, and not the folder', async () => {
+  const fingerprint = async ({ at, run }: Awaited<ReturnType<typeof school>>) => {
+    const { stdout } = await run(['preflight', '--format', 'json'], { cwd: at('srv') })
+    return (JSON.parse(stdout) as { platform: { fingerprint: string } }).platform.fingerprint
+  }
+  const [one, same, other] = [await school(), await school(), await school({ ...DEFINITION, name: 'Other' })]
+  const before = await fingerprint(one)
+  expect(await fingerprint(same)).toBe(before)
+  expect(await fingerprint(other)).not.toBe(before)
+  await writeFile(one.at('srv/firing/1-clay.md'), '---\nsubject: Clay\n---\n\nWedge it again.')
+  expect(await fingerprint(one)).not.toBe(before)
+})
+
+test('a command with the data folder uses the definition that its daemon had, running or not, and refuses one that is gone', async () => {
+  const { at, file, run, start } = await school()
+  const data = ['--data', at('data')]
+  const daemon = await start(['--config', file, ...data])
+  expect((await run(['status', ...data])).stdout).toMatch(/^platform {3}Kiln School, defined by /m)
+  const listed = await run(['course', 'list', ...data])
+  expect(listed.stderr).toContain(named(file))
+  expect(listed.stdout).toContain('firing')
+  await daemon.stop()
+  expect((await run(['course', 'list', ...data])).stdout).toContain('firing')
+  await rm(file)
+  expect(await run(['course', 'list', ...data])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(
+      /daemon\.json says that .*platform\.config\.json defines this platform.*--config/,
+    ),
+  })
+})
+
+test('without options a command acts on the one daemon that runs here, and says so', async () => {
+  const { at, file, run, start } = await school()
+  const daemon = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  const options = `--config ${file} --env-file ${at('srv/kiln.env')} --data ${at('data')}`
+  for (const command of ['preflight --strict', 'status', 'course list', 'env list']) {
+    const { exitCode, stdout, stderr } = await run(command.split(' '))
+    expect(stderr).toContain(`platformctl: acting on the daemon that runs here: ${options}`)
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/Kiln School|firing|kiln/)
+  }
+  const silent = async (args: readonly string[], where: Parameters<typeof run>[1] = {}) =>
+    expect((await run(args, where)).stderr).not.toContain('acting on')
+  await silent(['preflight', '--no-config'])
+  await silent(['preflight', '--config', file])
+  await silent(['preflight', '--env-file', at('srv/kiln.env')])
+  await silent(['preflight'], { more: { STORE_URL: `sqlite:${at('data/platform.sqlite')}` } })
+  await silent(['course', 'list', '--data', at('data')])
+  await silent(['preflight'], { cwd: at('srv') })
+  await silent(['preflight', '--help'])
+  await silent(['health', '--url', `web=${daemon.urls.web}`])
+  await daemon.stop()
+  await silent(['preflight'])
+  expect(await readdir(at('state/platformctl/daemons'))).toEqual([])
+})
+
+test('of two daemons none is assumed, and one that crashed does not count', async () => {
+  const { at, run, start } = await school()
+  const first = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  const second = await start(['--env-file', at('srv/kiln.env'), '--data', at('second')])
+  const both = await run(['preflight'])
+  expect(both.stderr).toMatch(/several daemons run here \(.*\), so no command assumes one/)
+  expect(both.stdout).toContain('no definition found')
+  await first.stop('SIGKILL')
+  expect((await run(['preflight'])).stderr).toContain(`--data ${at('second')}`)
+  await second.stop()
+})
+
+test.runIf(process.getuid?.() === 0)(
+  'a daemon with a file that another user could have written is not used',
+  async () => {
+    const { at, file, run, start } = await school()
+    await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+    for (const foreign of [file, at('srv/kiln.env'), at('data/daemon.json')]) {
+      await chown(foreign, 65_534, 65_534)
+      const { stdout, stderr } = await run(['preflight'])
+      expect(stderr).toContain(`is not used. The file belongs to another user (${foreign}).`)
+      expect(stdout).toContain('no definition found')
+      await chown(foreign, 0, 0)
+    }
+    await chmod(file, 0o666)
+    expect((await run(['preflight'])).stderr).toContain('is not used')
+    const own = await run(['course', 'list', '--data', at('data')])
+    expect(own).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('Other users may write') })
+  },
+)
+
+test('an env file that was a pipe is left out, and the command says so', async () => {
+  const { at, run, start } = await school()
+  await start([
+    '--config',
+    at('srv/platform.config.json'),
+    '--env-file',
+    at('srv/kiln.env'),
+    '--data',
+    at('data'),
+  ])
+  await rm(at('srv/kiln.env'))
+  const { exitCode, stderr } = await run(['preflight'])
+  expect(stderr).toContain(`not read: ${at('srv/kiln.env')}, which the daemon was started with.`)
+  expect(exitCode).toBe(0)
+})
+
+test('a daemon’s record and pointer keep where everything is, and no value', async () => {
+  const { at, file, start } = await school()
+  const { pid } = await start(['--env-file', at('srv/kiln.env'), '--data', at('data')])
+  const record = await readFile(at('data/daemon.json'), 'utf8')
+  expect(JSON.parse(record)).toMatchObject({
+    platform: { name: 'Kiln School', definition: file },
+    envFiles: [at('srv/kiln.env')],
+  })
+  const [pointer = ''] = await readdir(at('state/platformctl/daemons'))
+  const text = await readFile(at(`state/platformctl/daemons/${pointer}`), 'utf8')
+  expect(JSON.parse(text)).toEqual({ version: 1, pid, dataFolder: at('data') })
+  expect(record + text).not.toContain('a-long-key')
+})
