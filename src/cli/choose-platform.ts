@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { pointerFolders, recordFile } from '../core/daemon-places.ts'
 import type { ResolvedPlatform } from '../core/platform.ts'
@@ -83,13 +83,22 @@ async function choose({ file, rest }: ConfigWords, machine: Machine): Promise<Ch
   const asksUrl = rest.some((word) => word === '--url' || word.startsWith('--url='))
   const isNamed = asksUrl || envFiles.length > 0 || data !== undefined || Boolean(env.STORE_URL?.trim())
   const pointers = isNamed || asksHelp || STARTING.includes(rest[0] ?? '') ? [] : pointerFolders(env)
-  if (!isKnown && !pointers.some((one) => existsSync(one))) return { platform: learning, searched }
+  if (!isKnown && !pointers.some(holdsFiles)) return { platform: learning, searched }
   const { definitionOfDaemon, findRunningDaemon } = await import('./running-daemons.ts')
   const daemon = findRunningDaemon(pointers, { only: isKnown ? folder : undefined, say })
   const recorded = daemon === undefined ? definitionOfDaemon(folder, say) : daemon.definition
   return {
     ...(recorded ? { platform: await load(cwd, recorded) } : { platform: learning, searched }),
     ...(daemon && { daemon }),
+  }
+}
+
+/** Looking for daemons loads much, so first see whether one may be there. */
+function holdsFiles(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0
+  } catch {
+    return false
   }
 }
 
