@@ -34,6 +34,7 @@ const ONE_HOME: Record<string, string> = {
   domhandler: 'src/core/mail/lint/',
   '@adobe/css-tools': 'src/core/mail/lint/',
   undici: 'src/core/',
+  'node-cron': 'src/daemon/schedule.ts',
   'temporal-polyfill': 'src/core/course/zones.ts',
   hono: 'src/daemon/http/',
   '@hono/node-server': 'src/daemon/',
