@@ -6,6 +6,7 @@ export type StoreFault =
   | 'locked'
   | 'not_writable'
   | 'read_only'
+  | 'journal'
   | 'not_reached'
   | 'other_platform'
   | 'unknown'
@@ -17,6 +18,7 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
   locked: 'another process holds its lock',
   not_writable: 'its file cannot be written',
   read_only: 'its server accepts no writes: it is a replica, or was set to read-only',
+  journal: 'its journal cannot be written, so a restore would forget who leaves now',
   not_reached: 'its server cannot be reached',
   other_platform: 'belongs to a platform of another name',
   unknown: 'cannot be opened, written or read',
@@ -24,6 +26,7 @@ const REASONS: Readonly<Record<StoreFault, string>> = {
 
 /** Codes of SQLite, PostgreSQL (SQLSTATE) and the system, by how they begin; the first that fits counts. */
 const CODES: readonly (readonly [start: string, fault: StoreFault])[] = [
+  ['JOURNAL_', 'journal'],
   ['SQLITE_FULL', 'disk_full'],
   ['ENOSPC', 'disk_full'],
   ['EDQUOT', 'disk_full'],

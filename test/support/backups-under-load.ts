@@ -48,7 +48,7 @@ export async function backupsUnderLoad(
       const restored = path.join(folder, 'restored.sqlite')
       const { faults: broken } = await restoreStore(
         { kind: 'sqlite', file: restored },
-        { from: copy, force: false, now: Date.now() },
+        { from: copy, force: false, now: Date.now(), withoutJournal: true },
       )
       const database = new Database(restored, { readonly: true })
       const found = new Set(database.prepare('SELECT id FROM subscription').pluck().all())

@@ -107,7 +107,7 @@ Examples:
   )
   add(
     'resolve',
-    'retry parked, unknown or bounced deliveries, or mark them as sent',
+    'retry parked, unknown or bounced deliveries, or mark them, or a lesson that is due, as sent',
     ' SUBSCRIPTION retry    send it again',
     ' SUBSCRIPTION sent     it arrived; go on with the next day',
     ' --all retry           every parked or unknown delivery',

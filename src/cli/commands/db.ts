@@ -64,9 +64,10 @@ Examples:
     )
   add(
     'restore',
-    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are replayed from the journal beside the store. For PostgreSQL, use its own tools',
+    'replace the store with a backup, which is verified first; the old store is kept beside it. Unsubscribes, suppressions, erasures and operators’ actions since the backup are replayed from the journal beside the store. For PostgreSQL, use its own tools and after-restore',
     ' platform.sqlite.zst --data /var/lib/platformctl',
     ' platform.sqlite.zst --force    also when there is a store; stop the daemon first',
+    ' platform.sqlite.zst --data /srv/new --journal platform-journal.jsonl    elsewhere',
   )
     .argument(
       '<file>',
@@ -77,8 +78,39 @@ Examples:
       'the file with the secret key of age (AGE-SECRET-KEY-1…) for an encrypted backup',
     )
     .option('--force', 'replace an existing store; it is kept beside the new one under another name')
+    .option('--journal <file>', 'the journal from beside the replaced store, for a restore elsewhere')
+    .option(
+      '--without-journal',
+      'restore although the journal is lost; whoever left since the backup is mailed again',
+    )
+    .option(
+      '--sent-from <file>',
+      'the replaced store’s file; lessons that it sent since the backup are not sent again',
+    )
     .action((file: string, options: DbOptions) =>
-      run(async (job) => (await import('../db/backup.ts')).restore(job, file), options, false),
+      run(async (job) => (await import('../db/restore.ts')).restore(job, file), options, false),
+    )
+  add(
+    'after-restore',
+    'after PostgreSQL was restored to an older state: apply what people and operators ended since, so that nobody who left is mailed. Stop the daemon first; running it twice changes nothing more',
+    ' --from platformctl_before    the replaced schema, in the same database',
+    ' --from postgres://platform@old.example.com/platform    the replaced database',
+    ' --journal journal.jsonl    what db journal wrote',
+  )
+    .option('--from <store>', 'the replaced store: the URL of its database, or its schema’s name in this one')
+    .option('--journal <file>', 'a journal of the replaced store')
+    .option('--without-journal', 'go on although nobody knows who left since; they are mailed again')
+    .action((options: DbOptions) =>
+      run(async (job) => (await import('../db/restore.ts')).afterRestore(job), options),
+    )
+  add(
+    'journal',
+    'write into a new file who left the store, for a restore after both the store and its machine are lost. Keep it elsewhere, and write it more often than backups; it names suppressed addresses',
+    ' /var/backups/journal-2026-11-23T14.jsonl',
+  )
+    .argument('<file>', 'a new file')
+    .action((file: string, options: DbOptions) =>
+      run(async (job) => (await import('../db/restore.ts')).journal(job, file), options),
     )
   add(
     'copy',

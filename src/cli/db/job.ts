@@ -15,6 +15,10 @@ export interface DbOptions {
   readonly analytics?: boolean
   readonly recipient: readonly string[]
   readonly identity?: string
+  readonly journal?: string
+  readonly withoutJournal?: true
+  readonly sentFrom?: string
+  readonly from?: string
   readonly limit: number
 }
 

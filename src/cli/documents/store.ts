@@ -13,19 +13,20 @@ const verified = z.strictObject({
 
 const backup = z.strictObject({ file: text, bytes: count, version: count, counts: countsByName })
 
+const replayed = z
+  .strictObject({ unsubscribed: count, undone: count, erased: count, suppressed: count, released: count })
+  .describe('What happened after the backup, and was done again.')
+
 const restored = z.strictObject({
   version: count,
   counts: countsByName,
   faults: list(text).describe('Rows that break a promise of the course; restored as they were.'),
-  replayed: z
-    .strictObject({
-      unsubscribed: count,
-      undone: count,
-      erased: count,
-      suppressed: count,
-      released: count,
-    })
-    .describe('What happened after the backup, and was done again.'),
+  replayed,
+  uncoveredSince: milliseconds.optional().describe('With --without-journal: changes since then are lost.'),
+  repeats: count
+    .optional()
+    .describe('Lessons sent after the backup that will be sent again; missing if they cannot be counted.'),
+  taken: count.describe('Lessons recorded as sent from --sent-from.'),
   kept: text.optional().describe('Where the replaced file is now.'),
 })
 
@@ -61,6 +62,16 @@ export const dbMigrate = z.union([
 
 export const dbBackup = versioned({ result: backup, analytics: backup.optional() })
 export const dbRestore = versioned({ result: restored, analytics: restored.optional() })
+export const dbAfterRestore = versioned({
+  result: z.strictObject({
+    replayed,
+    restoredTo: milliseconds.describe('The last change that the restored database had.'),
+    coveredTo: milliseconds
+      .optional()
+      .describe('Up to when no change is lost; missing with --without-journal.'),
+  }),
+})
+export const dbJournal = versioned({ file: text, entries: count })
 export const dbVerify = versioned({ result: verified, analytics: verified.optional() })
 
 export const dbCopy = z.union([

@@ -311,8 +311,11 @@ export function resolve(
   },
 ): SubscriptionRecord | undefined {
   const day = dayInHand(record)
-  const { problem, confirmedAt } = record
-  if (!(record.state === 'confirmed' || endedByBounce(record)) || problem === undefined || day === undefined)
+  const { problem, confirmedAt, claimedAt, dueAt } = record
+  // After a restore, a lesson may have been sent without a record of it.
+  const mayBeSent = as === 'sent' && claimedAt === undefined && dueAt !== undefined && dueAt <= now
+  const waits = problem !== undefined || mayBeSent
+  if (!(record.state === 'confirmed' || endedByBounce(record)) || !waits || day === undefined)
     return undefined
   if (confirmedAt === undefined || record.unreadableDays !== undefined) return undefined
   const revived: SubscriptionRecord = {

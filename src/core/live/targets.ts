@@ -37,7 +37,14 @@ function storeSteps(dependencies: LiveDependencies): Step[] {
         if (typeof state === 'string') return { state: 'failed', id: 'live-store', detail: state }
         if (state === undefined)
           return { state: 'skipped', detail: 'there is no store yet; it is made at the first start' }
-        const { version, latest } = state
+        const { version, latest, isJournalForeign } = state
+        if (isJournalForeign)
+          return {
+            state: 'failed',
+            id: 'live-store',
+            detail:
+              'has a journal that belongs to another user, so a restore would forget who unsubscribes now',
+          }
         if (version === latest) return { state: 'passed', detail: `schema ${version}, nothing to migrate` }
         return version < latest
           ? {

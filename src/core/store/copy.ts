@@ -37,7 +37,7 @@ export type Table = (typeof TABLES)[number]
  * Entries of `meta` that describe one store itself. They are neither copied nor compared, because each store
  * keeps its own.
  */
-export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping'] as const
+export const OWN_META = ['readable_from', 'verified_at', 'backup_at', 'ping', 'journal_owed'] as const
 
 export type CopiedRow = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../audit.ts'
+import type { JournalEntry } from './journal.ts'
 
 /** Maintenance was refused or failed, and nothing was changed. The message gives the reason in one sentence. */
 export class StoreMaintenanceError extends Error {
@@ -71,6 +72,8 @@ export interface StoreMaintenance {
   verify(now: number): Promise<VerifyResult>
   /** A consistent copy, also under write load; complete under its name or not there at all. */
   backup(file: string, now: number, options?: BackupOptions): Promise<BackupResult>
+  /** Who left the store, to be kept apart from it: a restore of an older state needs this. */
+  journal(now: number): Promise<readonly JournalEntry[]>
   /** Operators' changes, newest first. */
   audit(limit: number): Promise<readonly AuditEntry[]>
   close(): Promise<void>

@@ -7,6 +7,7 @@ import type { History, SharedHistory } from '../status/history.ts'
 import type { CopyResult, TableDifference } from './copy.ts'
 import { type AnalyticsMaintenance, type StoreMaintenance, StoreMaintenanceError } from './maintenance.ts'
 import type { OnLost } from './on-lost.ts'
+import type { AfterRestoreOptions, AfterRestoreResult } from './postgres/after-restore.ts'
 import type { RestoreOptions, RestoreResult } from './sqlite/restore.ts'
 import type { Store, StoreSchema } from './store.ts'
 
@@ -80,10 +81,8 @@ export async function restoreStore(
   address: StoreAddress,
   {
     from,
-    force,
-    now,
     identities = [],
-    audit,
+    ...options
   }: Omit<RestoreOptions, 'identities'> & {
     readonly from: string
     readonly identities?: readonly string[]
@@ -91,7 +90,7 @@ export async function restoreStore(
 ): Promise<RestoreResult & { readonly analytics?: RestoreResult }> {
   if (address.kind === 'postgres')
     throw new StoreMaintenanceError(
-      'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: runbooks/store.md says how they stay out.',
+      'a PostgreSQL store is restored by its own tools: point-in-time recovery, or pg_restore; this command puts back an SQLite file. An older dump forgets who unsubscribed since: run platformctl db after-restore before anything is sent.',
     )
   const { restore } = await import('./sqlite/restore.ts')
   const store = { from, to: address.file, holds: 'course' } as const
@@ -101,9 +100,21 @@ export async function restoreStore(
     holds: 'analytics',
   } as const
   const parts = existsSync(events.from) ? [store, events] : [store]
-  const [restored, analytics] = await restore(parts, { force, now, identities, ...(audit && { audit }) })
+  const [restored, analytics] = await restore(parts, { identities, ...options })
   if (restored === undefined) throw new TypeError('a restore of one part has one result')
   return { ...restored, ...(analytics && { analytics }) }
+}
+
+/** Applies the restore rule to a database that its own tools restored to an older state. */
+export async function afterRestore(
+  address: StoreAddress,
+  options: AfterRestoreOptions,
+): Promise<AfterRestoreResult> {
+  if (address.kind === 'sqlite')
+    throw new StoreMaintenanceError(
+      'after-restore is for a PostgreSQL store; platformctl db restore does this for an SQLite file.',
+    )
+  return (await import('./postgres/after-restore.ts')).afterPostgresRestore(address.url, options)
 }
 
 /** The schema of the store that an address names, read and never changed; undefined when there is no store yet. */

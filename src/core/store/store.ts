@@ -19,6 +19,8 @@ export interface StoreSchema {
   readonly version: number
   /** The version that this build migrates to. */
   readonly latest: number
+  /** The journal beside a file belongs to another user, so that the daemon cannot write it. */
+  readonly isJournalForeign?: boolean
 }
 
 /** The oldest schema whose builds can run on the newest: raised by a step that changes what they rely on. */

@@ -72,11 +72,11 @@ test.each(['store.sqlite.zst', 'store.sqlite.gz', 'store.sqlite'])(
     const { maintenance, in: at, folder } = await stored()
     const before = await readdir(folder)
     await maintenance.backup(at(name), Date.now())
-    expect((await readdir(folder)).sort()).toEqual([...before, name].sort())
+    expect((await readdir(folder)).sort()).toEqual([...before, 'platform-journal.jsonl', name].sort())
     if (process.platform !== 'win32') expect((await stat(at(name))).mode & 0o777).toBe(0o600)
     await restoreStore(
       { kind: 'sqlite', file: at('new/platform.sqlite') },
-      { from: at(name), force: false, now: NOW },
+      { from: at(name), force: false, now: NOW, withoutJournal: true },
     )
     expect(await namesOf(at('new/platform.sqlite'))).toEqual(['ada@example.com'])
     expect(await readdir(at('new'))).toEqual(['platform.sqlite'])
@@ -115,7 +115,12 @@ test('a restore refuses to replace a store; with force it keeps the one that was
   expect(kept).toBe(`${file}.before-20261121T072600Z`)
   expect(await namesOf(kept ?? '')).toEqual(['ada@example.com'])
   expect((await readdir(folder)).sort()).toEqual(
-    ['b.sqlite.zst', 'platform.sqlite', 'platform.sqlite.before-20261121T072600Z'].sort(),
+    [
+      'b.sqlite.zst',
+      'platform-journal.jsonl',
+      'platform.sqlite',
+      'platform.sqlite.before-20261121T072600Z',
+    ].sort(),
   )
 })
 
@@ -129,7 +134,9 @@ test('a restore is refused while a process has the store open, and then nothing 
   )
   await open.ping()
   await open.close()
-  expect((await readdir(folder)).sort()).toEqual(['b.sqlite', path.basename(file)].sort())
+  expect((await readdir(folder)).sort()).toEqual(
+    ['b.sqlite', 'platform-journal.jsonl', path.basename(file)].sort(),
+  )
 })
 
 test('replaces a damaged store by its backup', async () => {
@@ -183,7 +190,7 @@ test.each(['b.sqlite.zst', 'b.sqlite.gz', 'b.sqlite'])(
       await expect(
         restoreStore(
           { kind: 'sqlite', file: at('new.sqlite') },
-          { from: at(damaged), force: false, now: NOW },
+          { from: at(damaged), force: false, now: NOW, withoutJournal: true },
         ),
       ).rejects.toThrow(/is damaged and was not restored/)
     expect((await readdir(folder)).sort()).toEqual(before)

@@ -1,38 +1,41 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
 import { auditEntry, PROGRAM } from '../../../src/core/audit.ts'
+import { suppressionHash } from '../../../src/core/course/links.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { secret } from '../../../src/core/secret.ts'
 import { TABLES } from '../../../src/core/store/copy.ts'
 import { openMaintenance, openStore } from '../../../src/core/store/open.ts'
+import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
 import { begin } from '../../support/learning.ts'
 import { postgresServer } from '../../support/stores.ts'
 
 const NOW = Date.UTC(2026, 10, 21)
-const SQL = new URL('../../../runbooks/postgresql-after-restore.sql', import.meta.url)
+const KEY = 'the key under which this store knows addresses'
 
-test('after an older dump was restored into PostgreSQL, what people and operators ended since stays ended', async () => {
+/** A store on a server, a dump of it, and what happened afterwards. */
+async function dumped() {
   const server = await postgresServer()
   const url = await server.createDatabase()
   const sql = (text: string) => server.query(url, text)
-  const store = await openStore({ kind: 'postgres', url: secret(url) })
-  onTestFinished(() => store.close())
+  const open = () => openStore({ kind: 'postgres', url: secret(url) })
+  const store = await open()
   const { course } = store
-  for (const name of ['ada', 'grace', 'joan', 'mary']) {
+  await store.getOrCreate('address_key', () => KEY)
+  const subscribe = async (name: string, token = name) => {
     const identity = `${name}@example.com`
-    await course.requestConfirmation({
-      course: 'quantum',
-      identity,
-      address: identity,
-      id: name,
-      tokenHash: name,
-      now: NOW,
-    })
-    await course.confirm({ begin, tokenHash: name, now: NOW })
+    const request = { course: 'quantum', identity, address: identity, id: name, tokenHash: token, now: NOW }
+    await course.requestConfirmation(request)
+    await course.confirm({ begin, tokenHash: token, now: NOW })
   }
+  for (const name of ['ada', 'grace', 'joan', 'mary', 'erin', 'rose']) await subscribe(name)
   await course.unsubscribe({ id: 'mary', enrolment: 1, now: NOW })
+  await course.unsubscribe({ id: 'rose', enrolment: 1, now: NOW })
   await sql(`INSERT INTO platformctl.login_request VALUES ('l', 'joan@example.com', 'https://x', 5)`)
-  // The dump, and later the schema that it replaces: copies of the tables under other names.
   const keep = async (schema: string) => {
     await sql(`CREATE SCHEMA ${schema}`)
     for (const table of TABLES) await sql(`CREATE TABLE ${schema}.${table} AS TABLE platformctl.${table}`)
@@ -40,38 +43,108 @@ test('after an older dump was restored into PostgreSQL, what people and operator
   await keep('dump')
   await course.claimDue({ now: NOW, limit: 1, retries: 1, leaseMs: 60_000, call: 'c' })
   await course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  // Left, came back under a new enrolment, and left again.
+  await course.unsubscribe({ id: 'erin', enrolment: 1, now: NOW + 1 })
+  await subscribe('erin', 'erin again')
+  await course.unsubscribe({ id: 'erin', enrolment: 2, now: NOW + 2 })
+  await course.undoUnsubscribe({ id: 'rose', enrolment: 1, now: NOW + 2 })
   await course.erase({
     identity: 'joan@example.com',
     spellings: ['joan@example.com'],
     recipients: [],
-    suppressionHash: 'suppressed-joan',
+    suppressionHash: suppressionHash(KEY, 'joan@example.com'),
     now: NOW + 1,
     audit: auditEntry({ action: 'erase', operator: PROGRAM, now: NOW + 1, random: systemRandom }),
   })
-  await sql(
-    `INSERT INTO platformctl.mailbox (identity, cause, suppressed_at) VALUES ('grace@example.com', 'complaint', 1)`,
-  )
-  await keep('platformctl_before')
-  await sql('ALTER TABLE platformctl.audit DISABLE TRIGGER ALL')
-  for (const table of [...TABLES].reverse()) await sql(`DELETE FROM platformctl.${table}`)
-  await sql('ALTER TABLE platformctl.audit ENABLE TRIGGER ALL')
-  for (const table of TABLES) await sql(`INSERT INTO platformctl.${table} SELECT * FROM dump.${table}`)
-
-  const state = async (name: string) => (await course.find(`${name}@example.com`))?.state
-  const states = () => Promise.all(['ada', 'grace', 'joan', 'mary'].map(state))
-  expect(await states()).toEqual(['confirmed', 'confirmed', 'confirmed', 'unsubscribed'])
-  const text = await readFile(SQL, 'utf8')
-  for (let twice = 0; twice < 2; twice += 1) {
-    await sql(`BEGIN; ${text}; COMMIT`)
-    expect(await states()).toEqual(['unsubscribed', 'confirmed', undefined, 'unsubscribed'])
-    expect(await course.isSuppressed('suppressed-joan')).toBe(true)
-    expect((await store.audit.list(10)).map(({ action }) => action)).toEqual(['erase'])
-    expect((await sql('SELECT identity FROM platformctl.mailbox')).rows).toEqual([
-      { identity: 'grace@example.com' },
-    ])
-    expect((await sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
+  const suppression = { cause: 'complaint', at: NOW + 1, source: 'ses', reason: 'spam' } as const
+  await store.feedback.apply([suppressionChange('grace@example.com', suppression, () => [])], NOW + 1)
+  await store.close()
+  /** Puts the dump in the place of the store; `kept` is the schema that holds the replaced one. */
+  const restore = async (kept?: string) => {
+    if (kept !== undefined) await keep(kept)
+    await sql('ALTER TABLE platformctl.audit DISABLE TRIGGER ALL')
+    for (const table of [...TABLES].reverse()) await sql(`DELETE FROM platformctl.${table}`)
+    await sql('ALTER TABLE platformctl.audit ENABLE TRIGGER ALL')
+    for (const table of TABLES) await sql(`INSERT INTO platformctl.${table} SELECT * FROM dump.${table}`)
   }
-  const maintenance = await openMaintenance({ kind: 'postgres', url: secret(url) })
+  const folder = await emptyFolder()
+  const db = async (...args: string[]) => {
+    const { context, stdout, stderr } = testContext({ cwd: folder, env: { STORE_URL: url } })
+    const exitCode = await runProgram(['db', ...args], context)
+    return { exitCode, stdout: stdout(), stderr: stderr() }
+  }
+  const states = async () => {
+    const again = await open()
+    const found = await Promise.all(
+      ['ada', 'grace', 'joan', 'mary', 'erin', 'rose'].map((name) =>
+        again.course.find(`${name}@example.com`),
+      ),
+    )
+    const claims = await again.course.claimDue({ now: NOW + 9, limit: 99, retries: 9, leaseMs: 1, call: 'd' })
+    const left = await again.course.isSuppressed(suppressionHash(KEY, 'joan@example.com'))
+    const audit = (await again.audit.list(10)).map(({ action }) => action)
+    await again.close()
+    return {
+      states: found.map((one) => one?.state),
+      mailed: claims.map((one) => one.subscription),
+      left,
+      audit,
+    }
+  }
+  return { url, sql, restore, db, states, folder }
+}
+
+const OUT = ['unsubscribed', 'unsubscribed', undefined, 'unsubscribed', 'unsubscribed', 'confirmed']
+
+test('after an older dump was restored into PostgreSQL, nobody who left since the dump is mailed', async () => {
+  const it = await dumped()
+  await it.restore('platformctl_before')
+  const refused = await it.db('after-restore')
+  expect(refused).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(refused.stderr).toMatch(
+    /ends at 2026-11-21T00:00:00\.000Z, and neither --from nor --journal was given: .* would be mailed again/,
+  )
+  for (let twice = 0; twice < 2; twice += 1) {
+    const done = await it.db('after-restore', '--from', 'platformctl_before')
+    expect(done).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(done.stdout).toMatch(
+      twice === 0
+        ? /happened after the backup: 2 unsubscribed, 1 subscribed again, 1 erased, 1 suppressed/
+        : /the journal has no changes after the backup/,
+    )
+    expect(await it.states()).toMatchObject({
+      states: OUT,
+      left: true,
+      audit: expect.arrayContaining(['erase', 'restore']),
+    })
+    expect((await it.sql('SELECT id FROM platformctl.login_request')).rows).toEqual([])
+  }
+  const maintenance = await openMaintenance({ kind: 'postgres', url: secret(it.url) })
   onTestFinished(() => maintenance.close())
-  expect(await maintenance.verify(NOW + 2)).toMatchObject({ ok: true, checked: 3 })
-})
+  expect(await maintenance.verify(NOW + 10)).toMatchObject({ ok: true, checked: 5 })
+}, 60_000)
+
+test('a journal written before the database was lost restores the same', async () => {
+  const it = await dumped()
+  const journal = path.join(it.folder, 'journal.jsonl')
+  expect(await it.db('journal', 'journal.jsonl')).toMatchObject({ exitCode: 0 })
+  expect(await readFile(journal, 'utf8')).not.toContain('joan')
+  await it.restore()
+  expect(await it.db('after-restore', '--journal', 'journal.jsonl')).toMatchObject({ exitCode: 0 })
+  expect(await it.states()).toMatchObject({ states: OUT, mailed: ['rose'], left: true })
+}, 60_000)
+
+test('the journal of another store does not cover a restored database, and giving up is said with its time', async () => {
+  const it = await dumped()
+  // The anchor is in the dump once a journal has been written.
+  await it.db('journal', 'journal.jsonl')
+  await it.sql(`INSERT INTO dump.meta SELECT * FROM platformctl.meta WHERE name = 'journal_anchor'`)
+  await it.restore()
+  await writeFile(path.join(it.folder, 'other.jsonl'), '\n{"what":"anchor","at":1,"id":"another"}\n')
+  const refused = await it.db('after-restore', '--journal', 'other.jsonl')
+  expect(refused).toMatchObject({ exitCode: 1 })
+  expect(refused.stderr).toMatch(/other\.jsonl is not the journal of this store/)
+  expect((await it.db('after-restore', '--without-journal')).stdout).toMatch(
+    /no journal covers the time since 2026-11-21T00:00:00\.000Z/,
+  )
+}, 60_000)

@@ -7,6 +7,7 @@ import { StoreOpenError } from '../store.ts'
 import { listAudit } from './audit.ts'
 import { createPool, type Pool } from './connection.ts'
 import { sentence } from './faults.ts'
+import { journalFromRows, keepAnchor } from './journal.ts'
 import { assertReadable, migrate, runsOn, schemaVersion } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { listPlans, listTexts } from './plans.ts'
@@ -66,6 +67,11 @@ export function maintenanceOfPostgres(url: Secret): StoreMaintenance {
         'a PostgreSQL store is backed up by its own tools: pg_dump --format=custom --schema=platformctl, and pg_restore.',
       )
     },
+    journal: (now) =>
+      asked(async () => {
+        await keepAnchor(pool)
+        return journalFromRows(pool, 'platformctl', now)
+      }),
     audit: (limit) => asked(() => listAudit(pool, limit)),
     close: () => pool.end(),
   }

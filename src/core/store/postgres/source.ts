@@ -14,8 +14,8 @@ const PAGE = 500
 const LOOKS = 10
 const LOOK_EVERY_MS = 200
 const LOCK_NOT_AVAILABLE = '55P03'
-const IN_USE =
-  'the database is in use by another process: stop the daemon and everything else that has it open; nothing was copied.'
+const inUse = (unchanged: string) =>
+  `the database is in use by another process: stop the daemon and everything else that has it open; ${unchanged}.`
 
 /** A PostgreSQL store to copy from: brought up to date, and held against writers until it is closed. */
 export async function postgresSource(url: Secret): Promise<CopySource> {
@@ -24,7 +24,7 @@ export async function postgresSource(url: Secret): Promise<CopySource> {
     if ((await schemaVersion(pool)) === 0)
       throw new StoreMaintenanceError('the database holds no store: set STORE_URL as the daemon had it.')
     await migrate(pool, MIGRATIONS)
-    await assertUnused(pool)
+    await assertUnused(pool, 'nothing was copied')
     return await held(pool)
   } catch (error) {
     await pool.end()
@@ -46,7 +46,9 @@ async function held(pool: Pool): Promise<CopySource> {
     await query(`LOCK TABLE ${TABLES.map((table) => `platformctl.${table}`).join(', ')} IN SHARE MODE NOWAIT`)
   } catch (error) {
     connection.release()
-    throw codeOf(error) === LOCK_NOT_AVAILABLE ? new StoreMaintenanceError(IN_USE, { cause: error }) : error
+    throw codeOf(error) === LOCK_NOT_AVAILABLE
+      ? new StoreMaintenanceError(inUse('nothing was copied'), { cause: error })
+      : error
   }
   return {
     async columns(table) {
@@ -77,14 +79,14 @@ async function held(pool: Pool): Promise<CopySource> {
  * Fails if a daemon uses the store, because its writes after the copy would be lost. Cannot see daemons behind a
  * connection pooler.
  */
-async function assertUnused(pool: Pool): Promise<void> {
+export async function assertUnused(pool: Pool, unchanged: string): Promise<void> {
   for (let look = 1; ; look += 1) {
     const { rows } = await pool.query<{ others: number }>(
       `SELECT count(*) AS others FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'platformctl' AND pid <> pg_backend_pid()`,
     )
     if (Number(rows[0]?.others ?? 0) === 0) return
-    if (look === LOOKS) throw new StoreMaintenanceError(IN_USE)
+    if (look === LOOKS) throw new StoreMaintenanceError(inUse(unchanged))
     await sleep(LOOK_EVERY_MS)
   }
 }

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { codeOf } from '../../error-code.ts'
 import {
+  BACKUP_AT,
   type BackupOptions,
   type BackupResult,
   type StoreContent,
@@ -22,7 +23,7 @@ import { countTableRows } from './verify.ts'
 export async function backup(
   database: SqliteDatabase,
   file: string,
-  { holds, recipients }: BackupOptions & { readonly holds: StoreContent },
+  { holds, recipients, now }: BackupOptions & { readonly holds: StoreContent; readonly now: number },
 ): Promise<BackupResult> {
   const packing = packingOf(file)
   if (file.endsWith('.age') !== recipients.length > 0)
@@ -44,7 +45,7 @@ export async function backup(
     const [image, packed] = [scratch.file('image.sqlite'), scratch.file('packed')]
     makePrivateFile(image)
     database.prepare('VACUUM INTO ?').run(image)
-    const { version, counts } = checkImage(image, holds)
+    const { version, counts } = checkImage(image, holds, now)
     const { image: hash, written } = await pack(image, packed, { packing, recipients })
     // Only its recipients can read an encrypted backup: then the bytes are compared.
     const same =
@@ -74,7 +75,11 @@ export function moveIntoPlace(from: string, to: string): void {
   }
 }
 
-function checkImage(image: string, holds: StoreContent): { version: number; counts: Record<string, number> } {
+function checkImage(
+  image: string,
+  holds: StoreContent,
+  now: number,
+): { version: number; counts: Record<string, number> } {
   const copy = connect({ file: image })
   try {
     const foreign = foreignObject(copy, holds)
@@ -87,6 +92,9 @@ function checkImage(image: string, holds: StoreContent): { version: number; coun
       throw new StoreMaintenanceError(
         `the store itself is damaged (${String(found)}): platformctl db verify says where.`,
       )
+    // A restore names the time since then.
+    if (holds === 'course' && schemaVersion(copy) > 0)
+      copy.prepare('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)').run(BACKUP_AT, String(now))
     return { version: schemaVersion(copy), counts: countTableRows(copy) }
   } finally {
     // Back to one file without a log of its own, as it is to be packed.

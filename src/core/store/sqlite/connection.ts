@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { codeOf } from '../../error-code.ts'
 import { PlatformError } from '../../errors.ts'
 import { isReadable, readableFrom, StoreOpenError } from '../store.ts'
+import { changeOwner, ownerOf } from './owner.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -30,6 +31,7 @@ export function makeFolder(folder: string): readonly string[] {
   const above = makeFolder(path.dirname(folder))
   try {
     mkdirSync(folder, { mode: 0o700 })
+    changeOwner(ownerOf(path.dirname(folder)), folder)
     return [...above, folder]
   } catch (error) {
     // Another process that starts beside this one may have made it.
@@ -42,6 +44,7 @@ export function makeFolder(folder: string): readonly string[] {
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
+    changeOwner(ownerOf(path.dirname(path.resolve(file))), file)
   } catch {
     // It is there already, or cannot be made: then SQLite says why.
   }

@@ -78,7 +78,7 @@ export function sqliteCourse(
   leaseNow: () => number,
   {
     file,
-    journal = openJournal(file),
+    journal = openJournal(database, file),
   }: { readonly file?: string | undefined; readonly journal?: Journal } = {},
 ): CourseStore {
   const history = sqliteHistory(database)
@@ -590,18 +590,18 @@ export function sqliteCourse(
     findById: (id) => read(() => found(sql.byId.get(id))),
     listProblems: (limit, after = FIRST) => read(() => recordsOf(sql.problems.all({ limit, ...after }))),
     erase: async ({ suppressionHash, now, audit, ...person }) => {
-      const { rows, sentMail, written } = await write(() => {
+      const { rows, sentMail, written, forgotten } = await write(() => {
         sql.suppress.run(suppressionHash, now)
         const erased = eraseRows(database, person)
-        journal.forget(person.identity)
+        const forgotten = journal.forget(person.identity)
         journal.add({ what: 'erased', at: now, hash: suppressionHash, rows: erased.rows })
         addAudit(database, journal, audit)
-        return erased
+        return { ...erased, forgotten }
       })
       return {
         existed: rows.subscription !== undefined,
         related: rows.invites.length + rows.logins.length + sentMail,
-        bytesGone: await read(() => scrubFile(database, file, written)),
+        bytesGone: (await read(() => scrubFile(database, file, written))) && forgotten,
       }
     },
     failedConfirmations: (input) =>

@@ -1,15 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import type { Erased } from '../../course/store.ts'
+import type { ErasedRows } from '../journal.ts'
 import type { SqliteDatabase } from './connection.ts'
-
-/** The ids of the rows that the erasure of a person deletes. */
-export interface ErasedRows {
-  readonly subscription: string | undefined
-  /** Enrolments in further courses; missing where a build that knew only one course wrote it. */
-  readonly others?: readonly string[]
-  readonly invites: readonly string[]
-  readonly logins: readonly string[]
-}
 
 /** Finds and deletes the rows of a person; called within a transaction. */
 export function eraseRows(

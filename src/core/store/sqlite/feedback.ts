@@ -7,11 +7,12 @@ import {
   type FeedbackStore,
   type MailboxChange,
 } from '../../mail/feedback/store.ts'
+import type { JournalEntry } from '../journal.ts'
 import { type MailboxRow, mailboxOf, mailboxRow, suppressedAddress } from '../mailbox-rows.ts'
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import { sqliteHistory } from './course-history.ts'
-import type { Journal, JournalEntry } from './journal.ts'
+import type { Journal } from './journal.ts'
 import { sqliteCounts } from './sending.ts'
 import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
 

@@ -1,15 +1,15 @@
-import { lstatSync, statSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import path from 'node:path'
 import { type CopiedRow, type CopyResult, type CopySource, OWN_META, TABLES } from '../copy.ts'
-import { type MailboxRow, mailboxOf } from '../mailbox-rows.ts'
+import { journalOf } from '../journal.ts'
 import { StoreMaintenanceError } from '../maintenance.ts'
 import { COURSES, COURSES_FROM } from '../rows.ts'
 import { failed, moveIntoPlace, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase } from './connection.ts'
 import { NAMES_FROM, sayReadableFrom } from './course.ts'
-import { type JournalEntry, journalFile, openJournal } from './journal.ts'
+import { appendToJournal, departuresOf } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { changeOwner } from './restore.ts'
+import { changeOwner, ownerOf } from './owner.ts'
 import { makeScratch } from './scratch.ts'
 
 /** Throws where there is anything of that name; the log of a store that was moved away is another's, too. */
@@ -37,11 +37,12 @@ export async function copyIntoSqlite(source: CopySource, file: string): Promise<
       if (anyone(database, 'person IS NOT NULL')) database.exec(sayReadableFrom(COURSES_FROM))
       if (anyone(database, `needs > ${COURSES}`)) database.exec(sayReadableFrom(NAMES_FROM))
       database.exec('COMMIT')
-      rememberWhoStaysOut(database, file)
+      // A server keeps no journal, and restoring an older backup of this file must not mail anybody who left since.
+      appendToJournal(file, journalOf(departuresOf(database)))
       // One file: what is left in the log would stay behind under the name that this one had.
       database.pragma('journal_mode = DELETE')
       database.close()
-      changeOwner(statSync(path.dirname(file)), image)
+      changeOwner(ownerOf(file), image)
       moveIntoPlace(image, file)
       await syncFolder(path.dirname(file))
       return { counts }
@@ -98,30 +99,3 @@ function asStored(row: CopiedRow): CopiedRow {
 
 const anyone = (database: SqliteDatabase, where: string) =>
   database.prepare(`SELECT 1 FROM subscription WHERE ${where} LIMIT 1`).get() !== undefined
-
-/**
- * Writes everybody who unsubscribed or bounced into the new file's journal. A server keeps no journal, and
- * restoring an older backup of this file must not mail them again.
- */
-function rememberWhoStaysOut(database: SqliteDatabase, file: string): void {
-  const unsubscribed = database
-    .prepare(
-      `SELECT id, enrolment, unsubscribed_at AS at FROM subscription WHERE state = 'unsubscribed' AND unsubscribed_at IS NOT NULL`,
-    )
-    // The columns that the query names.
-    .all() as { readonly id: string; readonly enrolment: number; readonly at: number }[]
-  // The rows of a table of ours.
-  const mailboxes = database.prepare('SELECT * FROM mailbox WHERE cause IS NOT NULL').all() as MailboxRow[]
-  const entries: JournalEntry[] = [
-    ...unsubscribed.map((row) => ({ what: 'unsubscribed' as const, ...row })),
-    ...mailboxes.flatMap((row) => {
-      const { suppression } = mailboxOf(row)
-      return suppression === undefined
-        ? []
-        : [{ what: 'suppressed' as const, at: suppression.at, identity: row.identity, suppression }]
-    }),
-  ]
-  if (entries.length === 0) return
-  openJournal(file).add(...entries)
-  changeOwner(statSync(path.dirname(file)), journalFile(file))
-}

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { codeOf } from '../../error-code.ts'
+import { entriesOf, journalFile, readJournal } from '../journal.ts'
 import {
   type AnalyticsMaintenance,
   BACKUP_AT,
@@ -10,7 +11,9 @@ import {
 import { listAudit } from './audit.ts'
 import { backup, explainDamage } from './backup.ts'
 import { assertReadable, connect, migrate, runsOn, schemaVersion } from './connection.ts'
+import { openJournal, owedOf } from './journal.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { isForeign } from './owner.ts'
 import { countTableRows, verifyDatabase } from './verify.ts'
 
 /** An operator may wait for a writer; the daemon may not. */
@@ -53,18 +56,52 @@ export function maintenanceOfSqlite(file: string, busyMs: number = BUSY_MS): Sto
       }),
     verify: async (now) => {
       assertReadable(database, file, MIGRATIONS.length)
-      const result = verifyDatabase(database, { now, holds: 'course' })
+      const found = verifyDatabase(database, { now, holds: 'course' })
+      const journal = found.damaged ? undefined : journalFault()
+      const result =
+        journal === undefined ? found : { ...found, ok: false, faults: [...found.faults, journal] }
       if (result.ok) remember('verified_at', now)
       return result
     },
     backup: (to, now, { recipients } = { recipients: [] }) =>
       sound(file, async () => {
-        const result = await backup(database, to, { holds: 'course', recipients })
+        anchor(now)
+        const result = await backup(database, to, { holds: 'course', recipients, now })
         remember(BACKUP_AT, now)
         return result
       }),
+    journal: (now) =>
+      sound(file, async () => {
+        anchor(now)
+        return [...(readJournal(journalFile(file)) ?? []), ...entriesOf(owedOf(database))]
+      }),
     audit: (limit) => sound(file, async () => listAudit(database, limit)),
     close: async () => void database.close(),
+  }
+
+  /** Writes what the journal lacks; a sentence if it cannot be written, by this user or by the daemon's. */
+  function journalFault(): string | undefined {
+    const name = journalFile(file)
+    if (isForeign(name, file))
+      return `${name} belongs to another user than the store, so the daemon cannot write unsubscribes into it: chown --reference=${file} ${name}`
+    if (!hasMeta()) return undefined
+    try {
+      database.transaction(() => openJournal(database, file).catchUp()).immediate()
+    } catch (error) {
+      if (codeOf(error).startsWith('JOURNAL_'))
+        return `${name} cannot be written, so a restore would forget who unsubscribes now: check its owner, its permissions and its disk`
+    }
+    return undefined
+  }
+
+  /** A store that cannot be written, as on a full disk, is backed up all the same: any journal is then believed. */
+  function anchor(now: number): void {
+    if (!hasMeta()) return
+    try {
+      database.transaction(() => openJournal(database, file).anchor(now)).immediate()
+    } catch (error) {
+      if (!codeOf(error).startsWith('SQLITE_')) throw error
+    }
   }
 
   function remember(name: string, now: number): void {
@@ -92,8 +129,8 @@ export function maintenanceOfAnalytics(file: string): AnalyticsMaintenance {
   const database = connect({ file, busyMs: BUSY_MS })
   return {
     verify: async (now) => verifyDatabase(database, { now, holds: 'analytics' }),
-    backup: (to, _now, { recipients } = { recipients: [] }) =>
-      sound(file, () => backup(database, to, { holds: 'analytics', recipients })),
+    backup: (to, now, { recipients } = { recipients: [] }) =>
+      sound(file, () => backup(database, to, { holds: 'analytics', recipients, now })),
     close: async () => void database.close(),
   }
 }

@@ -44,7 +44,7 @@ export function openSqlite(
     if (fault === 'disk_full') full = true
   })
   const steps = sqliteSql(database, guarded)
-  const journal = openJournal(file)
+  const journal = openJournal(database, file)
   const pages = file === undefined ? undefined : createPageCheck(file)
   const sql = {
     // A lease that ends later than any new one could was taken before the machine started, so it is over.
@@ -107,6 +107,13 @@ export function openSqlite(
         if (sql.get.get('ping') !== mark) throw new TypeError('what was written could not be read back')
       })
       full = false
+      const catchUp = database.transaction(() => journal.catchUp())
+      try {
+        catchUp.immediate()
+      } catch (error) {
+        // Not an error of the store itself, which goes on.
+        throw unavailable(error)
+      }
       if (everyPage && (await pages?.check()) === false) {
         damaged = codeError('SQLITE_CORRUPT')
         throw unavailable(damaged)

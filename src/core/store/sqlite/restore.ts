@@ -1,18 +1,22 @@
-import { chownSync, copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { AuditEntry } from '../../audit.ts'
 import { codeOf } from '../../error-code.ts'
-import { type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
+import { ANCHOR, covers, entriesOf, type JournalEntry, journalFile, readJournal } from '../journal.ts'
+import { BACKUP_AT, type StoreContent, StoreMaintenanceError } from '../maintenance.ts'
+import { NOTHING_REPLAYED, type Replayed, replay } from '../replay.ts'
 import { StoreOpenError } from '../store.ts'
 import { insertAudit } from './audit.ts'
 import { failed, syncFolder } from './backup.ts'
 import { connect, makeFolder, migrate, type SqliteDatabase, schemaVersion } from './connection.ts'
 import { unpack } from './image.ts'
-import { openJournal, readJournal } from './journal.ts'
+import { appendToJournal, isErasedBy, owedOf } from './journal.ts'
 import { foreignObject } from './made-here.ts'
 import { MIGRATIONS } from './migrations.ts'
-import { NOTHING_REPLAYED, type Replayed, replay } from './replay.ts'
+import { changeOwner, ownerOf } from './owner.ts'
+import { sqliteRestored } from './restored.ts'
 import { makeScratch, type Scratch } from './scratch.ts'
+import { countRepeats, openedForReading, takeSentRecords } from './sent-records.ts'
 import { countTableRows, verifyDatabase } from './verify.ts'
 
 export interface RestoreResult {
@@ -20,8 +24,14 @@ export interface RestoreResult {
   readonly counts: Readonly<Record<string, number>>
   /** Rows that break an invariant of the course: restored as they were. */
   readonly faults: readonly string[]
-  /** Changes from the journal beside the store that the backup did not have. */
+  /** Changes from the journal that the backup did not have. */
   readonly replayed: Replayed
+  /** Since when changes are missing (UTC milliseconds), because no journal covered them. */
+  readonly uncoveredSince: number | undefined
+  /** Lessons that the replaced store sent after the backup, and will be sent again; undefined if it could not be read. */
+  readonly repeats: number | undefined
+  /** Lessons whose record was taken from the store named for it. */
+  readonly taken: number
   /** Where the store that was replaced is now; undefined when there was none. */
   readonly kept: string | undefined
 }
@@ -39,6 +49,12 @@ export interface RestoreOptions {
   readonly now: number
   /** Secret keys of age, for backups that are encrypted. */
   readonly identities: readonly string[]
+  /** A journal from beside the replaced store, for a restore elsewhere. */
+  readonly journal?: string | undefined
+  /** Restore although nobody knows who left since the backup. */
+  readonly withoutJournal?: boolean | undefined
+  /** The replaced store's file, to take the records of lessons sent since the backup from. */
+  readonly sentFrom?: string | undefined
   /** Written into the store before it is put in place. */
   readonly audit?: AuditEntry | undefined
 }
@@ -49,8 +65,9 @@ export interface RestoreOptions {
  */
 export async function restore(
   parts: readonly RestorePart[],
-  { force, now, identities, audit }: RestoreOptions,
+  options: RestoreOptions,
 ): Promise<readonly RestoreResult[]> {
+  const { force, now, audit } = options
   for (const { from, to } of parts) {
     if (!existsSync(from)) throw new StoreMaintenanceError(`there is no file ${from}.`)
     if (isPresent(to) && !force)
@@ -67,14 +84,18 @@ export async function restore(
         const scratch = makeScratch(path.dirname(part.to))
         scratches.push(scratch)
         const image = scratch.file('image.sqlite')
-        ready.push({ part, image, checked: await unpackAndCheck(part, image, { now, identities, audit }) })
+        ready.push({ part, image, checked: await unpackAndCheck(part, image, options) })
       })
     const results: RestoreResult[] = []
     for (const { part, image, checked } of ready) {
-      results.push({ ...checked, kept: await naming(part, () => putInPlace(part, image, now)) })
+      const { named, ...result } = checked
+      results.push({ ...result, kept: await naming(part, () => putInPlace(part, image, now)) })
       // Known to the restore after this one too.
-      if (audit && part.holds === 'course')
-        openJournal(part.to).add({ what: 'audited', at: now, entry: audit })
+      if (part.holds === 'course')
+        appendToJournal(part.to, [
+          ...named,
+          ...(audit ? [{ what: 'audited' as const, at: now, entry: audit }] : []),
+        ])
     }
     return results
   } finally {
@@ -84,7 +105,10 @@ export async function restore(
   }
 }
 
-type Checked = Omit<RestoreResult, 'kept'>
+interface Checked extends Omit<RestoreResult, 'kept'> {
+  /** Entries of the journal that was named, which the journal beside the store does not have. */
+  readonly named: readonly JournalEntry[]
+}
 
 const isPresent = (to: string) => existsSync(to) || existsSync(`${to}-wal`)
 
@@ -118,30 +142,11 @@ async function naming<T>({ to }: RestorePart, work: () => Promise<T>): Promise<T
   })
 }
 
-async function unpackAndCheck(
-  { from, to, holds }: RestorePart,
-  image: string,
-  { now, identities, audit }: Pick<RestoreOptions, 'now' | 'identities' | 'audit'>,
-): Promise<Checked> {
-  await unpack(from, image, identities).catch((error: unknown) => {
-    throw damaged(from, error)
+async function unpackAndCheck(part: RestorePart, image: string, options: RestoreOptions): Promise<Checked> {
+  await unpack(part.from, image, options.identities).catch((error: unknown) => {
+    throw damaged(part.from, error)
   })
-  return check({ image, from, to, holds, now, audit })
-}
-
-interface Owner {
-  readonly uid: number
-  readonly gid: number
-}
-
-/** Owner of the store, or of its folder if there is no store yet: the daemon's user. */
-function ownerOf(to: string): Owner {
-  return statSync(existsSync(to) ? to : path.dirname(to))
-}
-
-/** Restored by the superuser, a store stays usable by the user that the daemon runs as. */
-export function changeOwner({ uid, gid }: Owner, file: string): void {
-  if (process.getuid?.() === 0) chownSync(file, uid, gid)
+  return check(part, image, options)
 }
 
 async function putInPlace({ to }: RestorePart, image: string, now: number): Promise<string | undefined> {
@@ -155,21 +160,12 @@ async function putInPlace({ to }: RestorePart, image: string, now: number): Prom
   return kept
 }
 
-async function check({
-  image,
-  from,
-  to,
-  holds,
-  now,
-  audit,
-}: {
-  readonly image: string
-  readonly from: string
-  readonly to: string
-  readonly holds: StoreContent
-  readonly now: number
-  readonly audit: AuditEntry | undefined
-}): Promise<Checked> {
+async function check(
+  { from, to, holds }: RestorePart,
+  image: string,
+  options: RestoreOptions,
+): Promise<Checked> {
+  const { now, audit } = options
   try {
     const database = connect({ file: image })
     try {
@@ -190,7 +186,7 @@ async function check({
         )
       // One that is older is brought up to date here, not at the next start.
       if (holds === 'course') migrate(database, from, MIGRATIONS)
-      const replayed = holds === 'course' ? await replay(database, readJournal(to)) : NOTHING_REPLAYED
+      const done = holds === 'course' ? await catchUp(database, { from, to }, options) : NOTHING_DONE
       if (audit && holds === 'course') insertAudit(database, audit)
       const result = verifyDatabase(database, { now, holds })
       if (result.damaged)
@@ -199,7 +195,7 @@ async function check({
         version: schemaVersion(database),
         counts: countTableRows(database),
         faults: result.faults,
-        replayed,
+        ...done,
       }
     } finally {
       database.pragma('wal_checkpoint(TRUNCATE)')
@@ -213,6 +209,77 @@ async function check({
     throw worse instanceof StoreMaintenanceError
       ? worse
       : new StoreMaintenanceError(error.message.replaceAll(image, from), { cause: error })
+  }
+}
+
+type Done = Pick<Checked, 'replayed' | 'uncoveredSince' | 'repeats' | 'taken' | 'named'>
+
+const NOTHING_DONE: Done = {
+  replayed: NOTHING_REPLAYED,
+  uncoveredSince: undefined,
+  repeats: undefined,
+  taken: 0,
+  named: [],
+}
+
+/** Brings the image up to what the replaced store knew: who left, and with `sentFrom` what was sent. */
+async function catchUp(
+  database: SqliteDatabase,
+  { from, to }: Pick<RestorePart, 'from' | 'to'>,
+  { journal, withoutJournal = false, sentFrom, now }: RestoreOptions,
+): Promise<Done> {
+  const meta = (name: string) =>
+    database.prepare('SELECT value FROM meta WHERE name = ?').pluck().get(name) as string | undefined
+  const own = readJournal(journalFile(to))
+  const named = journal === undefined ? undefined : readJournal(journal)
+  if (journal !== undefined && named === undefined)
+    throw new StoreMaintenanceError(`there is no file ${journal}: name the journal of the replaced store.`)
+  const isCovered =
+    own === undefined ? covers(named, meta(ANCHOR)) : covers([...own, ...(named ?? [])], meta(ANCHOR))
+  const madeAt = Number(meta(BACKUP_AT) ?? Math.min(now, statSync(from).mtimeMs))
+  if (!isCovered && !withoutJournal)
+    throw uncovered({ from, to, journal, found: (named ?? own) !== undefined, madeAt })
+  // The journal that begins here does not cover the time before: no later restore may believe that it does.
+  if (!isCovered) database.prepare('DELETE FROM meta WHERE name = ?').run(ANCHOR)
+  const taken = sentFrom === undefined ? 0 : takeSentRecords(database, sentFrom)
+  const entries = [...(own ?? []), ...owedBy(to), ...(named ?? [])]
+  const replayed = await replay(sqliteRestored(database), entries)
+  const isErased = isErasedBy(database, entries)
+  return {
+    replayed,
+    uncoveredSince: isCovered ? undefined : madeAt,
+    repeats: countRepeats(database, sentFrom ?? to),
+    taken,
+    // A copy of a journal may be older than an erasure.
+    named: (named ?? []).filter((entry) => !('identity' in entry && isErased(entry.identity))),
+  }
+}
+
+function uncovered(refused: {
+  readonly from: string
+  readonly to: string
+  readonly journal: string | undefined
+  readonly found: boolean
+  readonly madeAt: number
+}): StoreMaintenanceError {
+  const { from, to, journal, found, madeAt } = refused
+  const file = journal ?? journalFile(to)
+  return new StoreMaintenanceError(
+    `${from} was made at ${new Date(madeAt).toISOString()}, and ${found ? `${file} is not the journal of its store` : `there is no ${file}`}: whoever unsubscribed, bounced or was erased since then would be mailed again. Name the journal from beside the replaced store with --journal, or accept that with --without-journal; nothing was changed.`,
+  )
+}
+
+/** What the replaced store could not write to its journal; nothing if it is too damaged to be read. */
+function owedBy(to: string): readonly JournalEntry[] {
+  if (!existsSync(to)) return []
+  let database: SqliteDatabase | undefined
+  try {
+    database = openedForReading(to)
+    return entriesOf(owedOf(database))
+  } catch {
+    return []
+  } finally {
+    database?.close()
   }
 }
 

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { journalFile } from '../journal.ts'
 import { StoreOpenError, type StoreSchema } from '../store.ts'
 import { MIGRATIONS } from './migrations.ts'
+import { isForeign } from './owner.ts'
 
 /** The schema of the store in a file, read and never changed; undefined when there is no such file. */
 export function sqliteSchema(file: string): StoreSchema | undefined {
@@ -12,6 +14,7 @@ export function sqliteSchema(file: string): StoreSchema | undefined {
     return {
       version: Number(database.pragma('user_version', { simple: true })),
       latest: MIGRATIONS.length,
+      isJournalForeign: isForeign(journalFile(file), file),
     }
   } catch (error) {
     throw new StoreOpenError(`${file} cannot be read as a store.`, { cause: error })

@@ -1,0 +1,93 @@
+import Database from 'better-sqlite3'
+import { codeOf } from '../../error-code.ts'
+import { StoreMaintenanceError } from '../maintenance.ts'
+import { sentSince } from '../sent-since.ts'
+import { type SqliteDatabase, schemaVersion } from './connection.ts'
+import { recordOfRow, type SqliteRow } from './subscription-rows.ts'
+
+/** Lessons that the replaced store sent and the restored one would send again; undefined if they cannot be counted. */
+export function countRepeats(restored: SqliteDatabase, replaced: string): number | undefined {
+  let count = 0
+  try {
+    for (const { lessons } of newerRows(restored, replaced)) count += lessons
+    return count
+  } catch {
+    // The store that is replaced may be damaged: that is why it is replaced.
+    return undefined
+  }
+}
+
+/** Takes over what the replaced store has sent since the backup: the progress of enrolments, and their history. */
+export function takeSentRecords(restored: SqliteDatabase, replaced: string): number {
+  let taken = 0
+  try {
+    const other = openedForReading(replaced)
+    const copy = (table: string, where: string, ...values: readonly unknown[]) => {
+      const rows = other.prepare(`SELECT * FROM ${table} ${where}`).all(...values) as Record<
+        string,
+        unknown
+      >[]
+      const names = Object.keys(rows[0] ?? {})
+      if (names.length === 0) return
+      const insert = restored.prepare(
+        `INSERT OR IGNORE INTO ${table} (${names.join(', ')}) VALUES (${names.map((name) => `@${name}`).join(', ')})`,
+      )
+      for (const row of rows) insert.run(row)
+    }
+    try {
+      if (schemaVersion(other) !== schemaVersion(restored))
+        throw new StoreMaintenanceError(
+          `${replaced} has schema ${schemaVersion(other)}, and the restored store ${schemaVersion(restored)}: migrate a copy of it first (STORE_URL=sqlite:COPY platformctl db migrate), and name the copy.`,
+        )
+      restored.transaction(() => {
+        copy('course_text', '')
+        copy('course_plan', '')
+        for (const { row, lessons } of newerRows(restored, replaced)) {
+          const names = Object.keys(row).filter((name) => name !== 'id')
+          restored
+            .prepare(
+              `UPDATE subscription SET ${names.map((name) => `${name} = @${name}`).join(', ')} WHERE id = @id`,
+            )
+            .run(row)
+          copy('subscription_event', 'WHERE subscription = ?', row.id)
+          taken += lessons
+        }
+      })()
+    } finally {
+      other.close()
+    }
+    return taken
+  } catch (error) {
+    if (error instanceof StoreMaintenanceError) throw error
+    throw new StoreMaintenanceError(
+      `the sent records of ${replaced} cannot be read (${codeOf(error) || 'no reason given'}): restore without --sent-from, or name the file that an earlier restore kept.`,
+      { cause: error },
+    )
+  }
+}
+
+/** Rows of the replaced store whose enrolment went on after the backup. */
+function* newerRows(
+  restored: SqliteDatabase,
+  replaced: string,
+): Generator<{ readonly row: SqliteRow; readonly lessons: number }> {
+  const other = openedForReading(replaced)
+  const find = restored.prepare('SELECT * FROM subscription WHERE id = ?')
+  try {
+    // Safe to cast: the tables are STRICT, so SQLite enforces the types of the columns.
+    for (const row of other
+      .prepare(`SELECT * FROM subscription WHERE sent_days <> '[]'`)
+      .iterate() as Iterable<SqliteRow>) {
+      const known = find.get(row.id) as SqliteRow | undefined
+      const lessons = known === undefined ? 0 : sentSince(recordOfRow(known), recordOfRow(row)).length
+      if (lessons > 0) yield { row, lessons }
+    }
+  } finally {
+    other.close()
+  }
+}
+
+/** Writes nothing. Not opened read-only, because the log beside the file would then be left there. */
+export function openedForReading(file: string): SqliteDatabase {
+  return new Database(file, { fileMustExist: true })
+}

@@ -1,0 +1,251 @@
+import { chownSync, copyFileSync, mkdirSync, readdirSync, rmdirSync, statSync } from 'node:fs'
+import { readFile, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { suppressionHash } from '../../../src/core/course/links.ts'
+import { storeState } from '../../../src/core/health/engine-probes.ts'
+import { suppressionChange } from '../../../src/core/mail/feedback/changes.ts'
+import { openMaintenance, openStore, readSchema, restoreStore } from '../../../src/core/store/open.ts'
+import type { Store } from '../../../src/core/store/store.ts'
+import { testContext } from '../../support/context.ts'
+import { emptyFolder } from '../../support/folder.ts'
+import { begin } from '../../support/learning.ts'
+
+const NOW = Date.UTC(2026, 10, 21)
+const KEY = 'the key under which this store knows addresses'
+
+async function store() {
+  const folder = await emptyFolder()
+  const at = (name: string) => path.join(folder, name)
+  const file = at('platform.sqlite')
+  const open = async (): Promise<Store> => {
+    const opened = await openStore({ kind: 'sqlite', file })
+    onTestFinished(() => opened.close())
+    return opened
+  }
+  const opened = await open()
+  await opened.getOrCreate('address_key', () => KEY)
+  const confirm = async (name: string) => {
+    const identity = `${name}@example.com`
+    const request = { course: 'quantum', identity, address: identity, id: name, tokenHash: name, now: NOW }
+    await opened.course.requestConfirmation(request)
+    await opened.course.confirm({ begin, tokenHash: name, now: NOW })
+  }
+  for (const name of ['ada', 'grace', 'joan']) await confirm(name)
+  const erase = (name: string) =>
+    opened.course.erase({
+      identity: `${name}@example.com`,
+      spellings: [`${name}@example.com`],
+      recipients: [],
+      suppressionHash: suppressionHash(KEY, `${name}@example.com`),
+      now: NOW + 1,
+    })
+  const suppress = (name: string) => {
+    const suppression = { cause: 'manual', at: NOW, source: 'operator', reason: 'asked' } as const
+    return opened.feedback.apply([suppressionChange(`${name}@example.com`, suppression, () => [])], NOW)
+  }
+  const backup = async (name: string) => {
+    const maintenance = await openMaintenance({ kind: 'sqlite', file })
+    await maintenance.backup(at(name), NOW)
+    await maintenance.close()
+    return at(name)
+  }
+  const restore = (to: string, options: Partial<Parameters<typeof restoreStore>[1]>) =>
+    restoreStore(
+      { kind: 'sqlite', file: at(to) },
+      { from: at('b.sqlite'), force: false, now: NOW + 9, ...options },
+    )
+  const states = async (name: string) => {
+    const restored = await openStore({ kind: 'sqlite', file: at(name) })
+    const found = await Promise.all(
+      ['ada', 'grace', 'joan'].map((one) => restored.course.find(`${one}@example.com`)),
+    )
+    await restored.close()
+    return found.map((one) => one?.state)
+  }
+  return {
+    at,
+    file,
+    open,
+    opened,
+    erase,
+    suppress,
+    backup,
+    restore,
+    states,
+    journal: at('platform-journal.jsonl'),
+  }
+}
+
+test('a restore elsewhere needs the journal of the replaced store, and names the time that is not covered without it', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  await it.erase('joan')
+  await it.opened.close()
+  await expect(it.restore('new/platform.sqlite', {})).rejects.toThrow(
+    /was made at 2026-11-21T00:00:00\.000Z, and there is no .*new\/platform-journal\.jsonl: .* would be mailed again/,
+  )
+  const { replayed } = await it.restore('new/platform.sqlite', { journal: it.journal })
+  expect(replayed).toMatchObject({ unsubscribed: 1, erased: 1 })
+  expect(await it.states('new/platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
+  // The journal moved with it: the next restore there needs no other.
+  expect(await it.restore('new/platform.sqlite', { force: true, now: NOW + 5000 })).toMatchObject({
+    replayed: { erased: 1, unsubscribed: 1 },
+    uncoveredSince: undefined,
+  })
+  expect(await it.restore('lost/platform.sqlite', { withoutJournal: true })).toMatchObject({
+    uncoveredSince: NOW,
+  })
+  expect(await it.states('lost/platform.sqlite')).toEqual(['confirmed', 'confirmed', 'confirmed'])
+  // The journal that begins there does not cover the time before.
+  const lost = await openStore({ kind: 'sqlite', file: it.at('lost/platform.sqlite') })
+  await lost.course.unsubscribe({ id: 'grace', enrolment: 1, now: NOW + 10 })
+  await lost.close()
+  await expect(it.restore('lost/platform.sqlite', { force: true, now: NOW + 5000 })).rejects.toThrow(
+    /is not the journal of its store/,
+  )
+})
+
+test('a copy of a journal from before an erasure brings no erased address back', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await it.suppress('joan')
+  copyFileSync(it.journal, it.at('copy.jsonl'))
+  await it.erase('joan')
+  await it.opened.close()
+  await it.restore('platform.sqlite', { force: true, journal: it.at('copy.jsonl') })
+  const again = await it.open()
+  expect(await again.feedback.find('joan@example.com')).toBeUndefined()
+  expect(await again.course.find('joan@example.com')).toBeUndefined()
+  expect(await readFile(it.journal, 'utf8')).not.toContain('joan@')
+})
+
+test('an unsubscribe counts while the journal cannot be written, health fails, and the journal catches up', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await it.suppress('joan')
+  // A folder in its place: not even the superuser can write it.
+  await rename(it.journal, it.at('aside'))
+  mkdirSync(it.journal)
+  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  expect(await it.erase('joan')).toMatchObject({ existed: true, bytesGone: false })
+  expect((await it.opened.course.findById('ada'))?.state).toBe('unsubscribed')
+  const health = () =>
+    storeState(
+      { kind: async () => 'sqlite', ping: (options) => it.opened.ping(options) },
+      { live: true, pages: false, inMemory: '' },
+    )
+  expect(await health()).toMatchObject({
+    state: 'failing',
+    reason: 'its journal cannot be written, so a restore would forget who leaves now',
+  })
+  const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
+  expect(await maintenance.verify(NOW + 2)).toMatchObject({
+    ok: false,
+    damaged: false,
+    faults: [expect.stringMatching(/platform-journal\.jsonl cannot be written/)],
+  })
+  await maintenance.close()
+  rmdirSync(it.journal)
+  await rename(it.at('aside'), it.journal)
+  expect(await health()).toMatchObject({ state: 'ok' })
+  expect(await readFile(it.journal, 'utf8')).not.toContain('joan@')
+  await it.opened.close()
+  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({
+    unsubscribed: 1,
+    erased: 1,
+  })
+  expect(await it.states('platform.sqlite')).toEqual(['unsubscribed', 'confirmed', undefined])
+})
+
+test('what the replaced store could not write to its journal is replayed all the same', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await rename(it.journal, it.at('aside'))
+  mkdirSync(it.journal)
+  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  rmdirSync(it.journal)
+  await rename(it.at('aside'), it.journal)
+  await it.opened.close()
+  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
+})
+
+test('a journal that was deleted begins again with everybody who left', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  await it.opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+  await rm(it.journal)
+  await it.backup('later.sqlite')
+  await it.opened.close()
+  expect((await it.restore('platform.sqlite', { force: true })).replayed).toMatchObject({ unsubscribed: 1 })
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'files that the superuser makes belong to the owner of the store, and one that does not is found',
+  async () => {
+    const it = await store()
+    await it.opened.close()
+    for (const file of [path.dirname(it.file), it.file]) chownSync(file, 65534, 65534)
+    const opened = await it.open()
+    await opened.course.unsubscribe({ id: 'ada', enrolment: 1, now: NOW + 1 })
+    const fresh = path.join(path.dirname(it.file), 'below', 'other.sqlite')
+    await (await openStore({ kind: 'sqlite', file: fresh })).close()
+    for (const file of [it.journal, `${it.file}-wal`, path.dirname(fresh), fresh])
+      expect(statSync(file).uid, file).toBe(65534)
+    chownSync(it.journal, 0, 0)
+    const maintenance = await openMaintenance({ kind: 'sqlite', file: it.file })
+    expect((await maintenance.verify(NOW + 2)).faults).toEqual([
+      expect.stringMatching(/belongs to another user than the store.*: chown --reference=/),
+    ])
+    await maintenance.close()
+    expect(await readSchema({ kind: 'sqlite', file: it.file })).toMatchObject({ isJournalForeign: true })
+  },
+)
+
+test('a restore says how many lessons will be sent again, and takes their records from the replaced store', async () => {
+  const it = await store()
+  await it.backup('b.sqlite')
+  const claims = await it.opened.course.claimDue({
+    now: NOW,
+    limit: 2,
+    retries: 0,
+    leaseMs: 60_000,
+    call: 'c',
+  })
+  await it.opened.course.settle(
+    claims.map((claim) => ({
+      claim,
+      now: NOW + 1,
+      sent: true,
+      nextAttemptAt: NOW + 86_400_000,
+      dueAt: NOW + 86_400_000,
+      outcome: { kind: 'sent', id: 'provider' },
+    })) as unknown as Parameters<Store['course']['settle']>[0],
+  )
+  await it.opened.close()
+  const run = async (...args: string[]) => {
+    const { context, stdout } = testContext({ cwd: it.at('') })
+    expect(await runProgram(['db', 'restore', 'b.sqlite', '--data', '.', ...args], context)).toBe(0)
+    return stdout()
+  }
+  expect(await run('--force')).toMatch(
+    /\n2 lessons sent after the backup will be sent again: restore with --sent-from/,
+  )
+  const again = await it.open()
+  const next = () => ({ dueAt: NOW + 86_400_000, lessons: 7 })
+  const id = claims[0]?.subscription ?? ''
+  expect(await again.course.resolve({ id, as: 'sent', now: NOW + 2, next })).toBe(true)
+  const repeated = await again.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 1, call: 'd' })
+  expect(repeated).toHaveLength(2)
+  await again.close()
+  const kept = readdirSync(it.at('')).find((name) => name.includes('.before-')) ?? ''
+  const elsewhere = await it.restore('new/platform.sqlite', { journal: it.journal, sentFrom: it.at(kept) })
+  expect(elsewhere).toMatchObject({ taken: 2, repeats: 0, faults: [] })
+  const restored = await openStore({ kind: 'sqlite', file: it.at('new/platform.sqlite') })
+  onTestFinished(() => restored.close())
+  const due = await restored.course.claimDue({ now: NOW, limit: 9, retries: 9, leaseMs: 60_000, call: 'd' })
+  expect(due.map(({ subscription }) => subscription)).not.toContain(claims[0]?.subscription)
+  expect(due).toHaveLength(1)
+})
