@@ -30,7 +30,7 @@ import { createNoticeSender, subscribersChannel } from './notices.ts'
 import { createPing } from './ping.ts'
 import { openPlatform } from './platform.ts'
 import { startRecorder } from './recorder.ts'
-import { startSchedule } from './schedule.ts'
+import { sendThisHour, startSchedule } from './schedule.ts'
 import { shareHistory } from './shared-history.ts'
 
 export interface DaemonOptions {
@@ -253,8 +253,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         clock,
         log,
         run: async (signal) => {
-          // One run: at most one message for each subscription, however long the backlog.
-          await platform.dispatch({ limit: Number.POSITIVE_INFINITY, signal })
+          await sendThisHour({ course: await platform.course(), clock, random, signal })
           if (signal.aborted) return 'stopped'
           await forgetOld(platform, store, clock.now)
           return 'done'

@@ -21,7 +21,7 @@ test('sixteen dispatchers on PostgreSQL keep to the pace within 2 %', async () =
     pacers.map(async (pacer) => {
       while (left > 0) {
         left -= 1
-        await pacer.turn(stop.signal)
+        await pacer.places(1, stop.signal)
         turns.push(performance.now())
       }
     }),

@@ -62,7 +62,8 @@ export function virtualTime(start: number): VirtualTime {
 
   const after = (ms: number, fire: () => void) => {
     order += 1
-    push({ at: elapsed + Math.max(0, ms), order, fire })
+    // In whole milliseconds, as the timers of Node.
+    push({ at: elapsed + Math.max(0, Math.ceil(ms)), order, fire })
   }
   return {
     clock: {

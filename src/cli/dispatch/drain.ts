@@ -1,4 +1,4 @@
-import type { DispatchProgress, DispatchResult } from '../../core/course/course.ts'
+import { type DispatchProgress, type DispatchResult, OUT_OF_TIME } from '../../core/course/course.ts'
 import type { Context } from '../context.ts'
 import { openProgress } from '../progress.ts'
 import type { DispatchOptions, Source } from './source.ts'
@@ -56,7 +56,8 @@ export async function drain(
 
 function goesOn(last: DispatchResult, { drain: repeat }: DispatchOptions, signal: AbortSignal): boolean {
   // A call below its limit ends the drain: what is still due is the next lesson of somebody who got one in this run.
-  return repeat === true && last.processed >= last.limit && last.reason === undefined && !signal.aborted
+  const isFull = last.processed >= last.limit && last.reason === undefined
+  return repeat === true && (isFull || last.reason === OUT_OF_TIME) && !signal.aborted
 }
 
 function sum(total: DispatchResult, last: DispatchResult): DispatchResult {

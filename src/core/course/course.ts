@@ -36,6 +36,9 @@ export interface DispatchResult {
   }[]
 }
 
+/** The reason of a dispatch call that ended because its time was over, with lessons left. */
+export const OUT_OF_TIME = 'the time for one call is over'
+
 /** The courses of a platform as their callers see them: routes, schedule and CLI enter here. */
 export interface Course {
   /** `address` has been parsed; the mail goes out after the answer, which therefore takes the same time for all. */
@@ -92,6 +95,8 @@ export interface Course {
     readonly run?: string
     /** Notices alone, past the lessons that wait; without it, both. */
     readonly notices?: boolean
+    /** Ends the call after this time, with the reason `OUT_OF_TIME` if lessons are left. */
+    readonly forMs?: number
     readonly signal?: AbortSignal
     readonly onProgress?: (result: DispatchProgress) => void
   }): Promise<DispatchResult>

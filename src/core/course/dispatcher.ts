@@ -1,12 +1,14 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import { HOUR_MS } from '../durations.ts'
 import { PlatformError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { Pacer } from '../mail/feedback/pacer.ts'
 import type { Mail, Mailer, SendOutcome } from '../mail/mailer.ts'
 import type { Outcome, WaitUntilRecorded } from '../mail/transport.ts'
 import type { Random } from '../random.ts'
 import type { Catalog } from './catalog.ts'
-import type { Course, DispatchResult } from './course.ts'
+import { type Course, type DispatchResult, OUT_OF_TIME } from './course.ts'
 import { FIRST_COURSE, type Plan } from './definition.ts'
 import { createFeed, type Taken } from './feed.ts'
 import { createMarker } from './marker.ts'
@@ -38,8 +40,8 @@ export interface DispatcherOptions {
   readonly random: Random
   readonly log: Log
   readonly catalog: Catalog
-  /** Waits for a place within the pace that all dispatchers of the store share. */
-  readonly turn?: (signal: AbortSignal | undefined) => Promise<void>
+  /** The pace that all dispatchers of the store share; default: as fast as the transport carries. */
+  readonly pace?: Pick<Pacer, 'places' | 'giveBack'>
   /** Are courses paused? Asked before the first lesson and every few seconds; notices go on. */
   readonly isPaused?: () => Promise<boolean>
   /**
@@ -59,8 +61,8 @@ export interface DispatcherOptions {
  */
 export function createDispatcher(options: DispatcherOptions): Course['dispatch'] {
   const { store, persistent, mailer, clock, timer, random, log, catalog, mailFor } = options
-  const { turn, isPaused = async () => false, standing } = options
-  return async ({ limit, run, notices, signal, onProgress }) => {
+  const { pace, isPaused = async () => false, standing } = options
+  return async ({ limit, run, notices, forMs, signal, onProgress }) => {
     if (!persistent)
       throw new PlatformError('store_not_persistent', 'Dispatch needs a persistent store; set STORE_URL.')
     const left = async () => {
@@ -77,6 +79,20 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     if (!notices && (await isPaused())) return nothing(PAUSED)
     const results: DispatchResult['results'][number][] = []
     const tally = { sent: 0, failed: 0, unknown: 0 }
+    /** Aborted when the call stops sending, whatever for. */
+    const halt = new AbortController()
+    const halted = signal ? AbortSignal.any([signal, halt.signal]) : halt.signal
+    // Every slot listens while it waits for its place.
+    setMaxListeners(0, halted)
+    let isOutOfTime = false
+    if (forMs !== undefined)
+      timer.sleep(forMs, halted).then(
+        () => {
+          isOutOfTime = true
+          halt.abort()
+        },
+        () => {},
+      )
     const feed = createFeed({
       store,
       clock,
@@ -87,6 +103,8 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
       notices,
       patienceMs: mailer.patienceMs,
       ahead: mailer.lines,
+      pace,
+      signal: halted,
     })
     // If more outcomes waited for a commit, fewer slots would be left than there are lines, and lines would idle.
     const marker = createMarker(store, timer, SLOTS - mailer.lines)
@@ -117,7 +135,7 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     let unheard: string | undefined
     let fault: { readonly error: unknown } | undefined
     const stopped = () =>
-      pause !== undefined || refusals.stop !== undefined || fault !== undefined || signal?.aborted === true
+      pause !== undefined || refusals.stop !== undefined || fault !== undefined || halted.aborted
 
     async function deliver(taken: Taken): Promise<void> {
       const { claim } = taken
@@ -200,17 +218,13 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     }
 
     async function handOver(
-      { claim, lease }: Taken,
+      { claim, lease, place = 0 }: Taken,
       plan: Plan,
       text: LessonTextToSend,
     ): Promise<SendOutcome | 'untried' | 'gone' | 'over' | { readonly heldUntil: number }> {
       if (stopped()) return 'untried'
-      try {
-        if (turn) await turn(signal)
-      } catch (error) {
-        if (signal?.aborted) return 'untried'
-        throw error
-      }
+      const waitMs = place - timer.monotonic()
+      if (waitMs > 0) await timer.sleep(waitMs, halted).catch(() => {})
       if (mayBePaused()) await lookAtPause()
       // A lesson claimed early, under a clock that was ahead, waits until it is due.
       const early = clock.now() < claim.dueAt
@@ -299,18 +313,24 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
         } catch (error) {
           if (!handedOver.has(taken.claim)) untried.push(taken)
           throw error
+        } finally {
+          if (!handedOver.has(taken.claim)) feed.unused(taken)
         }
       }
+      halt.abort()
     }
 
     // Wait for every slot before throwing the first fault, so that nothing goes on in the background.
     await Promise.all(
-      Array.from({ length: Math.min(SLOTS, limit) }, () =>
+      // With a pace, a slot has a line of its own, so that no claim waits for one.
+      Array.from({ length: Math.min(pace ? mailer.lines : SLOTS, limit) }, () =>
         slot().catch((error: unknown) => {
           fault ??= { error }
+          halt.abort()
         }),
       ),
     )
+    halt.abort()
     refusals.end()
     for (const decided of await Promise.allSettled(undecided))
       if (decided.status === 'rejected') fault ??= { error: decided.reason }
@@ -321,12 +341,17 @@ export function createDispatcher(options: DispatcherOptions): Course['dispatch']
     feed.end()
     for (const one of released) if (one.status === 'rejected') fault ??= { error: one.reason }
     if (fault) throw fault.error
-    const why = pause ?? refusals.stop ?? (tally.sent === 0 ? unheard : undefined)
+    const rest = await left()
+    const why =
+      pause ??
+      refusals.stop ??
+      (isOutOfTime && rest.remaining > 0 ? OUT_OF_TIME : undefined) ??
+      (tally.sent === 0 ? unheard : undefined)
     const reason = why === undefined ? {} : { reason: why }
     const counted = {
       processed: tally.sent + tally.failed + tally.unknown,
       ...tally,
-      ...(await left()),
+      ...rest,
     }
     log.info('dispatched', 'a dispatch call ended', counted)
     return { ...counted, limit, ...reason, results }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import { PlatformError } from '../errors.ts'
+import type { Pacer } from '../mail/feedback/pacer.ts'
 import type { Random } from '../random.ts'
 import { createLease, LEASE_MS, type Lease } from './lease.ts'
 import type { Claim, CourseStore } from './store.ts'
@@ -11,6 +12,8 @@ const RETRY_SHARE = 20
 export interface Taken {
   readonly claim: Claim
   readonly lease: Lease
+  /** Its place within the pace. */
+  readonly place: number | undefined
 }
 
 /** Hands claims out one by one, and takes more from the store before the slots run dry. */
@@ -19,6 +22,8 @@ export interface Feed {
   next(): Promise<Taken | undefined>
   /** A claim that came to nothing makes room for another; `stale`: it waited too long for its turn. */
   giveBack(back: { readonly stale: boolean }): void
+  /** A claim whose message was not handed over leaves its place within the pace to another. */
+  unused(taken: Taken): void
   /** Takes no more; gives what was taken and not handed out. */
   stop(): Promise<readonly Taken[]>
   /** Ends the leases once all outcomes are recorded, so that no timer keeps the process waiting. */
@@ -26,7 +31,7 @@ export interface Feed {
 }
 
 export function createFeed(input: {
-  readonly store: Pick<CourseStore, 'claimDue' | 'keep'>
+  readonly store: Pick<CourseStore, 'claimDue' | 'keep' | 'listDue'>
   readonly clock: Clock
   readonly timer: Timer
   readonly random: Random
@@ -36,8 +41,12 @@ export function createFeed(input: {
   readonly patienceMs: number
   /** How many claims to keep ready. */
   readonly ahead: number
+  /** With a pace, a lesson is claimed when its place has come and a slot is free for it, so that no claim grows old. */
+  readonly pace: Pick<Pacer, 'places' | 'giveBack'> | undefined
+  /** Ends the wait for a place. */
+  readonly signal: AbortSignal
 }): Feed {
-  const { store, clock, timer, random, notices, patienceMs, ahead } = input
+  const { store, clock, timer, random, notices, patienceMs, ahead, pace, signal } = input
   const call = input.run ?? Buffer.from(random.bytes(9)).toString('base64url')
   const ready: Taken[] = []
   /**
@@ -48,12 +57,29 @@ export function createFeed(input: {
   let left = input.limit
   let size = BATCH
   let dry = false
+  /** Slots that wait for a claim. */
+  let asking = 0
+  let hasClaimed = false
   let fault: { readonly error: unknown } | undefined
   let taking: Promise<void> | undefined
 
+  /** The places of the next claims; none if nothing is left to wait for. */
+  async function placesOf(paced: NonNullable<typeof pace>): Promise<readonly number[]> {
+    if (hasClaimed && (await store.listDue(clock.now(), 1)).length === 0) return []
+    hasClaimed = true
+    return paced.places(Math.min(left, asking), signal).catch((error: unknown) => {
+      if (signal.aborted) return []
+      throw error
+    })
+  }
+
   async function take(): Promise<void> {
+    let places: readonly number[] | undefined
     try {
-      const limit = Math.min(size, left)
+      places = pace && (await placesOf(pace))
+      dry = places?.length === 0
+      if (dry) return
+      const limit = places?.length ?? Math.min(size, left)
       size = Math.min(BATCH, size * 2)
       const now = clock.now()
       const since = timer.monotonic()
@@ -74,13 +100,16 @@ export function createFeed(input: {
         keep: (out) => store.keep({ claims: out, call, now: clock.now(), leaseMs: LEASE_MS }),
       })
       leases.add(lease)
-      for (const claim of claims) ready.push({ claim, lease })
+      for (const [at, claim] of claims.entries()) ready.push({ claim, lease, place: places?.[at] })
+      places = places?.slice(claims.length)
       // Claiming took so long that no attempt may begin. Claiming again would take as long.
       if (!lease.mayBegin())
         throw new PlatformError('store_unavailable', 'The store took too long to claim what is due.')
     } catch (error) {
       // Kept for the slot that asks next, so that earlier claims are still sent and recorded.
       fault = { error }
+    } finally {
+      if (places) pace?.giveBack(places)
     }
   }
   const takeMore = () => {
@@ -89,20 +118,28 @@ export function createFeed(input: {
     })
     return taking
   }
+  const unused = ({ place }: Taken) => {
+    if (place !== undefined) pace?.giveBack([place])
+  }
   const mayTake = () => left > 0 && !dry && fault === undefined
 
   return {
     async next() {
-      for (;;) {
-        const taken = ready.shift()
-        if (taken) {
-          if (ready.length < ahead && mayTake()) void takeMore()
-          return taken
+      asking += 1
+      try {
+        for (;;) {
+          const taken = ready.shift()
+          if (taken) {
+            if (pace === undefined && ready.length < ahead && mayTake()) void takeMore()
+            return taken
+          }
+          if (taking) await taking
+          else if (mayTake()) await takeMore()
+          else if (fault) throw fault.error
+          else return undefined
         }
-        if (taking) await taking
-        else if (mayTake()) await takeMore()
-        else if (fault) throw fault.error
-        else return undefined
+      } finally {
+        asking -= 1
       }
     },
     giveBack({ stale }) {
@@ -111,10 +148,13 @@ export function createFeed(input: {
       // The provider is slow: claim no more than it takes before the claims grow old.
       if (stale) size = ahead
     },
+    unused,
     async stop() {
       left = Number.NEGATIVE_INFINITY
       await taking
-      return ready.splice(0)
+      const rest = ready.splice(0)
+      for (const one of rest) unused(one)
+      return rest
     },
     end() {
       for (const lease of leases) lease.cancel()

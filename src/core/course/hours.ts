@@ -92,10 +92,16 @@ export function createHours({ store, clock, log, run, retry, onDone, onFault }: 
       claimed = undefined
     }
   }
+  const hourNow = () => hourAt(clock.now())
+
   async function look(): Promise<void> {
+    for (let hour = hourNow(); hour !== handled; hour = hourNow()) {
+      if (stopping.signal.aborted) return
+      await handle(hour)
+      // Work that took until the hour ended leaves the rest to the next one, which begins at once.
+      if (handled !== hour || hourNow() === hour) return
+    }
     if (stopping.signal.aborted) return
-    const hour = hourAt(clock.now())
-    if (hour !== handled) return handle(hour)
     await retry?.(stopping.signal).catch((error: unknown) =>
       log.warn(
         'retry_failed',

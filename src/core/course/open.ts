@@ -62,7 +62,7 @@ export interface CourseOptions {
   readonly confirmationsPerDay?: number
   /** Called when that budget is found used up. */
   readonly onExhausted?: () => void
-  readonly turn?: DispatcherOptions['turn']
+  readonly pace?: DispatcherOptions['pace']
   readonly isPaused?: DispatcherOptions['isPaused']
   /** Signs unsubscribe links. */
   readonly linkKey: Secret
@@ -98,7 +98,7 @@ export function openCourse({
   onExhausted = () => {},
   linkKey,
   oldLinkKeys = [],
-  turn,
+  pace,
   isPaused,
   notices,
   addressKey = linkKey,
@@ -179,7 +179,7 @@ export function openCourse({
     random,
     log,
     catalog,
-    ...(turn && { turn }),
+    ...(pace && { pace }),
     ...(isPaused && { isPaused }),
     ...(notices && { standing: noticeStanding }),
     mailFor: (claim, lesson) => {

@@ -4,6 +4,7 @@ import { secret, secretPair } from '../secret.ts'
 import type { ServiceDefinition } from '../service.ts'
 import { type Breach, brokenBy } from './breach.ts'
 import type { Contract } from './contract.ts'
+import { parseNumber } from './quantities.ts'
 import type { Rule } from './rule.ts'
 import type { Environment, GroupState, Settings, StoreAddress } from './settings.ts'
 import {
@@ -93,6 +94,10 @@ export function readSettings({ contract, services }: Described, env: Environment
     const value = text(name)
     const [low, high] = contract.find(name)?.range ?? [0, Number.MAX_SAFE_INTEGER]
     return value === undefined ? undefined : parseInteger(value, low, high)
+  }
+  const number = (name: string) => {
+    const value = text(name)
+    return value === undefined ? undefined : parseNumber(value)
   }
   const store = (name: string): StoreAddress | undefined => {
     const parsed = parseStoreAddress(text(name) ?? '')
@@ -206,7 +211,7 @@ export function readSettings({ contract, services }: Described, env: Environment
       const key = rotating('MAILER_FEEDBACK_SECRET')
       return provider && key && { provider, secret: key }
     }),
-    mailRate: integer('MAILER_RATE'),
+    mailRate: number('MAILER_RATE'),
     dispatch: { secret: rotating('EMAIL_DISPATCH_SECRET'), limit: integer('EMAIL_DISPATCH_LIMIT') ?? 100 },
     linkSecret: rotating('EMAIL_LINK_SECRET'),
     errortrack: whole('errortrack', () => {

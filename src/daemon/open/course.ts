@@ -86,7 +86,7 @@ export function openCoursePart({
         exhaustedAt = clock.monotonic()
       },
       ...(await keys()),
-      ...(pacer && { turn: pacer.turn }),
+      ...(pacer && { pace: pacer }),
       async isPaused() {
         await tally.flush()
         const pause = await kept.sending.check(clock.now())

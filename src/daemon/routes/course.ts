@@ -189,6 +189,9 @@ const DispatchQuery = z.object({
     .optional(),
 })
 
+/** The longest call; `dispatch --url` waits for five minutes more. */
+const CALL_MS = 10 * 60 * 1000
+
 export function dispatchRoute(
   course: () => Promise<Course>,
   options: {
@@ -212,11 +215,10 @@ export function dispatchRoute(
       run: url.searchParams.get('run') ?? undefined,
     })
     const limit = query.limit ?? body.limit ?? options.limit
-    // A caller that disconnects does not stop the run, which its limit bounds.
+    // A caller that disconnects does not stop the run, which its limit and its time bound.
     const { run } = query
-    return jsonResponse(await (await course()).dispatch({ limit, ...(run !== undefined && { run }) }), {
-      requestId,
-    })
+    const called = (await course()).dispatch({ limit, forMs: CALL_MS, ...(run !== undefined && { run }) })
+    return jsonResponse(await called, { requestId })
   }
 }
 

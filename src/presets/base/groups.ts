@@ -350,8 +350,8 @@ const feedback = {
       summary: 'Whose webhook calls POST /api/email/feedback/PROVIDER with bounces and complaints.',
     },
     MAILER_RATE: {
-      kind: 'integer',
-      range: [1, 10_000],
+      kind: 'number',
+      range: [0.2, 10_000],
       adjusts: true,
       example: '14',
       summary:

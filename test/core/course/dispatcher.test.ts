@@ -107,18 +107,21 @@ test('a call counts, lists, logs and reports each message by what became of it',
 
 test('when the pace cannot be kept the call fails, and when it was stopped meanwhile it ends: what was claimed is given back', async () => {
   const it = await courseWith(3, { kind: 'memory' })
-  const turn = () => Promise.reject(new RangeError('no pace'))
-  await expect(it.open(it.store.course, { more: { turn } }).dispatch({ limit: 10 })).rejects.toThrow(
+  const pace = { places: () => Promise.reject(new RangeError('no pace')), giveBack: () => {} }
+  await expect(it.open(it.store.course, { more: { pace } }).dispatch({ limit: 10 })).rejects.toThrow(
     'no pace',
   )
   const stop = new AbortController()
   const asked: boolean[] = []
   const stopping = it.open(it.store.course, {
     more: {
-      turn: async (signal) => {
-        stop.abort()
-        asked.push(signal?.aborted === true)
-        throw signal?.reason
+      pace: {
+        places: async (_, signal) => {
+          stop.abort()
+          asked.push(signal.aborted)
+          throw signal.reason
+        },
+        giveBack: () => {},
       },
     },
   })
@@ -142,9 +145,13 @@ test('a call asks every ten seconds whether courses are paused, and ends when th
       return asked.length > 2
     },
     more: {
-      turn: () => {
-        line = line.then(() => time.clock.sleep(5 * SECOND))
-        return line
+      pace: {
+        places: async () => {
+          line = line.then(() => time.clock.sleep(5 * SECOND))
+          await line
+          return [time.elapsed()]
+        },
+        giveBack: () => {},
       },
     },
   })
@@ -194,10 +201,16 @@ test.each([
     settle: () => Promise.reject(new TypeError('no such column')),
   }
   const stop = new AbortController()
-  const turn = async () => stop.abort()
+  const pace = {
+    places: async () => {
+      stop.abort()
+      return [0]
+    },
+    giveBack: () => {},
+  }
   await expect(
     it
-      .open(store, { more: outcome === 'untried' ? { turn } : {} })
+      .open(store, { more: outcome === 'untried' ? { pace } : {} })
       .dispatch({ limit: 1, signal: stop.signal }),
   ).rejects.toThrow('no such column')
 })
@@ -226,8 +239,14 @@ test('lessons that were claimed and had no turn yet are given back when the call
 
 test('a lesson whose subscriber leaves between its claim and its turn is not handed over', async () => {
   const it = await courseWith(1, { kind: 'memory' })
-  const turn = () => it.store.course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
-  const result = await it.open(it.store.course, { more: { turn } }).dispatch({ limit: 10 })
+  const standing: CourseStore = {
+    ...it.store.course,
+    async stillHolds(claim) {
+      await it.store.course.unsubscribe({ id: 'person-0', enrolment: 1, now: it.now() })
+      return it.store.course.stillHolds(claim)
+    },
+  }
+  const result = await it.open(standing).dispatch({ limit: 10 })
   expect(result).toEqual({ ...nothing, limit: 10, remaining: 0 })
   expect(it.messages).toEqual([])
   expect((await it.rows())[0]).toMatchObject({ state: 'unsubscribed', sentDays: [] })

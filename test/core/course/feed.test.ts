@@ -38,6 +38,7 @@ function feedOf({
         return Array.from({ length: many }, (_, at) => ({ subscription: `${asked.length}.${at}` }) as Claim)
       },
       keep: async (one) => void kept.push(one),
+      listDue: async () => [],
     },
     clock: time.clock,
     timer: time.clock,
@@ -47,6 +48,8 @@ function feedOf({
     notices: undefined,
     patienceMs: 600 * SECOND,
     ahead,
+    pace: undefined,
+    signal: new AbortController().signal,
   })
   const next = async (count: number) => {
     const taken: Taken[] = []

@@ -3,8 +3,13 @@ import type { SendingStore } from './sending.ts'
 
 /** Keeps all senders of one store to MAILER_RATE messages a second. */
 export interface Pacer {
-  /** Resolves when a lesson may be handed over; rejects when the signal aborts. */
-  turn(signal: AbortSignal | undefined): Promise<void>
+  /**
+   * Resolves when it is the turn of one message, or of several within half a second, up to `most`: their times on the
+   * monotonic clock. Rejects when the signal aborts.
+   */
+  places(most: number, signal: AbortSignal): Promise<readonly number[]>
+  /** Returns places in which nothing was sent; the next caller gets them. */
+  giveBack(places: readonly number[]): void
   /**
    * Takes a slot for a mail that somebody is waiting for: the mail goes out at once, and the lessons behind
    * it wait.
@@ -13,10 +18,10 @@ export interface Pacer {
 }
 
 const SECOND_US = 1_000_000
-/** Slots are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
-const TOGETHER_SECONDS = 0.1
+/** Places are reserved for this long at a time, so that even many dispatchers rarely ask the store. */
+const TOGETHER_SECONDS = 0.5
 
-/** Reserves slots in the store; each send waits for the time of its slot. */
+/** Reserves places in the store, and waits for the time of each. */
 export function createPacer({
   perSecond,
   store,
@@ -28,26 +33,55 @@ export function createPacer({
 }): Pacer {
   const intervalUs = Math.round(SECOND_US / perSecond)
   const together = Math.max(1, Math.round(perSecond * TOGETHER_SECONDS))
-  let places: number[] = []
-  let line: Promise<unknown> = Promise.resolve()
+  /** Later than this after its time, a place is lost: old places would go out in a burst. */
+  const usableMs = Math.max(TOGETHER_SECONDS * 1000, intervalUs / 1000)
+  let spare: number[] = []
+  /** Wakes those who wait for a later place than one that was returned. */
+  const waiting = new Set<() => void>()
 
-  async function place(): Promise<number> {
-    if (places.length === 0) {
-      const asked = timer.monotonic()
-      const waitUs = await (await store()).reserve({ messages: together, intervalUs })
-      places = Array.from({ length: together }, (_, n) => asked + (waitUs + n * intervalUs) / 1000)
-    }
-    return places.shift() ?? 0
+  async function reserve(most: number): Promise<number[]> {
+    const asked = timer.monotonic()
+    const messages = Math.min(together, most)
+    const waitUs = await (await store()).reserve({ messages, intervalUs })
+    return Array.from({ length: messages }, (_, n) => asked + (waitUs + n * intervalUs) / 1000)
+  }
+  const keep = (places: readonly number[]) => {
+    spare = [...spare, ...places].sort((a, b) => a - b)
+  }
+  const takeSpare = (most: number) => {
+    const oldest = timer.monotonic() - usableMs
+    spare = spare.filter((place) => place >= oldest)
+    return spare.splice(0, most)
+  }
+  const giveBack = (places: readonly number[]) => {
+    keep(places)
+    for (const wake of waiting) wake()
   }
 
   return {
-    async turn(signal) {
-      const mine = line.then(place)
-      line = mine.catch(() => {})
-      const waitMs = (await mine) - timer.monotonic()
-      signal?.throwIfAborted()
-      if (waitMs > 0) await timer.sleep(waitMs, signal)
+    async places(most, signal) {
+      signal.throwIfAborted()
+      let mine = takeSpare(most)
+      if (mine.length === 0) mine = await reserve(most)
+      for (;;) {
+        const waitMs = (mine[0] ?? 0) - timer.monotonic()
+        if (waitMs <= 0) return mine
+        const woken = new AbortController()
+        const wake = () => woken.abort()
+        waiting.add(wake)
+        try {
+          await timer.sleep(waitMs, AbortSignal.any([signal, woken.signal]))
+        } catch {
+          // Nearer places were returned, or the wait is over.
+          keep(mine)
+          signal.throwIfAborted()
+          mine = takeSpare(most)
+        } finally {
+          waiting.delete(wake)
+        }
+      }
     },
+    giveBack,
     async passed() {
       await (await store()).reserve({ messages: 1, intervalUs })
     },

@@ -50,6 +50,12 @@ export interface SendingStore {
   prune(before: number): Promise<void>
 }
 
+/**
+ * The furthest place ahead of now. A stored place beyond it was written under another clock, and is ignored. A burst of
+ * other mail delays lessons by at most a minute, beside what 32 dispatchers hold at a slow pace.
+ */
+export const furthestUs = (intervalUs: number) => 60_000_000 + 32 * intervalUs
+
 /** How long counts of minutes are kept; the breaker needs one day. */
 export const COUNTED_MINUTES_KEPT_MS = 48 * 60 * MINUTE_MS
 

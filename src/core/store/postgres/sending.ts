@@ -1,6 +1,7 @@
 import { BREAKER, breach, dayOfFeedback } from '../../mail/feedback/breaker.ts'
 import {
   dayNameOf,
+  furthestUs,
   type MailCount,
   type MailDayCount,
   minuteOf,
@@ -11,9 +12,6 @@ import {
 import { addAudit } from './audit.ts'
 import { guarded, type Pool, type Queryable, transaction } from './connection.ts'
 import { statements } from './statements.ts'
-
-/** The furthest slot ahead of now: a burst of other mail delays lessons by at most this. */
-const FURTHEST_US = 60_000_000
 
 /** Adds to the counts, within the transaction of what is counted. */
 export async function addCounts(on: Queryable, counts: readonly MailCount[]): Promise<void> {
@@ -102,9 +100,9 @@ export function postgresSending(pool: Pool): SendingStore {
         const { rows } = await pool.query<{ wait: number }>(
           `INSERT INTO platformctl.pace AS p (name, next_us) VALUES ('mail', ${now} + $1::bigint)
            ON CONFLICT (name) DO UPDATE SET next_us =
-             CASE WHEN p.next_us BETWEEN ${now} AND ${now} + ${FURTHEST_US} THEN p.next_us ELSE ${now} END + $1::bigint
+             CASE WHEN p.next_us BETWEEN ${now} AND ${now} + $2::bigint THEN p.next_us ELSE ${now} END + $1::bigint
            RETURNING p.next_us - $1::bigint - ${now} AS wait`,
-          [messages * intervalUs],
+          [messages * intervalUs, furthestUs(intervalUs)],
         )
         return Math.max(0, rows[0]?.wait ?? 0)
       }),

@@ -1,6 +1,7 @@
 import { BREAKER, breach, dayOfFeedback } from '../../mail/feedback/breaker.ts'
 import {
   dayNameOf,
+  furthestUs,
   type MailCount,
   type MailDayCount,
   minuteOf,
@@ -11,12 +12,6 @@ import {
 import { addAudit } from './audit.ts'
 import type { Guarded, SqliteDatabase } from './connection.ts'
 import type { Journal } from './journal.ts'
-
-/**
- * The furthest slot ahead of now. A stored slot beyond it was written before the machine restarted, and is
- * ignored.
- */
-const FURTHEST_US = 60_000_000
 
 /** Adds to the counts; call it within a transaction. */
 export function sqliteCounts(database: SqliteDatabase): (counts: readonly MailCount[]) => void {
@@ -56,7 +51,7 @@ export function sqliteSending(
     ),
     reserve: prepare(`
       INSERT INTO pace (name, next_us) VALUES ('mail', @now + @total)
-      ON CONFLICT DO UPDATE SET next_us = CASE WHEN next_us BETWEEN @now AND @now + ${FURTHEST_US} THEN next_us ELSE @now END + @total
+      ON CONFLICT DO UPDATE SET next_us = CASE WHEN next_us BETWEEN @now AND @now + @furthest THEN next_us ELSE @now END + @total
       RETURNING next_us`).pluck(),
     prune: prepare('DELETE FROM mail_minute WHERE minute < ?'),
   }
@@ -104,7 +99,10 @@ export function sqliteSending(
       write(() => {
         const now = Math.floor(leaseNow() * 1000)
         const total = messages * intervalUs
-        return Math.max(0, Number(sql.reserve.get({ now, total })) - total - now)
+        return Math.max(
+          0,
+          Number(sql.reserve.get({ now, total, furthest: furthestUs(intervalUs) })) - total - now,
+        )
       }),
     prune: async (before) => void guarded(() => sql.prune.run(minuteOf(before))),
   }

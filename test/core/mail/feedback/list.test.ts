@@ -21,7 +21,9 @@ import {
 } from '../../../../src/core/mail/feedback/suppressions.ts'
 import { createTally } from '../../../../src/core/mail/feedback/tally.ts'
 import { systemRandom } from '../../../../src/core/random.ts'
+import { virtualTime } from '../../../simulation/virtual-time.ts'
 import { openTestStore } from '../../../support/stores.ts'
+import { during } from '../../../support/virtual-work.ts'
 
 const NOW = Date.parse('2026-11-22T08:00:30Z')
 const DAY = 24 * 60 * 60 * 1000
@@ -292,13 +294,13 @@ test('a tally is written at a thousand counts or after a second, and what could 
   expect(written).toEqual([1000, 2, 1])
 })
 
-test('places are reserved for a tenth of a second together, handed out in turn, and a failed reservation is tried anew', async () => {
+test('places are reserved for half a second together, wait for the first, and those not used go to the next', async () => {
   let now = 0
   let fails = false
   const reserved: unknown[] = []
   const slept: number[] = []
   const pacer = createPacer({
-    perSecond: 20,
+    perSecond: 4,
     store: async () => ({
       reserve: async (asked: unknown) => {
         if (fails) throw new Error('the store is away')
@@ -308,23 +310,56 @@ test('places are reserved for a tenth of a second together, handed out in turn, 
     }),
     timer: {
       monotonic: () => now,
-      sleep: async (ms) => void slept.push(ms),
+      async sleep(ms) {
+        slept.push(ms)
+        now += ms
+      },
     },
   })
-  await Promise.all([pacer.turn(undefined), pacer.turn(undefined)])
-  expect(reserved).toEqual([{ messages: 2, intervalUs: 50_000 }])
-  expect(slept.splice(0)).toEqual([30, 80])
-  fails = true
-  await expect(pacer.turn(undefined)).rejects.toThrow('the store is away')
-  fails = false
-  now = 100
-  await pacer.turn(undefined)
-  expect(slept.splice(0)).toEqual([30])
-  // A place whose time has come needs no wait, and one that is given up is refused with its reason.
-  now = 200
-  await pacer.turn(undefined)
+  const { signal } = new AbortController()
+  expect(await pacer.places(9, signal)).toEqual([30, 280])
+  expect(await pacer.places(1, signal)).toEqual([60])
+  expect(reserved).toEqual([
+    { messages: 2, intervalUs: 250_000 },
+    { messages: 1, intervalUs: 250_000 },
+  ])
+  expect(slept.splice(0)).toEqual([30, 30])
+  // The next caller waits for what was returned, and then needs no wait; half a second after its time it is lost.
+  pacer.giveBack([280, 60])
+  expect(await pacer.places(1, signal)).toEqual([60])
   expect(slept).toEqual([])
-  await expect(pacer.turn(AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
+  now = 780
+  expect(await pacer.places(1, signal)).toEqual([280])
+  pacer.giveBack([280])
+  now = 781
+  fails = true
+  await expect(pacer.places(1, signal)).rejects.toThrow('the store is away')
+  fails = false
+  await expect(pacer.places(1, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped')
   await pacer.passed()
-  expect(reserved.at(-1)).toEqual({ messages: 1, intervalUs: 50_000 })
+  expect(reserved.at(-1)).toEqual({ messages: 1, intervalUs: 250_000 })
+})
+
+test('who waits for a place gets an earlier one that is returned, and leaves its own to the next', async () => {
+  const time = virtualTime(0)
+  let next = 0
+  const pacer = createPacer({
+    perSecond: 0.2,
+    store: async () => ({
+      async reserve({ intervalUs }) {
+        next += intervalUs
+        return next - time.elapsed() * 1000
+      },
+    }),
+    timer: time.clock,
+  })
+  const { signal } = new AbortController()
+  const waiting = pacer.places(1, signal)
+  time.after(1000, () => pacer.giveBack([1000]))
+  expect(await during(time, waiting)).toEqual([1000])
+  const stop = new AbortController()
+  const stopped = pacer.places(1, stop.signal)
+  stop.abort(new Error('stopped'))
+  await expect(stopped).rejects.toThrow('stopped')
+  expect(await during(time, pacer.places(1, signal))).toEqual([5000])
 })

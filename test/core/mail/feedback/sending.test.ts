@@ -162,11 +162,12 @@ test('lessons wait for their places, and a mail that somebody waits for takes on
       },
     }),
   })
-  for (let n = 0; n < 5; n += 1) await pacer.turn(undefined)
+  const turn = () => pacer.places(1, new AbortController().signal)
+  for (let n = 0; n < 5; n += 1) await turn()
   expect(now).toBe(400)
   for (let n = 0; n < 3; n += 1) await pacer.passed()
   expect(now).toBe(400)
-  await pacer.turn(undefined)
+  await turn()
   expect(now).toBe(800)
 })
 

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/core/clock.ts'
+import { OUT_OF_TIME } from '../../../src/core/course/course.ts'
+import type { CourseStore } from '../../../src/core/course/store.ts'
+import { createPacer } from '../../../src/core/mail/feedback/pacer.ts'
+import type { SendingStore } from '../../../src/core/mail/feedback/sending.ts'
+import { virtualTime } from '../../simulation/virtual-time.ts'
+import { courseWith, START } from '../../support/course.ts'
+import { during } from '../../support/virtual-work.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+/** People whose lesson is due, on SQLite and virtual time, and dispatchers that share a pace. */
+async function paced(people: number, perSecond: number) {
+  const time = virtualTime(START)
+  const it = await courseWith(people, { time })
+  const sentAt: number[] = []
+  it.answer((message) => {
+    sentAt.push(time.elapsed())
+    return { kind: 'sent', id: message.key }
+  })
+  const pacer = (store: Pick<SendingStore, 'reserve'> = it.store.sending) =>
+    createPacer({ perSecond, store: async () => store, timer: time.clock })
+  const open = (store: CourseStore = it.store.course, pace = pacer()) => it.open(store, { more: { pace } })
+  return { it, time, sentAt, open, pacer }
+}
+
+test.each([
+  [0.2, 1, 20],
+  [0.2, 16, 30],
+  [2, 1, 300],
+  [2, 16, 300],
+  [9.5, 3, 300],
+  [14, 1, 300],
+  [120, 16, 300],
+  [500, 1, 600],
+  [500, 16, 600],
+])(
+  'at %d messages a second, %i dispatchers send %i lessons in the time that the pace allows and a minute, no faster',
+  async (perSecond, dispatchers, people) => {
+    const { it, time, sentAt, open } = await paced(people, perSecond)
+    const calls = Array.from({ length: dispatchers }, () =>
+      open().dispatch({ limit: Number.POSITIVE_INFINITY }),
+    )
+    const results = await during(time, Promise.all(calls))
+    expect(results.reduce((sum, { sent }) => sum + sent, 0)).toBe(people)
+    expect(new Set(it.messages.map(({ key }) => key)).size).toBe(people)
+    const needed = (people / perSecond) * SECOND
+    expect(sentAt.at(-1)).toBeLessThanOrEqual(needed + MINUTE)
+    for (const [index, at] of sentAt.entries())
+      expect(index).toBeLessThanOrEqual((at / SECOND) * perSecond + 1 + perSecond / 2)
+  },
+)
+
+test('lessons are claimed when their turn comes, and none is in hand for longer than a second', async () => {
+  const { it, time, open } = await paced(40, 2)
+  const claimed = new Map<string, number>()
+  const held: number[] = []
+  const course = open({
+    ...it.store.course,
+    async claimDue(asked) {
+      const claims = await it.store.course.claimDue(asked)
+      for (const { subscription } of claims) claimed.set(subscription, time.elapsed())
+      return claims
+    },
+    async settle(settlements) {
+      for (const { claim } of settlements) held.push(time.elapsed() - (claimed.get(claim.subscription) ?? 0))
+      await it.store.course.settle(settlements)
+    },
+  })
+  expect(await during(time, course.dispatch({ limit: 1000 }))).toMatchObject({ sent: 40 })
+  expect(Math.max(...held)).toBeLessThan(SECOND)
+})
+
+test('a lesson that is not handed over leaves its turn to the next', async () => {
+  const { it, time, sentAt, open } = await paced(40, 1)
+  const course = open({
+    ...it.store.course,
+    // Three of four leave between their claim and their turn.
+    async claimDue(asked) {
+      const claims = await it.store.course.claimDue(asked)
+      for (const { subscription: id, enrolment } of claims)
+        if (Number(id.slice(7)) % 4 > 0) await it.store.course.unsubscribe({ id, enrolment, now: it.now() })
+      return claims
+    },
+  })
+  expect(await during(time, course.dispatch({ limit: 1000 }))).toMatchObject({ sent: 10, remaining: 0 })
+  expect(sentAt.at(-1)).toBeLessThan(11 * SECOND)
+})
+
+test('a call ends when its time is over and says what is left, and the next one goes on at the pace', async () => {
+  const { time, sentAt, open } = await paced(40, 0.5)
+  const course = open()
+  const call = () => during(time, course.dispatch({ limit: 1000, forMs: 21 * SECOND }))
+  expect(await call()).toMatchObject({ sent: 11, remaining: 29, reason: OUT_OF_TIME })
+  expect(time.elapsed()).toBe(21 * SECOND)
+  expect(await call()).toMatchObject({ sent: 10, remaining: 19, reason: OUT_OF_TIME })
+  expect(sentAt.map((at) => at / SECOND)).toEqual(Array.from({ length: 21 }, (_, n) => 2 * n))
+  const all = await during(time, course.dispatch({ limit: 19, forMs: 60 * SECOND }))
+  expect(all).toMatchObject({ sent: 19, remaining: 0 })
+  expect(all).not.toHaveProperty('reason')
+})
+
+test('a call that is stopped while it waits for its turn ends at once, and nothing stays claimed', async () => {
+  const { it, time, open } = await paced(5, 0.2)
+  const stop = new AbortController()
+  time.after(SECOND, () => stop.abort())
+  expect(await during(time, open().dispatch({ limit: 10, signal: stop.signal }))).toMatchObject({
+    sent: 1,
+    remaining: 4,
+  })
+  expect(time.elapsed()).toBeLessThan(2 * SECOND)
+  expect(await during(time, it.course.dispatch({ limit: 10 }))).toMatchObject({ sent: 4 })
+})
+
+describe.each(['sqlite', 'postgres'] as const)('on %s, in real time', (kind) => {
+  test.each([
+    [1, 20, 30],
+    [4, 40, 60],
+  ])(
+    '%i dispatchers with stores of their own keep the pace of %i a second',
+    async (dispatchers, perSecond, people) => {
+      const it = await courseWith(people, { kind })
+      const sentAt: number[] = []
+      it.answer((message) => {
+        sentAt.push(performance.now())
+        return { kind: 'sent', id: message.key }
+      })
+      const courses = await Promise.all(
+        Array.from({ length: dispatchers }, async () => {
+          const store = await it.anotherStore()
+          const pace = createPacer({ perSecond, store: async () => store.sending, timer: systemClock })
+          return it.open(store.course, { more: { pace } })
+        }),
+      )
+      const results = await Promise.all(courses.map((course) => course.dispatch({ limit: 1000 })))
+      expect(results.reduce((sum, { sent }) => sum + sent, 0)).toBe(people)
+      const seconds = ((sentAt.at(-1) ?? 0) - (sentAt[0] ?? 0)) / SECOND
+      expect(seconds).toBeGreaterThan(people / perSecond - 1)
+      expect(seconds).toBeLessThan(people / perSecond + 10)
+    },
+    60_000,
+  )
+})

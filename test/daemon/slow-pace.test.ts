@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { createHours } from '../../src/core/course/hours.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { createPacer } from '../../src/core/mail/feedback/pacer.ts'
+import { systemRandom } from '../../src/core/random.ts'
+import { sendThisHour } from '../../src/daemon/schedule.ts'
+import { virtualTime } from '../simulation/virtual-time.ts'
+import { courseWith, START } from '../support/course.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+test('a slow pace holds back no hour: what one leaves the next goes on with at once, and confirmations have their turn', async () => {
+  const time = virtualTime(START)
+  time.stepWallClock(50 * MINUTE)
+  const it = await courseWith(150, { time })
+  const sentAt: number[] = []
+  it.answer((message) => {
+    sentAt.push(time.elapsed())
+    return { kind: 'sent', id: message.key }
+  })
+  const pace = createPacer({ perSecond: 0.2, store: async () => it.store.sending, timer: time.clock })
+  const course = it.open(it.store.course, { more: { pace } })
+  const done: [string, number][] = []
+  const retried: number[] = []
+  const hours = createHours({
+    store: it.store,
+    clock: time.clock,
+    log: silentLog,
+    async run(signal) {
+      await sendThisHour({
+        course: {
+          ...course,
+          retryConfirmations: async () => {
+            retried.push(Math.floor(time.elapsed() / MINUTE))
+            return 0
+          },
+        },
+        clock: time.clock,
+        random: systemRandom,
+        signal,
+      })
+      return 'done'
+    },
+    onDone: (hour) => done.push([hour, time.elapsed() / MINUTE]),
+    onFault: (error) => {
+      throw error
+    },
+  })
+  hours.tick()
+  await time.passUntil(30 * MINUTE, () => done.length === 2)
+  expect(sentAt).toHaveLength(150)
+  expect(sentAt.at(-1)).toBeLessThanOrEqual(150 * 5 * SECOND)
+  expect(done.map(([hour, at]) => [hour, Math.floor(at)])).toEqual([
+    ['2026-03-28T00', 10],
+    ['2026-03-28T01', 12],
+  ])
+  expect(retried).toEqual([5, 10])
+  await hours.stop()
+})
