@@ -37,6 +37,14 @@ export function timeOf(run: () => unknown): number {
   return (user + system) / 1000
 }
 
+/** The same for work that waits for nothing outside this thread. */
+export async function asyncTimeOf(run: () => Promise<unknown>): Promise<number> {
+  const before = process.threadCpuUsage()
+  await run()
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
+}
+
 /** Least squares. */
 function slope(points: readonly { readonly x: number; readonly y: number }[]): number {
   const mean = (of: 'x' | 'y') => points.reduce((sum, point) => sum + point[of], 0) / points.length

@@ -8,8 +8,11 @@ const TOKEN_CHARACTERS = 26
 export interface BounceAddresses {
   /** `bounce+TOKEN@example.com`: only the recipient of our mail to this address knows it. */
   senderFor(address: string): string
-  /** Does the text (a bounce, its headers included) name the envelope sender of this address? */
-  isNamedIn(text: string, identity: string): boolean
+  /**
+   * Reads the envelope senders in a text (a bounce, its headers included) once, and gives whether that of an address is
+   * one of them.
+   */
+  namedIn(text: string): (identity: string) => boolean
 }
 
 /**
@@ -19,14 +22,28 @@ export interface BounceAddresses {
 export function createBounceAddresses(bounceAddress: string, key: string): BounceAddresses {
   const ascii = asciiAddress(bounceAddress)
   const at = ascii.lastIndexOf('@')
-  const sender = (identity: string) => `${ascii.slice(0, at)}+${tokenOf(key, identity)}${ascii.slice(at)}`
+  const [prefix, suffix] = [`${ascii.slice(0, at)}+`, ascii.slice(at)]
+  const sender = (identity: string) => `${prefix}${tokenOf(key, identity)}${suffix}`
   return {
     senderFor(address) {
       const parsed = parseAddress(address)
       return parsed.ok ? sender(parsed.identity) : ascii
     },
-    isNamedIn: (text, identity) => text.toLowerCase().includes(sender(identity).toLowerCase()),
+    namedIn(text) {
+      const tokens = tokensIn(text.toLowerCase(), prefix.toLowerCase(), suffix.toLowerCase())
+      return (identity) => tokens.has(tokenOf(key, identity))
+    },
   }
+}
+
+/** What stands between the two, wherever it is as long as a token. */
+function tokensIn(text: string, prefix: string, suffix: string): ReadonlySet<string> {
+  const tokens = new Set<string>()
+  for (let at = text.indexOf(prefix); at !== -1; at = text.indexOf(prefix, at + 1)) {
+    const [from, to] = [at + prefix.length, at + prefix.length + TOKEN_CHARACTERS]
+    if (text.startsWith(suffix, to)) tokens.add(text.slice(from, to))
+  }
+  return tokens
 }
 
 function tokenOf(key: string, identity: string): string {

@@ -23,6 +23,8 @@ export async function matchReports(
   raw: string,
   { bounceAddresses, wasSent, now }: MatchOptions,
 ): Promise<{ readonly events: readonly FeedbackEvent[]; readonly unmatched: readonly ReportedMessage[] }> {
+  const digest = createHash('sha256').update(raw).digest('base64url')
+  const isNamed = bounceAddresses?.namedIn(raw) ?? (() => false)
   const events: FeedbackEvent[] = []
   const unmatched: ReportedMessage[] = []
   for (const one of report.reports) {
@@ -33,7 +35,7 @@ export async function matchReports(
       unmatched.push(one)
       continue
     }
-    const about = one.messageId ?? createHash('sha256').update(raw).digest('base64url')
+    const about = one.messageId ?? digest
     events.push({
       id: `${about}/${identity}/${one.kind}`,
       kind: one.kind,
@@ -50,7 +52,7 @@ export async function matchReports(
       const parsed = parseAddress(address ?? '')
       if (!parsed.ok) continue
       const { identity } = parsed
-      if (bounceAddresses?.isNamedIn(raw, identity)) return identity
+      if (isNamed(identity)) return identity
       if (messageId !== undefined && (await wasSent({ identity, messageId }))) return identity
     }
     return undefined

@@ -24,8 +24,17 @@ export type MessageReport =
   | { readonly kind: 'ignored'; readonly reason: string }
   | { readonly kind: 'not-understood'; readonly reason: string }
 
-/** The largest report that is read; a returned message is rarely over 1 MB. */
+/** The largest report that is taken; a returned message is rarely over 1 MB. */
 export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
+/** The part of a report that is parsed. What it says comes first, the returned message last. */
+const PARSED_BYTES = 128 * 1024
+const PARSED_LINES = 2000
+/** A longer header than any report has. */
+const LONGEST_HEAD_BYTES = 32 * 1024
+/** Our messages have one recipient each; servers put several of their reports into one message. */
+const MOST_RECIPIENTS = 50
+const LONGEST_NOTICE = 32 * 1024
+const LONGEST_SUBJECT = 1000
 
 /**
  * Reads a delivery status notification (RFC 3464), an abuse report (RFC 5965), or the plain text with which Exim, qmail
@@ -35,9 +44,12 @@ export const LONGEST_REPORT_BYTES = 4 * 1024 * 1024
 export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   if (raw.byteLength > LONGEST_REPORT_BYTES)
     return { kind: 'not-understood', reason: 'it is larger than 4 MB' }
+  const beginning = beginningOf(raw)
+  if (hasLongHead(beginning))
+    return { kind: 'not-understood', reason: 'its header is longer than that of any report' }
   let email: Email
   try {
-    email = await PostalMime.parse(raw, {
+    email = await PostalMime.parse(beginning, {
       forceRfc822Attachments: true,
       attachmentEncoding: 'arraybuffer',
       maxNestingDepth: 20,
@@ -52,10 +64,27 @@ export async function readMailReport(raw: Uint8Array): Promise<MessageReport> {
   const recipients = recipientsIn(original ?? '')
   const status = parts.get('message/delivery-status') ?? parts.get('message/global-delivery-status')
   if (status !== undefined)
-    return withRecipients(deliveryStatus(status, messageId ?? messageIdIn(email.text ?? '')), recipients)
+    return withRecipients(deliveryStatus(status, messageId ?? messageIdIn(noticeOf(email))), recipients)
   const abuse = parts.get('message/feedback-report')
   if (abuse !== undefined) return withRecipients(abuseReport(abuse, messageId), recipients)
   return withRecipients(returnedText(email, messageId), recipients)
+}
+
+/** The first lines, because each line costs the parser time, and each part memory. */
+function beginningOf(raw: Uint8Array): Uint8Array {
+  const bytes = raw.subarray(0, PARSED_BYTES)
+  let end = 0
+  for (let lines = 0; lines < PARSED_LINES; lines += 1) {
+    const at = bytes.indexOf(0x0a, end)
+    if (at === -1) return bytes
+    end = at + 1
+  }
+  return bytes.subarray(0, end)
+}
+
+function hasLongHead(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes).toString('latin1', 0, LONGEST_HEAD_BYTES)
+  return bytes.length > LONGEST_HEAD_BYTES && !/\n\r?\n/.test(head)
 }
 
 type Reading =
@@ -63,7 +92,9 @@ type Reading =
   | Omit<Extract<MessageReport, { kind: 'report' }>, 'recipients'>
 
 function withRecipients(reading: Reading, recipients: readonly string[]): MessageReport {
-  return reading.kind === 'report' ? { ...reading, recipients } : reading
+  return reading.kind === 'report'
+    ? { ...reading, reports: reading.reports.slice(0, MOST_RECIPIENTS), recipients }
+    : reading
 }
 
 function deliveryStatus(status: string, messageId: string | undefined): Reading {
@@ -119,9 +150,9 @@ const TEMPORARY = /delay|will (?:be )?retr|still trying|temporar|warning/i
 /** Only a mailer's own notice of a final failure counts, and only with a status code that its text gives. */
 function returnedText(email: Email, attachedId: string | undefined): Reading {
   const header = (name: string) => email.headers.find(({ key }) => key === name)?.value
-  const text = email.text ?? (email.html ?? '').replace(/<[^>]{0,500}>/g, ' ')
+  const text = noticeOf(email)
   const failed = header('x-failed-recipients')
-  const subject = email.subject ?? ''
+  const subject = (email.subject ?? '').slice(0, LONGEST_SUBJECT)
   const fromMailer = MAILER.test(email.from?.address ?? '')
   if (!fromMailer || !(failed !== undefined || RETURNED.test(subject) || RETURNED.test(text.slice(0, 2000))))
     return header('auto-submitted') !== undefined || header('x-autoreply') !== undefined
@@ -136,13 +167,24 @@ function returnedText(email: Email, attachedId: string | undefined): Reading {
   if (code === undefined || code.startsWith('2'))
     return { kind: 'not-understood', reason: 'it returns a message, but gives no status code' }
   if (code.startsWith('4')) return { kind: 'ignored', reason: 'the message is delayed, and not failed' }
-  const address = bareAddress(failed ?? /<([^<>\s]+@[^<>\s]+)>/.exec(notice)?.[1] ?? '')
+  const address = bareAddress(failed ?? addressIn(notice) ?? '')
   const kind = bounceKind(code)
   return {
     kind: 'report',
     source: 'text',
     reports: [{ kind, address, messageId, reason: bounceReason(code, kind) }],
   }
+}
+
+/** The text for a person, or that of its HTML. */
+function noticeOf({ text, html = '' }: Email): string {
+  return (text ?? html.slice(0, LONGEST_NOTICE).replace(/<[^<>]{0,500}>/g, ' ')).slice(0, LONGEST_NOTICE)
+}
+
+/** The first address in angle brackets. */
+function addressIn(text: string): string | undefined {
+  for (const [, inside = ''] of text.matchAll(/<([^<>\s]{1,320})>/g)) if (inside.includes('@')) return inside
+  return undefined
 }
 
 /** Header-like blocks, separated by empty lines, with folded lines joined; the first of two equal names counts. */
@@ -177,7 +219,7 @@ function bareAddress(text: string): string | undefined {
 function recipientsIn(original: string): readonly string[] {
   const head = original.split(/\r?\n\r?\n/, 1)[0] ?? ''
   const to = /^to:((?:.*)(?:\r?\n[ \t].*)*)/im.exec(head)?.[1] ?? ''
-  return to.split(',').flatMap((one) => bareAddress(one) ?? [])
+  return to.split(',', MOST_RECIPIENTS).flatMap((one) => bareAddress(one) ?? [])
 }
 
 function messageIdIn(text: string): string | undefined {
